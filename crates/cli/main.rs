@@ -1,0 +1,3 @@
+//! The `orchestrate` program: argv, signals, colours and exit codes, and nothing else.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Hides tasks and channels: dispatches agents, routes messages, merges their work.

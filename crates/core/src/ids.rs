@@ -1,0 +1,168 @@
+//! Identifiers, each its own type, so that a task cannot be passed where a commit is meant.
+//!
+//! Branch and worktree names follow from ids alone ([`TaskId::branch_component`]), so recovery finds
+//! what exists instead of making it again. The mapping is injective: two ids never share a name.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Wraps the text as it is; whoever makes an id has checked it.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// Gives the text of the id.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+text_id! {
+    /// One run: `r-` and lower-case letters and digits (never a valid task id, see [`RunId::is_run_id`]).
+    RunId
+}
+text_id! {
+    /// One task of a plan or of a spawn; at most [`TaskId::MAX_BYTES`] bytes, unique within its run.
+    TaskId
+}
+text_id! {
+    /// A git object name in lower-case hexadecimal.
+    Oid
+}
+text_id! {
+    /// The content hash (SHA-256, lower-case hexadecimal) of a blob in the journal.
+    BlobId
+}
+text_id! {
+    /// A tool call as the model named it; unique within one reply only.
+    CallId
+}
+text_id! {
+    /// The hash of one tool call of one agent at one place, which an approval is bound to.
+    CallHash
+}
+
+/// An agent's id is its task's id: agents are flat within a run, spawned children included.
+pub type AgentId = TaskId;
+
+impl RunId {
+    /// Tells whether the text has the form of a run id (`r-` and at least six of `[a-z0-9]`).
+    pub fn is_run_id(text: &str) -> bool {
+        text.strip_prefix("r-")
+            .is_some_and(|rest| rest.len() >= 6 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
+    }
+
+    /// Gives the full name of the branch that holds the merged result.
+    pub fn integration_ref(&self) -> String {
+        format!("refs/heads/{}", self.integration_branch())
+    }
+
+    /// Gives the short name of the branch that holds the merged result.
+    pub fn integration_branch(&self) -> String {
+        format!("orchestrate/{self}/{}", TaskId::INTEGRATION)
+    }
+
+    /// Gives the short name of a task's branch.
+    pub fn task_branch(&self, task: &TaskId) -> String {
+        format!("orchestrate/{self}/{}", task.branch_component())
+    }
+
+    /// Gives the prefix of this run's safety refs, with its closing slash.
+    pub fn keep_prefix(&self) -> String {
+        format!("refs/orchestrate/keep/{self}/")
+    }
+}
+
+impl TaskId {
+    /// The longest id: encoded three-fold it still fits a file name of 255 bytes.
+    pub const MAX_BYTES: usize = 64;
+    /// The name that no task may have, since the merged branch has it.
+    pub const INTEGRATION: &'static str = "integration";
+
+    /// Gives the id as one component of a ref and of a path.
+    ///
+    /// Letters, digits, `-` and `_` stand for themselves, a dot too unless git forbids it there;
+    /// every other byte is written `%XX`. `%` itself is encoded, so the mapping is injective.
+    pub fn branch_component(&self) -> String {
+        let bytes = self.0.as_bytes();
+        let locked = self.0.ends_with(".lock");
+        let mut out = String::with_capacity(bytes.len());
+        for (at, &byte) in bytes.iter().enumerate() {
+            let dot_is_safe = at > 0
+                && at + 1 < bytes.len()
+                && bytes.get(at + 1) != Some(&b'.')
+                && !(locked && at + 5 == bytes.len());
+            let plain = byte.is_ascii_alphanumeric()
+                || byte == b'_'
+                || (byte == b'-' && at > 0)
+                || (byte == b'.' && dot_is_safe);
+            if plain {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branch_components_are_plain_where_git_allows_it() {
+        let table = [
+            ("T1", "T1"),
+            ("1.2", "1.2"),
+            ("US-001", "US-001"),
+            ("a/b", "a%2Fb"),
+            ("x.lock", "x%2Elock"),
+            ("-f", "%2Df"),
+            ("@", "%40"),
+            ("..", "%2E%2E"),
+            ("a..b", "a%2E.b"),
+            ("50%", "50%25"),
+            ("é", "%C3%A9"),
+        ];
+        for (id, expected) in table {
+            assert_eq!(TaskId::from(id).branch_component(), expected);
+        }
+    }
+
+    #[test]
+    fn a_run_id_is_told_from_a_task_id() {
+        assert!(RunId::is_run_id("r-k3v9x2"));
+        assert!(!RunId::is_run_id("T1"));
+        assert!(!RunId::is_run_id("r-1"));
+    }
+}

@@ -1,0 +1,53 @@
+//! The only message between agents, and how many of them a mailbox holds.
+//!
+//! An envelope is delivered after a turn's tool results and before the next request. Its sequence counts
+//! per sender, its sender is set by the router and never by the text, and delivery is a recorded fact.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentId;
+
+/// The most undelivered messages one agent may have; a sender beyond it is told that the mailbox is full.
+///
+/// A child's context holds about 16,000 tokens: far fewer messages than this fit into one request.
+pub const MAILBOX_CAPACITY: usize = 64;
+
+/// The longest body in bytes: larger texts belong into a file that the message names.
+pub const MAX_BODY_BYTES: usize = 8 * 1024;
+
+/// One message from an agent, or from a person, to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// Counts this sender's messages, from 1.
+    pub sequence: u64,
+    /// Who sent it.
+    pub from: Sender,
+    /// Who gets it.
+    pub to: AgentId,
+    /// The text.
+    pub body: String,
+    /// Unix milliseconds after which it is no longer of use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
+}
+
+/// Who sent a message.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sender {
+    /// Another agent of the run.
+    Agent(AgentId),
+    /// The person who started the run.
+    User,
+}
+
+impl Envelope {
+    /// Renders the message as the receiving model reads it, marked as another's words.
+    pub fn render(&self) -> String {
+        let from = match &self.from {
+            Sender::Agent(agent) => format!("agent {agent}"),
+            Sender::User => "the user".to_owned(),
+        };
+        format!("Message {} from {from}:\n{}", self.sequence, self.body)
+    }
+}

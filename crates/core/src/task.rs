@@ -1,0 +1,110 @@
+//! A task: the unit of a plan or of a spawn, with everything that running it needs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TaskId;
+
+/// One task, as planned. What became of it is in [`crate::run_state::TaskRecord`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Unique within the plan.
+    pub id: TaskId,
+    /// The first line, without box, id and attributes.
+    pub title: String,
+    /// What the box said.
+    pub status: TaskStatus,
+    /// Nested boxes, bullets and paragraphs, as written.
+    #[serde(default)]
+    pub details: Vec<String>,
+    /// The heading that it stands under.
+    #[serde(default)]
+    pub section: Option<String>,
+    /// The plan's line of the task, from 1; zero for a spawned task.
+    #[serde(default)]
+    pub line: usize,
+    /// Tasks that must be merged before this one starts: written, and by phase barriers.
+    #[serde(default)]
+    pub depends: Vec<TaskId>,
+    /// Tasks that must be settled (however they ended) before this one starts: the implicit order.
+    #[serde(default)]
+    pub after: Vec<TaskId>,
+    /// Paths or globs that the task says it writes.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// How it is carried out.
+    #[serde(default)]
+    pub work: Work,
+    /// Shell command that must exit 0 in the task's worktree.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// `provider/model` for this task only.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Token budget of this task.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+    /// Largest number of turns of an attempt.
+    #[serde(default)]
+    pub turns: Option<u32>,
+    /// Largest time of an attempt in milliseconds.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// Higher goes first among those that are ready.
+    #[serde(default)]
+    pub priority: i64,
+    /// Whether a person must approve before it is merged.
+    #[serde(default)]
+    pub review_required: bool,
+    /// Marked `[P]`.
+    #[serde(default)]
+    pub parallel: bool,
+    /// Marked `- [ ]*`.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// What carries a task out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// An agent of this role; none named means the run's default role.
+    Agent(Option<String>),
+    /// A shell command, deterministic, without a model.
+    Run(String),
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Work::Agent(None)
+    }
+}
+
+/// The state of a task's box in the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// `[ ]`
+    #[default]
+    Todo,
+    /// `[x]`
+    Done,
+    /// `[~]`; runs.
+    InProgress,
+    /// `[-]`; does not run, and what depends on it is skipped.
+    Cancelled,
+    /// `[!]`; does not run, and what depends on it is skipped.
+    Blocked,
+}
+
+impl TaskStatus {
+    /// Tells whether a task with this box is carried out.
+    pub fn runs(self) -> bool {
+        matches!(self, TaskStatus::Todo | TaskStatus::InProgress)
+    }
+}
+
+impl Default for TaskId {
+    fn default() -> Self {
+        TaskId::new("")
+    }
+}

@@ -1,0 +1,1 @@
+//! Hides git: libgit2 and the git program.

@@ -1,0 +1,1 @@
+//! Hides model providers and token counting.

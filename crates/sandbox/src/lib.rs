@@ -1,0 +1,1 @@
+//! Hides processes, and what the kernel lets them do.

@@ -1,0 +1,1 @@
+//! Hides what tools do: one permissioned, sandboxed executor and the built-in tools.

@@ -1,0 +1,54 @@
+# The commands of this repository. `just` lists them; each can be typed without just as well.
+
+# Everything that `.ci/run` checks apart from installing tools.
+export RUSTDOCFLAGS := "-D warnings"
+
+default:
+    @just --list --unsorted
+
+# Format, lints, docs, dependencies and tests: green before every commit.
+ci: fmt-check clippy doc deny test
+
+# Formats the sources.
+fmt:
+    cargo fmt --all
+
+# Fails where the sources are not formatted.
+fmt-check:
+    cargo fmt --all --check
+
+# Runs the lints with warnings denied.
+clippy:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Builds the docs with warnings denied.
+doc:
+    cargo doc --workspace --no-deps
+
+# Checks bans, licences and sources of dependencies.
+deny:
+    cargo deny check bans licenses sources
+
+# Checks known vulnerabilities too, which needs the network.
+advisories:
+    cargo deny check advisories
+
+# Runs every test; those whose outside tool is absent are shown as ignored.
+test *ARGS:
+    cargo test {{ARGS}}
+
+# Runs every test and fails where an outside tool is absent.
+test-all *ARGS:
+    ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
+
+# The long form of the kill test: a SIGKILL before and after each durable append of the reference run.
+kill:
+    ORCHESTRATE_KILL=all cargo test --test orchestrate kill
+
+# Measures the figures against their limits (`just bench --check` fails on a miss).
+bench *ARGS:
+    cargo bench --bench figures -- {{ARGS}}
+
+# Runs the demonstration of the README.
+demo *ARGS:
+    cargo run --release -p orchestrate -- demo {{ARGS}}

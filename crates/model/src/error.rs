@@ -1,0 +1,227 @@
+//! Why a model gave no reply, each kind with what to do next.
+//!
+//! Messages complete "failed to …". No variant ever holds a key: only the name of the variable that gave it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use orchestrate_core::TaskId;
+
+/// Why a request got no reply, or no model could be chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A script is not readable as one.
+    #[error("load the script {}{}: {problem}", file.display(), at_line(*line))]
+    Script {
+        /// The script.
+        file: PathBuf,
+        /// The line from 1, or 0 for the file as a whole.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// No rule of a script fits a request.
+    #[error(
+        "answer turn {turn} of task {task}: no rule of {model} fits; add one, or raise the `times` of one that did"
+    )]
+    NoScriptedReply {
+        /// `script:FILE`.
+        model: String,
+        /// The task whose agent asked.
+        task: TaskId,
+        /// Its request number.
+        turn: u32,
+    },
+    /// A model's name is not of the form `provider/model`.
+    #[error("understand the model name {name:?}: {problem}")]
+    InvalidName {
+        /// The name as typed.
+        name: String,
+        /// What is wrong with it, and which forms there are.
+        problem: String,
+    },
+    /// No model was named and none was found.
+    #[error("choose a model: {tried}")]
+    NoModel {
+        /// What was looked for, and the ways to name one.
+        tried: String,
+    },
+    /// The provider needs a key and the environment has none.
+    #[error("find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that holds it")]
+    MissingKey {
+        /// `provider/model`.
+        model: String,
+        /// The variable that would hold it.
+        variable: String,
+    },
+    /// A variable of the environment cannot be used.
+    #[error("use {variable}: {problem}")]
+    Environment {
+        /// The variable.
+        variable: String,
+        /// What is wrong with its value.
+        problem: String,
+    },
+    /// The provider does not accept the key (401, 403).
+    #[error("authenticate for {model} at {endpoint} (HTTP {status}): {message}; check the key in {key}")]
+    Unauthorized {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// The status.
+        status: u16,
+        /// Where the key came from, or that there was none.
+        key: String,
+        /// What the provider said.
+        message: String,
+    },
+    /// The endpoint does not know the model (404).
+    #[error("find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}")]
+    UnknownModel {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// The variable that sets the endpoint.
+        variable: String,
+        /// What the provider said.
+        message: String,
+    },
+    /// The account has no credit or has reached its spending limit; waiting does not help.
+    #[error("pay for {model}: {message}; add credit or raise the limit at the provider, then resume")]
+    QuotaExhausted {
+        /// `provider/model`.
+        model: String,
+        /// What the provider said.
+        message: String,
+    },
+    /// The request is longer than the model's context.
+    #[error("fit the request into the context of {model}: {message}; lower --context-tokens")]
+    ContextTooLong {
+        /// `provider/model`.
+        model: String,
+        /// What the provider said.
+        message: String,
+    },
+    /// The provider refused the request as it is; sending it again does not help.
+    #[error("have {model} at {endpoint} accept the request (HTTP {status}): {message}")]
+    Rejected {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// The status.
+        status: u16,
+        /// What the provider said.
+        message: String,
+    },
+    /// The provider cannot answer now: 408, 409, 429, 5xx, or an error in the midst of a stream.
+    #[error("get an answer of {model} at {endpoint}{}: {message}", with_status(*status))]
+    Unavailable {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// The status, or 0 if the error came within a stream.
+        status: u16,
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+        /// What the provider said.
+        message: String,
+    },
+    /// Nothing answers at the endpoint.
+    #[error("reach {model} at {endpoint}: {cause}; start the server, or set {variable} to where it runs")]
+    Unreachable {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// The variable that sets the endpoint.
+        variable: String,
+        /// What the network said.
+        cause: String,
+    },
+    /// The stream ended, or fell silent, before the reply did; what it gave is dropped.
+    #[error("receive the whole reply of {model} at {endpoint}: {problem}")]
+    Truncated {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// How it ended.
+        problem: String,
+    },
+    /// The endpoint sent something that is no reply of its protocol.
+    #[error("understand the reply of {model} at {endpoint}: {problem}")]
+    Malformed {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// What was not understood.
+        problem: String,
+    },
+    /// The reply was larger than we accept.
+    #[error("accept the reply of {model} at {endpoint}: {what} is larger than {limit} bytes")]
+    TooLarge {
+        /// `provider/model`.
+        model: String,
+        /// The base URL.
+        endpoint: String,
+        /// What was too large.
+        what: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The machinery for requests could not be set up.
+    #[error("set up requests to models: {problem}")]
+    Setup {
+        /// What went wrong.
+        problem: String,
+    },
+}
+
+impl ModelError {
+    /// Tells whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { .. } | Self::Unreachable { .. } | Self::Truncated { .. } | Self::Malformed { .. }
+        )
+    }
+
+    /// Gives how long the provider asked to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Tells whether the provider asked everybody with this key to slow down (429, 529).
+    pub fn is_rate_limit(&self) -> bool {
+        matches!(self, Self::Unavailable { status: 429 | 529, .. })
+    }
+
+    /// Tells whether a shorter request may succeed, so that the caller compacts instead of retrying.
+    pub fn is_context_too_long(&self) -> bool {
+        matches!(self, Self::ContextTooLong { .. })
+    }
+}
+
+fn at_line(line: usize) -> String {
+    if line == 0 {
+        String::new()
+    } else {
+        format!(", line {line}")
+    }
+}
+
+fn with_status(status: u16) -> String {
+    if status == 0 {
+        String::new()
+    } else {
+        format!(" (HTTP {status})")
+    }
+}

@@ -1,0 +1,335 @@
+//! A model whose replies stand in a file: `script:FILE`, JSON Lines, one [`Rule`] each.
+//!
+//! The first rule that fits answers. A rule with `times` is used up after that many replies, counted over
+//! the whole run: each reply names its rule in [`ModelReply::raw`], so that a resumed run counts again from
+//! the replies in its journal ([`ScriptedModel::resume`]). Nothing here looks at a clock or a random number.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_core::conversation::RawBlocks;
+use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::ModelError;
+use crate::model::{Delta, Model};
+
+/// The provider of a scripted model in `provider:FILE`.
+pub const SCRIPT_PREFIX: &str = "script:";
+/// The largest script: far above any that a person writes, so only a wrong file is refused.
+const MAX_SCRIPT_BYTES: u64 = 16 << 20;
+/// Bytes that count as one token where a script gives no usage; the usual rule of thumb for English and code.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// Answers by the first rule of a script that fits the request.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    name: String,
+    rules: Vec<Rule>,
+    /// How often each rule has answered, in the order of the rules.
+    answered: Mutex<Vec<u64>>,
+    pace: Duration,
+}
+
+/// One line of a script.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    task: Option<String>,
+    #[serde(default)]
+    when: When,
+    reply: Reply,
+    times: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct When {
+    turn: Option<u32>,
+    last_contains: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reply {
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    tool_calls: Vec<Call>,
+    #[serde(default)]
+    usage: ReplyUsage,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: String,
+    #[serde(default = "no_arguments")]
+    arguments: Value,
+}
+
+/// What a script may say of a reply's cost; what it does not say is estimated.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplyUsage {
+    input_tokens: Option<u64>,
+    cached_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+fn no_arguments() -> Value {
+    Value::Object(Map::new())
+}
+
+impl ScriptedModel {
+    /// Reads the script of `script:FILE`.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Script`] if the file cannot be read, is too large, or has a line that is no rule.
+    pub fn load(file: &Path) -> Result<Self, ModelError> {
+        let name = format!("{SCRIPT_PREFIX}{}", file.display());
+        let unreadable = |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
+        let length = std::fs::metadata(file).map_err(unreadable)?.len();
+        if length > MAX_SCRIPT_BYTES {
+            return Err(script_error(
+                &name,
+                0,
+                format!("is larger than {MAX_SCRIPT_BYTES} bytes"),
+            ));
+        }
+        let text = std::fs::read_to_string(file).map_err(unreadable)?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads the rules out of a script's text; `name` is the model's name, `script:FILE`.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Script`] with the number of the first line that is no rule.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut rules = Vec::new();
+        for (at, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            rules.push(parse_rule(line).map_err(|problem| script_error(name, at + 1, problem))?);
+        }
+        if rules.is_empty() {
+            return Err(script_error(name, 0, "has no rules".to_owned()));
+        }
+        let answered = Mutex::new(vec![0; rules.len()]);
+        Ok(Self {
+            name: name.to_owned(),
+            rules,
+            answered,
+            pace: Duration::ZERO,
+        })
+    }
+
+    /// Counts the replies that a run has already recorded, so that `times` survives a resume.
+    ///
+    /// Replies of other models, or of other scripts, count for nothing.
+    #[must_use]
+    pub fn resume<'a>(self, recorded: impl IntoIterator<Item = &'a ModelReply>) -> Self {
+        {
+            let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            for rule in recorded.into_iter().filter_map(|reply| rule_of(&self.name, reply)) {
+                if let Some(count) = rule.checked_sub(1).and_then(|at| answered.get_mut(at)) {
+                    *count += 1;
+                }
+            }
+        }
+        self
+    }
+
+    /// Makes each reply take a while, so that the calls of several agents visibly overlap.
+    #[must_use]
+    pub fn paced(mut self, pace: Duration) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Takes the first rule that fits and counts it: one step, so that two agents never share its last use.
+    fn take_rule(&self, request: &ModelRequest) -> Option<(usize, &Rule)> {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, rule) = self
+            .rules
+            .iter()
+            .enumerate()
+            .zip(answered.iter())
+            .find(|((_, rule), used)| rule.fits(request) && rule.times.is_none_or(|times| **used < times))
+            .map(|(found, _)| found)?;
+        if let Some(count) = answered.get_mut(at) {
+            *count += 1;
+        }
+        Some((at + 1, rule))
+    }
+}
+
+#[async_trait]
+impl Model for ScriptedModel {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        if self.pace.is_zero() {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(self.pace).await;
+        }
+        let (number, rule) = self.take_rule(request).ok_or_else(|| ModelError::NoScriptedReply {
+            model: self.name.clone(),
+            task: request.origin.task.clone(),
+            turn: request.origin.turn,
+        })?;
+        let reply = rule.reply.answer(
+            request,
+            RawBlocks {
+                model: self.name.clone(),
+                blocks: vec![json!({ "rule": number })],
+            },
+        );
+        if !rule.reply.text.is_empty() {
+            on_delta(Delta::Text(&rule.reply.text));
+        }
+        for call in &rule.reply.tool_calls {
+            on_delta(Delta::ToolCall { name: &call.name });
+        }
+        Ok(reply)
+    }
+}
+
+impl Rule {
+    fn fits(&self, request: &ModelRequest) -> bool {
+        let Self {
+            task,
+            when: When { turn, last_contains },
+            ..
+        } = self;
+        task.as_ref().is_none_or(|task| task == request.origin.task.as_str())
+            && turn.is_none_or(|turn| turn == request.origin.turn)
+            && last_contains
+                .as_ref()
+                .is_none_or(|part| last_contains_text(request, part))
+    }
+}
+
+impl Reply {
+    fn answer(&self, request: &ModelRequest, raw: RawBlocks) -> ModelReply {
+        let turn = request.origin.turn;
+        let tool_calls: Vec<ToolCall> = self
+            .tool_calls
+            .iter()
+            .enumerate()
+            .map(|(at, call)| ToolCall {
+                id: CallId::new(format!("call_{turn}_{}", at + 1)),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            })
+            .collect();
+        let stop = if tool_calls.is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolCalls
+        };
+        let usage = self.usage(request, &tool_calls);
+        ModelReply {
+            text: self.text.clone(),
+            tool_calls,
+            stop,
+            usage,
+            raw: Some(raw),
+        }
+    }
+
+    fn usage(&self, request: &ModelRequest, calls: &[ToolCall]) -> Usage {
+        let given = &self.usage;
+        Usage {
+            input_tokens: given.input_tokens.unwrap_or_else(|| estimate(request_bytes(request))),
+            cached_tokens: given.cached_tokens.unwrap_or(0),
+            output_tokens: given
+                .output_tokens
+                .unwrap_or_else(|| estimate(self.text.len() + calls_bytes(calls))),
+        }
+    }
+}
+
+fn parse_rule(line: &str) -> Result<Rule, String> {
+    let rule: Rule = serde_json::from_str(line).map_err(|error| {
+        let text = error.to_string();
+        let problem = text.split(" at line ").next().unwrap_or_default();
+        format!("{problem}, at column {}", error.column())
+    })?;
+    if rule.times == Some(0) {
+        return Err(
+            "`times` is 0, so the rule could never answer; remove the rule, or `times` for no limit".to_owned(),
+        );
+    }
+    if rule.reply.text.is_empty() && rule.reply.tool_calls.is_empty() {
+        return Err("`reply` has neither `text` nor `tool_calls`".to_owned());
+    }
+    if let Some(call) = rule.reply.tool_calls.iter().find(|call| call.name.is_empty()) {
+        return Err(format!(
+            "a tool call has an empty `name` (arguments {})",
+            call.arguments
+        ));
+    }
+    Ok(rule)
+}
+
+fn script_error(name: &str, line: usize, problem: String) -> ModelError {
+    let file = name.strip_prefix(SCRIPT_PREFIX).unwrap_or(name).into();
+    ModelError::Script { file, line, problem }
+}
+
+/// Gives the number of the rule that a recorded reply names, if this script gave the reply.
+fn rule_of(name: &str, reply: &ModelReply) -> Option<usize> {
+    let raw = reply.raw.as_ref().filter(|raw| raw.model == name)?;
+    raw.blocks.first()?.get("rule")?.as_u64()?.try_into().ok()
+}
+
+/// Looks at the newest entry; results of one turn arrive together, so each of them is the newest.
+fn last_contains_text(request: &ModelRequest, part: &str) -> bool {
+    match request.messages.last() {
+        Some(Message::User { text } | Message::Assistant { text, .. }) => text.contains(part),
+        Some(Message::Tool { results }) => results.iter().any(|result| result.text.contains(part)),
+        None => false,
+    }
+}
+
+fn estimate(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
+}
+
+fn request_bytes(request: &ModelRequest) -> usize {
+    let tools: usize = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
+        .sum();
+    request.system.len() + tools + request.messages.iter().map(message_bytes).sum::<usize>()
+}
+
+fn message_bytes(message: &Message) -> usize {
+    match message {
+        Message::User { text } => text.len(),
+        Message::Assistant { text, tool_calls, .. } => text.len() + calls_bytes(tool_calls),
+        Message::Tool { results } => results.iter().map(|result| result.text.len()).sum(),
+    }
+}
+
+fn calls_bytes(calls: &[ToolCall]) -> usize {
+    calls
+        .iter()
+        .map(|call| call.name.len() + call.arguments.to_string().len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests;

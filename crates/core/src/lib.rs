@@ -11,8 +11,11 @@ pub mod ids;
 
 pub mod message;
 
+pub mod policy;
+
 pub mod settings;
 pub mod task;
+pub mod tool_names;
 
 pub use conversation::{Message, ModelReply, ModelRequest, StopReason, ToolCall, ToolResult, ToolSpec, Usage};
 

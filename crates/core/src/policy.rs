@@ -1,0 +1,457 @@
+//! What a tool call may do, as a pure decision over rules: the first match of deny, then ask, then allow.
+//!
+//! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies matches if
+//! *any* part of a call matches, a rule that allows only if *every* part does, so a compound command is
+//! never let through by its first half. Where no rule matches, the built-in rules speak (the files that
+//! configure agents are not theirs to write; a rule of the user's may allow it), then the role's grant.
+//!
+//! Deliberately not here: any claim to contain a program. Rules are for people, who want to be asked or to
+//! forbid; the kernel is the boundary. Resolving links is the executor's work, which asks again with the
+//! path that was really opened.
+
+mod command;
+mod glob;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{RuleDecision, RuleText};
+use crate::tool_names;
+
+pub use command::{CommandParts, TooComplex};
+
+/// The rule id of a decision that no rule made.
+pub const DEFAULT_RULE: &str = "default";
+
+/// What a tool needs of its caller's role, in the field's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// Reading files, listing and searching them.
+    FileRead,
+    /// Making and changing files.
+    FileWrite,
+    /// Deleting and moving files.
+    FileModify,
+    /// Running programs.
+    CodeExecution,
+    /// Looking at and committing to the agent's own branch.
+    GitOperations,
+    /// Reaching hosts outside.
+    NetworkAccess,
+    /// Starting and ending other agents.
+    AgentSpawn,
+    /// Writing to other agents.
+    AgentMessage,
+    /// Nothing at all: the agent's own notes.
+    None,
+}
+
+impl Permission {
+    /// Every permission, in the order of the documentation.
+    pub const ALL: [Permission; 9] = [
+        Permission::FileRead,
+        Permission::FileWrite,
+        Permission::FileModify,
+        Permission::CodeExecution,
+        Permission::GitOperations,
+        Permission::NetworkAccess,
+        Permission::AgentSpawn,
+        Permission::AgentMessage,
+        Permission::None,
+    ];
+
+    /// Gives the name as rules and agent files write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Permission::FileRead => "file_read",
+            Permission::FileWrite => "file_write",
+            Permission::FileModify => "file_modify",
+            Permission::CodeExecution => "code_execution",
+            Permission::GitOperations => "git_operations",
+            Permission::NetworkAccess => "network_access",
+            Permission::AgentSpawn => "agent_spawn",
+            Permission::AgentMessage => "agent_message",
+            Permission::None => "none",
+        }
+    }
+
+    /// Finds a permission by its name.
+    pub fn named(name: &str) -> Option<Permission> {
+        Permission::ALL
+            .into_iter()
+            .find(|permission| permission.as_str() == name)
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What an agent's role lets it use at all; rules only narrow it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The canonical names of the tools that the role lists.
+    pub tools: BTreeSet<String>,
+    /// The permissions that the role has.
+    pub permissions: BTreeSet<Permission>,
+}
+
+impl Grant {
+    /// Grants the named tools (aliases are understood) with every permission.
+    pub fn of_tools<'a>(tools: impl IntoIterator<Item = &'a str>) -> Grant {
+        Grant {
+            tools: tools.into_iter().map(tool_names::canonical).collect(),
+            permissions: Permission::ALL.into_iter().collect(),
+        }
+    }
+
+    /// Tells whether the role may use the tool.
+    pub fn permits(&self, tool: &str, permission: Permission) -> bool {
+        self.tools.contains(tool) && (permission == Permission::None || self.permissions.contains(&permission))
+    }
+}
+
+/// One thing that a call would touch, as rules see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A path relative to the worktree, without `.` and `..`, empty for the worktree itself.
+    Path(String),
+    /// A command that a shell would read.
+    Command(String),
+    /// Anything else that a rule may name: an agent, a host.
+    Name(String),
+}
+
+/// A call as the policy judges it.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The tool's canonical name.
+    pub tool: &'a str,
+    /// What the tool needs.
+    pub permission: Permission,
+    /// What the call touches.
+    pub targets: &'a [Target],
+}
+
+/// What the policy decided, with the id of the rule that did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// The call may run.
+    Allow {
+        /// The rule's id.
+        rule: String,
+    },
+    /// A person decides.
+    Ask {
+        /// The rule's id.
+        rule: String,
+    },
+    /// The call is refused.
+    Deny {
+        /// The rule's id.
+        rule: String,
+        /// Why, and what may be done instead.
+        reason: String,
+    },
+}
+
+impl Decision {
+    /// Gives the id of the rule that decided.
+    pub fn rule(&self) -> &str {
+        match self {
+            Decision::Allow { rule } | Decision::Ask { rule } | Decision::Deny { rule, .. } => rule,
+        }
+    }
+}
+
+/// Why a rule is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// The text is not `tool` or `tool(glob)`.
+    #[error("read the rule `{rule}` of {source_name}: {reason}")]
+    Syntax {
+        /// The rule as written.
+        rule: String,
+        /// Where it was written.
+        source_name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An example does not do what its author expected.
+    #[error("hold the rule `{rule}` to its example `{example}`: it {}", if *.expected { "does not match" } else { "matches" })]
+    Example {
+        /// The rule as written.
+        rule: String,
+        /// The example.
+        example: String,
+        /// Whether it should have matched.
+        expected: bool,
+    },
+}
+
+/// One rule: which tools, and what of a call it looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    id: String,
+    decision: RuleDecision,
+    tools: Vec<String>,
+    permission: Option<Permission>,
+    pattern: Option<String>,
+    source: String,
+}
+
+impl Rule {
+    /// Reads a rule: `tool`, `tool(glob)`, or a permission's name in the place of the tool's.
+    ///
+    /// # Errors
+    /// [`PolicyError::Syntax`] if the text is neither.
+    pub fn parse(text: &RuleText) -> Result<Rule, PolicyError> {
+        let wrong = |reason: &str| PolicyError::Syntax {
+            rule: text.rule.clone(),
+            source_name: text.source.clone(),
+            reason: reason.to_owned(),
+        };
+        let (name, pattern) = match text.rule.trim().split_once('(') {
+            None => (text.rule.trim(), None),
+            Some((name, rest)) => {
+                let pattern = rest
+                    .strip_suffix(')')
+                    .ok_or_else(|| wrong("the bracket is not closed at the end"))?;
+                (name.trim(), Some(pattern.trim()))
+            }
+        };
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(wrong("a rule is `tool` or `tool(glob)`"));
+        }
+        if pattern.is_some_and(|pattern| pattern.len() > glob::MAX_PATTERN_BYTES) {
+            return Err(wrong("the pattern is too long"));
+        }
+        let permission = Permission::named(name);
+        Ok(Rule {
+            id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
+            decision: text.decision,
+            tools: if permission.is_some() {
+                Vec::new()
+            } else {
+                tool_names::family(name)
+            },
+            permission,
+            pattern: pattern
+                .filter(|pattern| !pattern.is_empty() && *pattern != "*")
+                .map(str::to_owned),
+            source: text.source.clone(),
+        })
+    }
+
+    /// Gives the rule's id: its decision and its text.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Holds the rule to examples of calls' paths or commands that it has to match, and must not match.
+    ///
+    /// # Errors
+    /// [`PolicyError::Example`] for the first example that does otherwise.
+    pub fn check_examples(&self, matches: &[&str], not_matches: &[&str]) -> Result<(), PolicyError> {
+        let is_command = self.permission == Some(Permission::CodeExecution)
+            || self.tools.iter().any(|tool| tool == "run_shell_command");
+        for (examples, expected) in [(matches, true), (not_matches, false)] {
+            for &example in examples {
+                let target = if is_command {
+                    Target::Command(example.to_owned())
+                } else {
+                    Target::Path(example.to_owned())
+                };
+                if self.matches_targets(&[target]) != expected {
+                    return Err(PolicyError::Example {
+                        rule: self.id.clone(),
+                        example: example.to_owned(),
+                        expected,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_about(&self, question: &Question<'_>) -> bool {
+        match self.permission {
+            Some(permission) => permission == question.permission,
+            None => self.tools.iter().any(|tool| glob::matches_text(tool, question.tool)),
+        }
+    }
+
+    fn matches_targets(&self, targets: &[Target]) -> bool {
+        let Some(pattern) = &self.pattern else { return true };
+        let strict = self.decision == RuleDecision::Allow;
+        let hit = |target: &Target| match target {
+            Target::Path(path) => glob::matches_path(pattern, path),
+            Target::Name(name) => glob::matches_text(pattern, name),
+            Target::Command(text) => command_matches(pattern, text, strict),
+        };
+        if strict {
+            !targets.is_empty() && targets.iter().all(hit)
+        } else {
+            targets.iter().any(hit)
+        }
+    }
+}
+
+fn command_matches(pattern: &str, text: &str, strict: bool) -> bool {
+    let Ok(parts) = CommandParts::split(text) else {
+        return !strict;
+    };
+    if strict {
+        return !parts.opaque
+            && !parts.commands.is_empty()
+            && parts
+                .commands
+                .iter()
+                .all(|argv| glob::matches_command(pattern, &argv.join(" ")));
+    }
+    glob::matches_command(pattern, text.trim())
+        || parts
+            .spellings()
+            .iter()
+            .any(|spelling| glob::matches_command(pattern, spelling))
+}
+
+fn decision_word(decision: RuleDecision) -> &'static str {
+    match decision {
+        RuleDecision::Allow => "allow",
+        RuleDecision::Ask => "ask",
+        RuleDecision::Deny => "deny",
+    }
+}
+
+/// Rules in the order in which they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    rules: Vec<Rule>,
+}
+
+/// Paths that configure agents: a run reads them from the base commit, and no agent writes them unless a
+/// rule of the user's allows it.
+const CONFIGURATION: &[&str] = &[
+    "/orchestrate.toml",
+    "/.orchestrate/",
+    "/agents/*.md",
+    "/.claude/agents/",
+    "/.agents/agents/",
+    "*.tool",
+];
+
+impl Policy {
+    /// Reads rules as typed, in their order.
+    ///
+    /// # Errors
+    /// Every rule that cannot be read, not only the first.
+    pub fn new(texts: &[RuleText]) -> Result<Policy, Vec<PolicyError>> {
+        let mut rules = Vec::with_capacity(texts.len());
+        let mut errors = Vec::new();
+        for text in texts {
+            match Rule::parse(text) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(Policy { rules })
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Decides about a call.
+    ///
+    /// ```
+    /// use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
+    /// use orchestrate_core::settings::{RuleDecision, RuleText};
+    /// let rule = RuleText { decision: RuleDecision::Deny, rule: "Bash(git push:*)".into(), source: "--deny".into() };
+    /// let policy = Policy::new(&[rule]).unwrap();
+    /// let targets = [Target::Command("cargo test && git push origin".into())];
+    /// let question = Question { tool: "run_shell_command", permission: Permission::CodeExecution, targets: &targets };
+    /// let grant = Grant::of_tools(["Bash"]);
+    /// assert!(matches!(policy.decide(&grant, &question), Decision::Deny { .. }));
+    /// ```
+    pub fn decide(&self, grant: &Grant, question: &Question<'_>) -> Decision {
+        if !grant.permits(question.tool, question.permission) {
+            return refused_by_role(question);
+        }
+        if let Some(refusal) = too_complex(question) {
+            return refusal;
+        }
+        for wanted in [RuleDecision::Deny, RuleDecision::Ask, RuleDecision::Allow] {
+            let found = self.rules.iter().find(|rule| {
+                rule.decision == wanted && rule.is_about(question) && rule.matches_targets(question.targets)
+            });
+            if let Some(rule) = found {
+                return rule_decision(rule);
+            }
+        }
+        built_in(question).unwrap_or_else(|| Decision::Allow {
+            rule: DEFAULT_RULE.to_owned(),
+        })
+    }
+
+    /// Gives the rules in the order in which they were written.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+}
+
+fn rule_decision(rule: &Rule) -> Decision {
+    let id = rule.id.clone();
+    match rule.decision {
+        RuleDecision::Allow => Decision::Allow { rule: id },
+        RuleDecision::Ask => Decision::Ask { rule: id },
+        RuleDecision::Deny => {
+            let reason = format!("the rule `{}` of {} denies it", rule.id, rule.source);
+            Decision::Deny { rule: id, reason }
+        }
+    }
+}
+
+fn refused_by_role(question: &Question<'_>) -> Decision {
+    let Question { tool, permission, .. } = question;
+    Decision::Deny {
+        rule: "built-in:role".to_owned(),
+        reason: format!("this agent's role does not grant `{tool}` ({permission}); use the tools that it lists"),
+    }
+}
+
+fn too_complex(question: &Question<'_>) -> Option<Decision> {
+    question.targets.iter().find_map(|target| match target {
+        Target::Command(text) => CommandParts::split(text).err(),
+        _ => None,
+    })?;
+    Some(Decision::Deny {
+        rule: "built-in:too-complex".to_owned(),
+        reason: "the command is too complex to be judged; write it to a script, or split it into several calls"
+            .to_owned(),
+    })
+}
+
+fn built_in(question: &Question<'_>) -> Option<Decision> {
+    if !matches!(question.permission, Permission::FileWrite | Permission::FileModify) {
+        return None;
+    }
+    let path = question.targets.iter().find_map(|target| match target {
+        Target::Path(path) if CONFIGURATION.iter().any(|pattern| glob::matches_path(pattern, path)) => Some(path),
+        _ => None,
+    })?;
+    Some(Decision::Deny {
+        rule: "built-in:configuration".to_owned(),
+        reason: format!("`{path}` configures agents, which only the user may change; report what should change there"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

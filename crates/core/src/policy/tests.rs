@@ -1,0 +1,177 @@
+use super::*;
+
+fn rule(decision: RuleDecision, rule: &str) -> RuleText {
+    RuleText {
+        decision,
+        rule: rule.to_owned(),
+        source: "--flag".to_owned(),
+    }
+}
+
+fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
+    Policy::new(
+        &rules
+            .iter()
+            .map(|(decision, text)| rule(*decision, text))
+            .collect::<Vec<_>>(),
+    )
+    .unwrap()
+}
+
+fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) -> String {
+    let grant = Grant::of_tools([tool]);
+    let decision = policy.decide(
+        &grant,
+        &Question {
+            tool,
+            permission,
+            targets: &[target],
+        },
+    );
+    let word = match decision {
+        Decision::Allow { .. } => "allow",
+        Decision::Ask { .. } => "ask",
+        Decision::Deny { .. } => "deny",
+    };
+    format!("{word} by {}", decision.rule())
+}
+
+fn shell(policy: &Policy, command: &str) -> String {
+    judge(
+        policy,
+        "run_shell_command",
+        Permission::CodeExecution,
+        Target::Command(command.to_owned()),
+    )
+}
+
+fn write(policy: &Policy, path: &str) -> String {
+    judge(
+        policy,
+        "write_file",
+        Permission::FileWrite,
+        Target::Path(path.to_owned()),
+    )
+}
+
+use RuleDecision::{Allow, Ask, Deny};
+
+#[test]
+fn deny_goes_before_ask_and_ask_before_allow() {
+    let policy = policy(&[
+        (Allow, "Bash(git *)"),
+        (Ask, "Bash(git push:*)"),
+        (Deny, "Bash(* --force)"),
+    ]);
+    assert_eq!(shell(&policy, "git status"), "allow by allow:Bash(git *)");
+    assert_eq!(shell(&policy, "git push origin"), "ask by ask:Bash(git push:*)");
+    assert_eq!(shell(&policy, "git push --force"), "deny by deny:Bash(* --force)");
+    assert_eq!(shell(&policy, "make"), "allow by default");
+}
+
+#[test]
+fn a_part_is_enough_to_deny_and_not_enough_to_allow() {
+    let deny = policy(&[(Deny, "Bash(id)")]);
+    for command in [
+        "cat a; id",
+        "a && id",
+        "a | id",
+        "a\nid",
+        "$(id)",
+        "`id`",
+        "env X=1 id",
+        "timeout 1 /usr/bin/id",
+    ] {
+        assert_eq!(shell(&deny, command), "deny by deny:Bash(id)", "{command:?}");
+    }
+    let allow = policy(&[(Allow, "Bash(cat *)")]);
+    for command in [
+        "cat a; id",
+        "cat a && id",
+        "cat $(id)",
+        "cat a > f",
+        "cat a # x\nid",
+        "cat {a,b}",
+    ] {
+        assert_eq!(shell(&allow, command), "allow by default", "{command:?}");
+    }
+    assert_eq!(shell(&allow, "cat a b"), "allow by allow:Bash(cat *)");
+}
+
+#[test]
+fn a_rule_about_editing_holds_for_every_tool_that_edits() {
+    let policy = policy(&[(Deny, "Edit(/secrets/**)")]);
+    assert_eq!(write(&policy, "secrets/key"), "deny by deny:Edit(/secrets/**)");
+    assert_eq!(write(&policy, "src/secrets/key"), "allow by default");
+}
+
+#[test]
+fn a_permission_may_stand_for_its_tools() {
+    let policy = policy(&[(Ask, "file_write")]);
+    assert_eq!(write(&policy, "a"), "ask by ask:file_write");
+}
+
+#[test]
+fn the_files_that_configure_agents_are_protected_unless_the_user_allows_it() {
+    let none = Policy::default();
+    for path in [
+        "orchestrate.toml",
+        ".orchestrate/config.toml",
+        ".orchestrate/tools/x",
+        "agents/a.md",
+        "x.tool",
+    ] {
+        assert_eq!(write(&none, path), "deny by built-in:configuration", "{path}");
+    }
+    assert_eq!(write(&none, "src/agents/a.md"), "allow by default");
+    let allowed = policy(&[(Allow, "write_file(/agents/**)")]);
+    assert_eq!(write(&allowed, "agents/a.md"), "allow by allow:write_file(/agents/**)");
+}
+
+#[test]
+fn a_rule_never_widens_the_role() {
+    let policy = policy(&[(Allow, "write_file")]);
+    let question = Question {
+        tool: "write_file",
+        permission: Permission::FileWrite,
+        targets: &[],
+    };
+    assert_eq!(
+        policy.decide(&Grant::of_tools(["Read"]), &question).rule(),
+        "built-in:role"
+    );
+    let mut grant = Grant::of_tools(["Write"]);
+    grant.permissions.remove(&Permission::FileWrite);
+    assert_eq!(policy.decide(&grant, &question).rule(), "built-in:role");
+}
+
+#[test]
+fn a_command_that_cannot_be_judged_is_refused() {
+    assert_eq!(
+        shell(&Policy::default(), &"a;".repeat(10_000)),
+        "deny by built-in:too-complex"
+    );
+}
+
+#[test]
+fn every_bad_rule_is_reported() {
+    let errors = Policy::new(&[rule(Deny, "Bash(x"), rule(Deny, "ok"), rule(Ask, ""), rule(Ask, "a b")]).unwrap_err();
+    assert_eq!(errors.len(), 3);
+}
+
+#[test]
+fn examples_are_held_against_their_rule() {
+    let parsed = Rule::parse(&rule(Deny, "Bash(git push:*)")).unwrap();
+    assert_eq!(
+        parsed.check_examples(&["git push", "git push -f"], &["git pushx", "git status"]),
+        Ok(())
+    );
+    assert_eq!(
+        parsed.check_examples(&["git pull"], &[]),
+        Err(PolicyError::Example {
+            rule: "deny:Bash(git push:*)".into(),
+            example: "git pull".into(),
+            expected: true
+        })
+    );
+}

@@ -5,23 +5,32 @@
 //! advance or return) and `policy` (what a tool call may do). The crates above carry out what
 //! these decide and record what happened; they decide nothing.
 
+pub mod agent_loop;
+pub mod budget;
+pub mod context;
 pub mod conversation;
-
+pub mod event;
 pub mod ids;
-
+pub mod merge_queue;
 pub mod message;
-
 pub mod policy;
-
+pub mod report;
+pub mod run_state;
 pub mod settings;
 pub mod task;
+mod task_record;
 pub mod tool_names;
 
-pub use conversation::{Message, ModelReply, ModelRequest, StopReason, ToolCall, ToolResult, ToolSpec, Usage};
-
+pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
+pub use context::{ByteBound, Context, TokenCounter};
+pub use conversation::{
+    Message, ModelReply, ModelRequest, Origin, RawBlocks, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
+};
+pub use event::{Event, Recorded};
 pub use ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
-
+pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;
-
+pub use report::Report;
+pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};
 pub use settings::RunSettings;
 pub use task::Task;

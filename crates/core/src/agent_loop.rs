@@ -1,0 +1,580 @@
+//! One agent's loop as a value: sans-IO, steppable and serializable.
+//!
+//! [`AgentLoop`] owns every decision of the loop: turn counting, which calls to run, when messages are heard,
+//! when the context is compacted, when the agent has finished. A driver carries out each [`Step`], records what
+//! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop
+//! brings it to the same state. It does no IO, knows no clock, and sees whole replies only, never a stream.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
+use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolCall, ToolResult, ToolSpec};
+use crate::ids::{CallId, TaskId};
+
+/// How often in a row a reply may be empty before the agent is given up.
+const EMPTY_REPLIES: u32 = 2;
+/// The most calls of one reply that are run; the others are answered with an error.
+pub const MAX_CALLS_PER_REPLY: usize = 32;
+/// The same call with the same result this often in a row is a loop, and the agent is told so.
+const REPEATS_BEFORE_WARNING: u32 = 3;
+/// Told so this often without a change, the agent is given up.
+const REPEATS_BEFORE_STOP: u32 = 8;
+
+/// What an agent is made from; fixed for its whole life.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// The task, whose id is the agent's.
+    pub task: TaskId,
+    /// `provider/model`.
+    pub model: String,
+    /// The system text: role, project instructions and how to work here.
+    pub system: String,
+    /// The role's tools, in a fixed order.
+    pub tools: Vec<ToolSpec>,
+    /// The first message: the task.
+    pub instruction: String,
+    /// Bound of a request in tokens.
+    pub context_tokens: u64,
+    /// Largest reply in tokens.
+    pub max_output_tokens: u32,
+    /// Turns of one attempt.
+    pub max_turns: u32,
+}
+
+/// What the driver has to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Send this request.
+    CallModel(Box<ModelRequest>),
+    /// Run these calls, those of the same reply that are not answered yet.
+    CallTools(Vec<ToolCall>),
+    /// Record this decision, then ask again.
+    Compact(Compaction),
+    /// Wait until the exact token counter has loaded, then ask again.
+    AwaitCounter,
+    /// The agent has ended this stretch of work.
+    Finish(Finish),
+}
+
+/// How an agent ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It said that it is done; the text is its closing report.
+    Done(String),
+    /// It used up the turns of the attempt.
+    OutOfTurns,
+    /// The newest turn alone is larger than the bound.
+    ContextFull,
+    /// It said nothing, twice.
+    Silent,
+    /// It repeated one failing call without a change.
+    Looping,
+    /// The model would not answer.
+    Refused(String),
+}
+
+/// Something that happened to an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum AgentFact {
+    /// A model answered.
+    Replied {
+        /// The whole reply.
+        reply: ModelReply,
+    },
+    /// A call ended.
+    ToolEnded {
+        /// What the model is told.
+        result: ToolResult,
+    },
+    /// Another agent's, or a person's, message arrived.
+    Delivered {
+        /// The rendered message.
+        text: String,
+    },
+    /// Work came back: a conflict, a red check, a rejection. It reopens a finished agent.
+    Returned {
+        /// What to mend, with the evidence.
+        text: String,
+    },
+    /// A new attempt began: the turns count from zero again.
+    AttemptStarted,
+    /// Something of the context was given up.
+    Compacted {
+        /// What.
+        compaction: Compaction,
+    },
+}
+
+/// A fact that cannot follow what happened before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("agent {task}: {reason}")]
+pub struct IllegalFact {
+    /// The agent.
+    pub task: TaskId,
+    /// Why the fact cannot be.
+    pub reason: String,
+}
+
+/// One agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentLoop {
+    spec: AgentSpec,
+    context: Context,
+    state: State,
+    /// Requests answered, across attempts.
+    turn: u32,
+    /// Requests answered in this attempt.
+    attempt_turns: u32,
+    empty_replies: u32,
+    repeats: Repeats,
+}
+
+/// Each state carries what is needed to go on, so that a serialized loop is whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// The next request can be sent.
+    Ready,
+    /// The reply's calls are being run; results stand in the order of the calls.
+    RunningTools {
+        calls: Vec<ToolCall>,
+        results: Vec<Option<ToolResult>>,
+    },
+    /// The agent ended.
+    Finished(Finish),
+}
+
+/// Detects a model that repeats itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Repeats {
+    last: Option<(String, String)>,
+    count: u32,
+}
+
+impl AgentLoop {
+    /// Makes the loop of an agent that has done nothing yet.
+    pub fn new(spec: AgentSpec) -> Self {
+        let mut context = Context::default();
+        context.push(Message::User {
+            text: spec.instruction.clone(),
+        });
+        Self {
+            spec,
+            context,
+            state: State::Ready,
+            turn: 0,
+            attempt_turns: 0,
+            empty_replies: 0,
+            repeats: Repeats::default(),
+        }
+    }
+
+    /// Gives what the agent is made from.
+    pub fn spec(&self) -> &AgentSpec {
+        &self.spec
+    }
+
+    /// Gives the number of replies so far, across attempts.
+    pub fn turns(&self) -> u32 {
+        self.turn
+    }
+
+    /// Gives the conversation, with nothing given up.
+    pub fn transcript(&self) -> &[Message] {
+        self.context.transcript()
+    }
+
+    /// Tells whether messages can be heard now: after a turn's results and before the next request.
+    pub fn can_hear(&self) -> bool {
+        matches!(self.state, State::Ready)
+    }
+
+    /// Decides what to do next.
+    pub fn next_step(&self, counter: &dyn TokenCounter) -> Step {
+        match &self.state {
+            State::Finished(finish) => Step::Finish(finish.clone()),
+            State::RunningTools { calls, results } => Step::CallTools(unanswered(calls, results)),
+            State::Ready if self.attempt_turns >= self.spec.max_turns => Step::Finish(Finish::OutOfTurns),
+            State::Ready => self.request_step(counter),
+        }
+    }
+
+    /// Takes in what happened.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the fact cannot follow what happened before, which means that the journal is not this agent's.
+    pub fn apply(&mut self, fact: AgentFact) -> Result<(), IllegalFact> {
+        match fact {
+            AgentFact::Replied { reply } => self.replied(reply),
+            AgentFact::ToolEnded { result } => self.tool_ended(result),
+            AgentFact::Delivered { text } => self.heard(text),
+            AgentFact::Returned { text } => self.returned(text),
+            AgentFact::AttemptStarted => {
+                self.attempt_turns = 0;
+                Ok(())
+            }
+            AgentFact::Compacted { compaction } => {
+                self.context.compact(compaction);
+                Ok(())
+            }
+        }
+    }
+
+    fn request_step(&self, counter: &dyn TokenCounter) -> Step {
+        let request = self.request();
+        let bound = usize::try_from(self.spec.context_tokens).unwrap_or(usize::MAX);
+        match fit(&request, bound, counter) {
+            Fit::Fits(_) => Step::CallModel(Box::new(request)),
+            Fit::Unknown => Step::AwaitCounter,
+            Fit::TooLarge(_) => match self.context.decide(&request, bound, counter) {
+                Some(compaction) => Step::Compact(compaction),
+                None => Step::Finish(Finish::ContextFull),
+            },
+        }
+    }
+
+    fn request(&self) -> ModelRequest {
+        ModelRequest {
+            model: self.spec.model.clone(),
+            system: self.spec.system.clone(),
+            tools: self.spec.tools.clone(),
+            messages: self.context.sent(),
+            max_output_tokens: self.spec.max_output_tokens,
+            origin: Origin {
+                task: self.spec.task.clone(),
+                turn: self.turn + 1,
+            },
+        }
+    }
+
+    fn replied(&mut self, reply: ModelReply) -> Result<(), IllegalFact> {
+        if !matches!(self.state, State::Ready) {
+            return Err(self.illegal("a reply came while no request was open"));
+        }
+        self.turn += 1;
+        self.attempt_turns += 1;
+        let ModelReply {
+            text,
+            tool_calls,
+            stop,
+            raw,
+            ..
+        } = reply;
+        if text.trim().is_empty() && tool_calls.is_empty() {
+            self.said_nothing(&stop);
+            return Ok(());
+        }
+        self.empty_replies = 0;
+        self.context.push(Message::Assistant {
+            text: text.clone(),
+            tool_calls: tool_calls.clone(),
+            raw,
+        });
+        if tool_calls.is_empty() {
+            self.ended_turn(text, &stop);
+            return Ok(());
+        }
+        let results = refuse_surplus(&tool_calls, &stop);
+        self.state = State::RunningTools {
+            calls: tool_calls,
+            results,
+        };
+        self.close_turn_if_answered();
+        Ok(())
+    }
+
+    fn ended_turn(&mut self, text: String, stop: &StopReason) {
+        match stop {
+            StopReason::MaxTokens => self.context.push(Message::User {
+                text: "Your reply was cut off at its largest size. Go on in smaller steps.".to_owned(),
+            }),
+            StopReason::Refusal => self.state = State::Finished(Finish::Refused(text)),
+            _ => self.state = State::Finished(Finish::Done(text)),
+        }
+    }
+
+    fn said_nothing(&mut self, stop: &StopReason) {
+        self.empty_replies += 1;
+        if *stop == StopReason::Refusal {
+            self.state = State::Finished(Finish::Refused(String::new()));
+        } else if self.empty_replies >= EMPTY_REPLIES {
+            self.state = State::Finished(Finish::Silent);
+        } else {
+            let text = "Your reply was empty. Call a tool, or say that the task is done and what you did.";
+            self.context.push(Message::User { text: text.to_owned() });
+        }
+    }
+
+    fn tool_ended(&mut self, result: ToolResult) -> Result<(), IllegalFact> {
+        let State::RunningTools { calls, results } = &mut self.state else {
+            return Err(self.illegal("a tool result came while no call was open"));
+        };
+        let slot = calls
+            .iter()
+            .zip(results.iter_mut())
+            .find(|(call, slot)| call.id == result.call_id && slot.is_none());
+        let Some((_, slot)) = slot else {
+            let reason = format!("a result came for the call {}, which is not open", result.call_id);
+            return Err(self.illegal(&reason));
+        };
+        *slot = Some(result);
+        self.close_turn_if_answered();
+        Ok(())
+    }
+
+    /// Puts the results of a turn into the context once all of them are there.
+    fn close_turn_if_answered(&mut self) {
+        let State::RunningTools { calls, results } = &self.state else {
+            return;
+        };
+        if results.iter().any(Option::is_none) {
+            return;
+        }
+        let answered: Vec<ToolResult> = results.iter().flatten().cloned().collect();
+        let repeats = self.repeats.count_turn(calls, &answered);
+        self.state = State::Ready;
+        self.context.push(Message::Tool { results: answered });
+        if repeats >= REPEATS_BEFORE_STOP {
+            self.state = State::Finished(Finish::Looping);
+        } else if repeats >= REPEATS_BEFORE_WARNING {
+            let text = "You have made the same calls with the same results several times. Do something different, \
+                        or end with a report of what is in the way.";
+            self.context.push(Message::User { text: text.to_owned() });
+        }
+    }
+
+    fn heard(&mut self, text: String) -> Result<(), IllegalFact> {
+        if !self.can_hear() {
+            return Err(self.illegal("a message came in the middle of a turn"));
+        }
+        self.context.push(Message::User { text });
+        Ok(())
+    }
+
+    fn returned(&mut self, text: String) -> Result<(), IllegalFact> {
+        if matches!(self.state, State::RunningTools { .. }) {
+            return Err(self.illegal("work came back in the middle of a turn"));
+        }
+        self.state = State::Ready;
+        self.empty_replies = 0;
+        self.repeats = Repeats::default();
+        self.context.push(Message::User { text });
+        Ok(())
+    }
+
+    fn illegal(&self, reason: &str) -> IllegalFact {
+        IllegalFact {
+            task: self.spec.task.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+impl Repeats {
+    /// Counts how many turns in a row were the same; a turn whose calls all succeeded with new results resets it.
+    fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolResult]) -> u32 {
+        let asked: Vec<String> = calls
+            .iter()
+            .map(|call| format!("{} {}", call.name, call.arguments))
+            .collect();
+        let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();
+        let this = Some((asked.join("\n"), told.join("\n")));
+        self.count = if self.last == this { self.count + 1 } else { 1 };
+        self.last = this;
+        self.count
+    }
+}
+
+/// Answers at once what is never run: calls beyond the limit, and the last call of a reply that was cut off.
+fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolResult>> {
+    let last = calls.len().saturating_sub(1);
+    calls
+        .iter()
+        .enumerate()
+        .map(|(at, call)| {
+            let reason = if at >= MAX_CALLS_PER_REPLY {
+                Some(format!("Not run: a reply may hold {MAX_CALLS_PER_REPLY} calls."))
+            } else if *stop == StopReason::MaxTokens && at == last {
+                Some("Not run: the reply was cut off at its largest size. Make a smaller call.".to_owned())
+            } else if calls.iter().take(at).any(|earlier| earlier.id == call.id) {
+                Some("Not run: another call of this reply has the same id.".to_owned())
+            } else {
+                None
+            };
+            reason.map(|text| ToolResult {
+                call_id: call.id.clone(),
+                text,
+                is_error: true,
+            })
+        })
+        .collect()
+}
+
+fn unanswered(calls: &[ToolCall], results: &[Option<ToolResult>]) -> Vec<ToolCall> {
+    calls
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| result.is_none())
+        .map(|(call, _)| call.clone())
+        .collect()
+}
+
+/// Gives the result that stands for a call whose end nobody saw.
+pub fn interrupted(call_id: &CallId) -> ToolResult {
+    let text =
+        "Interrupted: the program stopped while this call ran. It may have had effects; look before you repeat it.";
+    ToolResult {
+        call_id: call_id.clone(),
+        text: text.to_owned(),
+        is_error: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::ByteBound;
+    use crate::conversation::Usage;
+    use serde_json::json;
+
+    fn agent() -> AgentLoop {
+        AgentLoop::new(AgentSpec {
+            task: "T1".into(),
+            model: "script:x".to_owned(),
+            system: "system".to_owned(),
+            tools: Vec::new(),
+            instruction: "do it".to_owned(),
+            context_tokens: 16_000,
+            max_output_tokens: 100,
+            max_turns: 3,
+        })
+    }
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: id.into(),
+            name: "read_file".to_owned(),
+            arguments: json!({"path": id}),
+        }
+    }
+
+    fn reply(text: &str, calls: &[&str], stop: StopReason) -> AgentFact {
+        let tool_calls = calls.iter().map(|id| call(id)).collect();
+        AgentFact::Replied {
+            reply: ModelReply {
+                text: text.to_owned(),
+                tool_calls,
+                stop,
+                usage: Usage::default(),
+                raw: None,
+            },
+        }
+    }
+
+    fn ended(id: &str) -> AgentFact {
+        AgentFact::ToolEnded {
+            result: ToolResult {
+                call_id: id.into(),
+                text: format!("result of {id}"),
+                is_error: false,
+            },
+        }
+    }
+
+    fn after(facts: Vec<AgentFact>) -> AgentLoop {
+        let mut agent = agent();
+        for fact in facts {
+            agent.apply(fact).unwrap();
+        }
+        agent
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_the_calls_whatever_order_they_end_in() {
+        let agent = after(vec![
+            reply("", &["a", "b"], StopReason::ToolCalls),
+            ended("b"),
+            ended("a"),
+        ]);
+        let Some(Message::Tool { results }) = agent.transcript().last() else {
+            panic!("no results")
+        };
+        let order: Vec<&str> = results.iter().map(|result| result.call_id.as_str()).collect();
+        assert_eq!(order, ["a", "b"]);
+    }
+
+    #[test]
+    fn calls_decide_and_not_the_stop_reason() {
+        let agent = after(vec![reply("", &["a"], StopReason::EndTurn)]);
+        assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
+    }
+
+    #[test]
+    fn a_cut_off_call_is_not_run() {
+        let agent = after(vec![reply("", &["a", "b"], StopReason::MaxTokens)]);
+        assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
+    }
+
+    #[test]
+    fn a_text_alone_finishes_and_a_return_reopens() {
+        let mut agent = after(vec![reply("done", &[], StopReason::EndTurn)]);
+        assert_eq!(
+            agent.next_step(&ByteBound),
+            Step::Finish(Finish::Done("done".to_owned()))
+        );
+        agent
+            .apply(AgentFact::Returned {
+                text: "the check is red".to_owned(),
+            })
+            .unwrap();
+        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
+    }
+
+    #[test]
+    fn turns_are_limited_for_each_attempt() {
+        let mut facts = Vec::new();
+        for id in ["a", "b", "c"] {
+            facts.push(reply("", &[id], StopReason::ToolCalls));
+            facts.push(ended(id));
+        }
+        let mut agent = after(facts);
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
+        agent.apply(AgentFact::AttemptStarted).unwrap();
+        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));
+    }
+
+    #[test]
+    fn silence_twice_is_the_end() {
+        let agent = after(vec![
+            reply(" ", &[], StopReason::EndTurn),
+            reply("", &[], StopReason::EndTurn),
+        ]);
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Silent));
+    }
+
+    #[test]
+    fn facts_out_of_order_are_refused() {
+        assert!(agent().apply(ended("a")).is_err());
+        let mut running = after(vec![reply("", &["a"], StopReason::ToolCalls)]);
+        assert!(running.clone().apply(reply("x", &[], StopReason::EndTurn)).is_err());
+        assert!(
+            running
+                .clone()
+                .apply(AgentFact::Delivered { text: "hi".to_owned() })
+                .is_err()
+        );
+        running.apply(ended("a")).unwrap();
+        assert!(running.apply(ended("a")).is_err());
+    }
+
+    #[test]
+    fn a_serialized_loop_goes_on_where_it_was() {
+        let agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b")]);
+        let text = serde_json::to_string(&agent).unwrap();
+        let copy: AgentLoop = serde_json::from_str(&text).unwrap();
+        assert_eq!(copy.next_step(&ByteBound), agent.next_step(&ByteBound));
+    }
+}

@@ -1,0 +1,338 @@
+//! The bound on what a model is sent, and what is given up to keep it.
+//!
+//! A request is measured by its *canonical rendering*: the system text, each tool and each message as one
+//! JSON text, counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`]. That sum is at
+//! most the agent's bound before a request leaves. What is given up is decided once, recorded as a
+//! [`Compaction`] and never recomputed, so that a resumed agent sends what the first one would have sent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{Message, ModelRequest, ToolSpec};
+
+/// Tokens left free for what a provider's own framing adds to the canonical rendering.
+///
+/// Chat Completions adds about four tokens a message and Anthropic Messages a system block for tools; the
+/// canonical rendering's own JSON keys are counted already and are longer than either.
+pub const PROTOCOL_MARGIN: usize = 256;
+
+/// The newest tool results that are never collapsed: the model is still working with them.
+pub const KEPT_RESULTS: usize = 4;
+
+/// After a compaction this share of the bound (in percent) is in use at most, so that the next one is some
+/// turns away and the provider's prompt cache serves in between.
+const TARGET_PERCENT: usize = 70;
+
+/// Results of fewer bytes than this are left as they are: their stub would be no shorter.
+const COLLAPSE_FROM_BYTES: usize = 400;
+
+/// Counts tokens.
+pub trait TokenCounter: Send + Sync {
+    /// Gives the number of tokens of the text, or a number that it cannot exceed.
+    fn count(&self, text: &str) -> usize;
+    /// Tells whether [`Self::count`] is exact; if not, nothing is given up on its word.
+    fn is_exact(&self) -> bool;
+}
+
+/// Bounds tokens by bytes: every token of a byte-pair vocabulary stands for at least one byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByteBound;
+
+impl TokenCounter for ByteBound {
+    fn count(&self, text: &str) -> usize {
+        text.len()
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+}
+
+/// How large a request is against its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It may be sent; the number is its size in tokens, or a bound on it.
+    Fits(usize),
+    /// It is too large by a bound only: wait for the exact counter before anything is given up.
+    Unknown,
+    /// It is too large; the number is its size in tokens.
+    TooLarge(usize),
+}
+
+/// What is given up so that a request fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// Messages of the transcript (by index) whose tool results are reduced to a stub.
+    pub collapsed: Vec<usize>,
+    /// Messages from `dropped.0` to before `dropped.1` are left out, and a note stands for them.
+    pub dropped: Option<(usize, usize)>,
+}
+
+/// One agent's transcript and what of it is still sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Context {
+    messages: Vec<Message>,
+    compaction: Compaction,
+}
+
+impl Context {
+    /// Adds a message at the end; text after text is joined, since providers want roles to alternate.
+    pub fn push(&mut self, message: Message) {
+        if let (Some(Message::User { text }), Message::User { text: more }) = (self.messages.last_mut(), &message) {
+            text.push_str("\n\n");
+            text.push_str(more);
+            return;
+        }
+        self.messages.push(message);
+    }
+
+    /// Gives the whole transcript, with nothing given up.
+    pub fn transcript(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Applies a recorded decision.
+    pub fn compact(&mut self, compaction: Compaction) {
+        self.compaction = compaction;
+    }
+
+    /// Gives the messages as they are sent.
+    pub fn sent(&self) -> Vec<Message> {
+        let (from, to) = self.compaction.dropped.unwrap_or((0, 0));
+        let mut sent = Vec::with_capacity(self.messages.len());
+        for (at, message) in self.messages.iter().enumerate() {
+            if at >= from && at < to {
+                if at == from {
+                    sent.push(Message::User {
+                        text: dropped_note(to - from),
+                    });
+                }
+            } else if self.compaction.collapsed.contains(&at) {
+                sent.push(collapse(message));
+            } else {
+                sent.push(message.clone());
+            }
+        }
+        join_user_texts(sent)
+    }
+
+    /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
+    ///
+    /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task.
+    /// `None` means that nothing more can be given up.
+    pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
+        let target = bound.saturating_mul(TARGET_PERCENT) / 100;
+        let mut next = self.clone();
+        let fits = |context: &Context, limit: usize| {
+            let mut smaller = request.clone();
+            smaller.messages = context.sent();
+            request_tokens(&smaller, counter) <= limit
+        };
+        let collapsible = self.collapsible();
+        for at in collapsible {
+            next.compaction.collapsed.push(at);
+            if fits(&next, target) {
+                return Some(next.compaction);
+            }
+        }
+        if next != *self && fits(&next, bound) {
+            return Some(next.compaction);
+        }
+        for to in self.droppable() {
+            next.compaction.dropped = Some((1, to));
+            if fits(&next, bound) {
+                return Some(next.compaction);
+            }
+        }
+        None
+    }
+
+    /// Indices of tool messages that may still be collapsed, oldest first.
+    fn collapsible(&self) -> Vec<usize> {
+        let dropped_to = self.compaction.dropped.map_or(0, |(_, to)| to);
+        let mut tools: Vec<usize> = (0..self.messages.len())
+            .filter(|at| matches!(self.messages.get(*at), Some(Message::Tool { .. })))
+            .collect();
+        tools.truncate(tools.len().saturating_sub(KEPT_RESULTS));
+        tools.retain(|at| *at >= dropped_to && !self.compaction.collapsed.contains(at));
+        tools
+    }
+
+    /// Ends of prefixes that may be dropped: always before an assistant message, so that no result stands
+    /// without its call, and never the last turn.
+    fn droppable(&self) -> Vec<usize> {
+        let from = self.compaction.dropped.map_or(2, |(_, to)| to + 1);
+        let mut ends: Vec<usize> = (from..self.messages.len())
+            .filter(|at| matches!(self.messages.get(*at), Some(Message::Assistant { .. })))
+            .collect();
+        ends.sort_unstable();
+        ends
+    }
+}
+
+/// Measures a request against its bound.
+pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Fit {
+    let size = request_tokens(request, counter);
+    if size <= bound {
+        Fit::Fits(size)
+    } else if counter.is_exact() {
+        Fit::TooLarge(size)
+    } else {
+        Fit::Unknown
+    }
+}
+
+/// Gives the tokens of a request's canonical rendering, margin included.
+pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
+    let fixed = fixed_tokens(&request.system, &request.tools, counter);
+    let messages: usize = request
+        .messages
+        .iter()
+        .map(|message| message_tokens(message, counter))
+        .sum();
+    fixed + messages + PROTOCOL_MARGIN
+}
+
+/// Gives the tokens of the part that every request of a role carries: system text and tool schemas.
+pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter) -> usize {
+    counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
+}
+
+fn message_tokens(message: &Message, counter: &dyn TokenCounter) -> usize {
+    counter.count(&canonical(message))
+}
+
+/// Renders one part canonically: compact JSON, keys in the order of the type. These types always serialise.
+fn canonical<T: Serialize>(part: &T) -> String {
+    serde_json::to_string(part).unwrap_or_default()
+}
+
+fn collapse(message: &Message) -> Message {
+    let Message::Tool { results } = message else {
+        return message.clone();
+    };
+    let results = results
+        .iter()
+        .map(|result| {
+            let mut result = result.clone();
+            if result.text.len() >= COLLAPSE_FROM_BYTES {
+                let lines = result.text.lines().count();
+                result.text = format!("[old result left out: {lines} lines; call the tool again if you need it]");
+            }
+            result
+        })
+        .collect();
+    Message::Tool { results }
+}
+
+fn dropped_note(count: usize) -> String {
+    format!(
+        "[{count} earlier messages left out to stay within the context; your files and commits are as you left them]"
+    )
+}
+
+fn join_user_texts(messages: Vec<Message>) -> Vec<Message> {
+    let mut joined = Context::default();
+    for message in messages {
+        joined.push(message);
+    }
+    joined.messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::{Origin, ToolCall, ToolResult};
+    use crate::ids::TaskId;
+
+    struct Words;
+
+    impl TokenCounter for Words {
+        fn count(&self, text: &str) -> usize {
+            text.split(' ').count()
+        }
+
+        fn is_exact(&self) -> bool {
+            true
+        }
+    }
+
+    fn turn(n: usize, words: usize) -> [Message; 2] {
+        let id = format!("c{n}").as_str().into();
+        let call = ToolCall {
+            id,
+            name: "read_file".to_owned(),
+            arguments: serde_json::json!({"path": n}),
+        };
+        let result = ToolResult {
+            call_id: call.id.clone(),
+            text: "word ".repeat(words),
+            is_error: false,
+        };
+        [
+            Message::Assistant {
+                text: String::new(),
+                tool_calls: vec![call],
+                raw: None,
+            },
+            Message::Tool { results: vec![result] },
+        ]
+    }
+
+    fn context(turns: usize, words: usize) -> Context {
+        let mut context = Context::default();
+        context.push(Message::User {
+            text: "the task".to_owned(),
+        });
+        for n in 0..turns {
+            for message in turn(n, words) {
+                context.push(message);
+            }
+        }
+        context
+    }
+
+    fn request(context: &Context) -> ModelRequest {
+        ModelRequest {
+            model: "script:x".to_owned(),
+            system: "be good".to_owned(),
+            tools: Vec::new(),
+            messages: context.sent(),
+            max_output_tokens: 10,
+            origin: Origin {
+                task: TaskId::from("T1"),
+                turn: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn a_compacted_request_fits_and_keeps_calls_with_their_results() {
+        for turns in 1..20 {
+            let mut context = context(turns, 200);
+            let bound = 1_500;
+            if let Fit::TooLarge(_) = fit(&request(&context), bound, &Words) {
+                let decision = context.decide(&request(&context), bound, &Words).unwrap();
+                context.compact(decision);
+            }
+            let sent = request(&context);
+            assert!(matches!(fit(&sent, bound, &Words), Fit::Fits(_)), "{turns} turns");
+            for pair in sent.messages.windows(2) {
+                let orphan = matches!(pair, [Message::User { .. }, Message::Tool { .. }]);
+                assert!(!orphan, "{turns} turns: a result without its call");
+            }
+            assert!(matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task")));
+        }
+    }
+
+    #[test]
+    fn nothing_is_decided_when_nothing_can_be_given_up() {
+        let context = context(1, 5_000);
+        assert_eq!(context.decide(&request(&context), 1_000, &Words), None);
+    }
+
+    #[test]
+    fn a_byte_bound_never_says_too_large() {
+        let context = context(3, 5_000);
+        assert_eq!(fit(&request(&context), 1_000, &ByteBound), Fit::Unknown);
+    }
+}

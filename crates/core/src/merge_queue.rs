@@ -1,0 +1,294 @@
+//! What to merge, verify, advance or give back: pure, one merge at a time.
+//!
+//! The rule is that the integration branch only ever holds trees that passed the run's check: a candidate is merged
+//! without a checkout, its exact merged tree is verified, and only then the branch moves to it. A conflict or a red
+//! tree goes back to its author with the evidence, a bounded number of times. Results of checks are kept by (tree,
+//! command), so a tree that was checked is not checked again. This decides; the merge executor acts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, ReturnCause, VerifyScope};
+use crate::ids::{BlobId, Oid, TaskId};
+use crate::settings::RunSettings;
+
+/// The merge in progress and the checks that have been done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MergeQueue {
+    current: Option<Current>,
+    /// Pairs instead of a map, since JSON has no keys that are pairs.
+    #[serde(with = "pairs")]
+    gates: BTreeMap<(Oid, String), Gate>,
+}
+
+/// What a check of a tree said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Whether it passed.
+    pub passed: bool,
+    /// How it ended, in words.
+    pub exit: String,
+    /// Its output.
+    pub output: BlobId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Current {
+    task: TaskId,
+    target: Oid,
+    candidate: Oid,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stage {
+    Merging,
+    Conflicted(Vec<String>),
+    Prepared { commit: Oid, tree: Oid },
+}
+
+/// What the merge executor does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeStep {
+    /// Merge the candidate into the target without a checkout; record what came of it.
+    Merge {
+        /// The task.
+        task: TaskId,
+        /// The integration branch's tip.
+        target: Oid,
+        /// The task's commit.
+        candidate: Oid,
+    },
+    /// Run the run's check on this tree.
+    Verify {
+        /// The task that it decides about.
+        task: TaskId,
+        /// The merge commit that has the tree.
+        commit: Oid,
+        /// The tree.
+        tree: Oid,
+        /// The command.
+        command: String,
+    },
+    /// Record the merge, then move the integration branch from `target` to `commit`.
+    Advance {
+        /// The task.
+        task: TaskId,
+        /// The merge commit.
+        commit: Oid,
+        /// The tip that it must still have.
+        target: Oid,
+    },
+    /// Give the work back to its author.
+    Return {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        cause: ReturnCause,
+        /// What is merged into the author's worktree first.
+        onto: Oid,
+        /// The evidence.
+        evidence: Evidence,
+    },
+    /// The rounds are used up.
+    GiveUp {
+        /// The task.
+        task: TaskId,
+        /// Why the work would go back once more.
+        cause: ReturnCause,
+        /// The evidence.
+        evidence: Evidence,
+    },
+}
+
+/// Why work goes back, in facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// These paths conflict.
+    Conflict(Vec<String>),
+    /// This check was red.
+    Check {
+        /// The command.
+        command: String,
+        /// What it said.
+        gate: Gate,
+    },
+}
+
+impl MergeQueue {
+    /// Takes in a fact about a task; says why not if it cannot follow what happened before.
+    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::MergeStarted {
+                task,
+                target,
+                candidate,
+            } => {
+                if let Some(other) = self.current.as_ref().filter(|current| current.task != *task) {
+                    return Err(format!("the merge of {} is not over", other.task));
+                }
+                let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
+                self.current = Some(Current {
+                    task,
+                    target,
+                    candidate,
+                    stage: Stage::Merging,
+                });
+                Ok(())
+            }
+            Event::MergeConflicted { task, files } => self.reached(task, Stage::Conflicted(files.clone())),
+            Event::MergePrepared { task, commit, tree } => self.reached(
+                task,
+                Stage::Prepared {
+                    commit: commit.clone(),
+                    tree: tree.clone(),
+                },
+            ),
+            Event::VerifyFinished {
+                scope: VerifyScope::Run,
+                tree,
+                command,
+                passed,
+                exit,
+                output,
+                ..
+            } => {
+                let gate = Gate {
+                    passed: *passed,
+                    exit: exit.clone(),
+                    output: output.clone(),
+                };
+                self.gates.insert((tree.clone(), command.clone()), gate);
+                Ok(())
+            }
+            Event::TaskMerged { task, .. }
+            | Event::TaskReturned { task, .. }
+            | Event::TaskConflicted { task, .. }
+            | Event::TaskCancelled { task, .. }
+            | Event::TaskFailed { task, .. } => {
+                if self.current.as_ref().is_some_and(|current| current.task == *task) {
+                    self.current = None;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reached(&mut self, task: &TaskId, stage: Stage) -> Result<(), String> {
+        match &mut self.current {
+            Some(current) if current.task == *task => {
+                current.stage = stage;
+                Ok(())
+            }
+            _ => Err(format!("no merge of {task} is in progress")),
+        }
+    }
+
+    /// Decides the next step of merging; none if there is nothing to do now.
+    pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
+        let Some(current) = &self.current else {
+            let (task, candidate) = situation.candidate.clone()?;
+            return Some(MergeStep::Merge {
+                task,
+                target: situation.integration.clone(),
+                candidate,
+            });
+        };
+        let (task, target) = (current.task.clone(), current.target.clone());
+        match &current.stage {
+            Stage::Merging => Some(MergeStep::Merge {
+                task,
+                target,
+                candidate: current.candidate.clone(),
+            }),
+            Stage::Conflicted(files) => {
+                Some(situation.give_back(task, ReturnCause::Conflict, Evidence::Conflict(files.clone())))
+            }
+            Stage::Prepared { commit, tree } => {
+                let Some(command) = situation.settings.verify.clone() else {
+                    return Some(MergeStep::Advance {
+                        task,
+                        commit: commit.clone(),
+                        target,
+                    });
+                };
+                match self.gates.get(&(tree.clone(), command.clone())) {
+                    None => Some(MergeStep::Verify {
+                        task,
+                        commit: commit.clone(),
+                        tree: tree.clone(),
+                        command,
+                    }),
+                    Some(gate) if gate.passed => Some(MergeStep::Advance {
+                        task,
+                        commit: commit.clone(),
+                        target,
+                    }),
+                    Some(gate) => {
+                        let evidence = Evidence::Check {
+                            command,
+                            gate: gate.clone(),
+                        };
+                        Some(situation.give_back(task, ReturnCause::RunCheck, evidence))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the task whose merge is in progress.
+    pub fn current(&self) -> Option<&TaskId> {
+        self.current.as_ref().map(|current| &current.task)
+    }
+}
+
+/// What the decision needs to know of the run beside the queue itself.
+pub struct Situation<'a> {
+    /// The frozen settings.
+    pub settings: &'a RunSettings,
+    /// The integration branch's tip.
+    pub integration: &'a Oid,
+    /// The first task that may be merged, with its commit.
+    pub candidate: Option<(TaskId, Oid)>,
+    /// How often the work of the task whose merge is in progress has come back.
+    pub rounds: u32,
+}
+
+impl Situation<'_> {
+    fn give_back(&self, task: TaskId, cause: ReturnCause, evidence: Evidence) -> MergeStep {
+        if self.rounds < self.settings.merge_rounds {
+            MergeStep::Return {
+                task,
+                cause,
+                onto: self.integration.clone(),
+                evidence,
+            }
+        } else {
+            MergeStep::GiveUp { task, cause, evidence }
+        }
+    }
+}
+
+/// Writes the map as a list of pairs.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Gate, Oid};
+
+    type Gates = BTreeMap<(Oid, String), Gate>;
+
+    pub(super) fn serialize<S: Serializer>(gates: &Gates, serializer: S) -> Result<S::Ok, S::Error> {
+        gates.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Gates, D::Error> {
+        Ok(Vec::<((Oid, String), Gate)>::deserialize(deserializer)?
+            .into_iter()
+            .collect())
+    }
+}

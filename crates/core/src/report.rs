@@ -1,0 +1,223 @@
+//! The report of a run and its exit code: functions of the run's state alone.
+
+use serde::Serialize;
+
+use crate::conversation::Usage;
+use crate::event::RunStatus;
+use crate::ids::{AgentId, Oid, RunId, TaskId};
+use crate::run_state::{RunState, TaskError, TaskRecord, TaskState, Verify};
+use crate::settings::MergeMode;
+use crate::task::Work;
+
+/// Exit code of a run whose every task is merged.
+pub const EXIT_OK: u8 = 0;
+/// Exit code of a run in which a task failed.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code of wrong usage, configuration or plan.
+pub const EXIT_USAGE: u8 = 2;
+/// Exit code of a run that waits for a person.
+pub const EXIT_NEEDS_HUMAN: u8 = 3;
+/// Exit code of a run in which a task reached a limit.
+pub const EXIT_LIMIT: u8 = 4;
+/// Exit code of a run in which a denied permission failed a task.
+pub const EXIT_DENIED: u8 = 5;
+/// Exit code of our own failure.
+pub const EXIT_INTERNAL: u8 = 70;
+/// Exit code after SIGINT, and of a run that was stopped.
+pub const EXIT_INTERRUPTED: u8 = 130;
+/// Exit code after SIGTERM.
+pub const EXIT_TERMINATED: u8 = 143;
+
+/// The object that `--output-format json` prints and `stream-json` ends with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Always `run.finished`, or `run.status` while it is not.
+    pub r#type: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// How it stands; `stopped` if it should be running and no coordinator is alive.
+    pub status: String,
+    /// The exit code; none while it runs.
+    pub exit_code: Option<u8>,
+    /// The branch that holds the merged result.
+    pub integration_branch: String,
+    /// Its tip.
+    pub integration_commit: Oid,
+    /// Where the run started.
+    pub base_commit: Oid,
+    /// From the first fact to the newest.
+    pub duration_ms: u64,
+    /// All tokens.
+    pub usage: ReportUsage,
+    /// Each task.
+    pub tasks: Vec<TaskReport>,
+}
+
+/// Tokens and money; money is null while no price is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ReportUsage {
+    /// Prompt tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Cached ones of them.
+    pub cached_tokens: u64,
+    /// Reply tokens.
+    pub output_tokens: u64,
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// One task of the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskReport {
+    /// The task.
+    pub id: TaskId,
+    /// Where it stands.
+    pub state: TaskState,
+    /// The role; null for a `run:` task.
+    pub agent: Option<String>,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// Attempts begun.
+    pub attempt: u32,
+    /// Its branch.
+    pub branch: Option<String>,
+    /// The tip of its branch; null for a report.
+    pub commit: Option<Oid>,
+    /// What the newest check said.
+    pub verify: Verify,
+    /// Requests answered.
+    pub turns: u32,
+    /// Its tokens.
+    pub usage: ReportUsage,
+    /// Why it ended without success.
+    pub error: Option<TaskError>,
+}
+
+impl Report {
+    /// Makes the report of a run.
+    pub fn of(state: &RunState) -> Self {
+        let mut usage = Usage::default();
+        for record in state.tasks() {
+            usage.add(record.usage);
+        }
+        Self {
+            r#type: if state.exit_code.is_some() {
+                "run.finished"
+            } else {
+                "run.status"
+            },
+            run_id: state.run_id.clone(),
+            status: status_name(state.status).to_owned(),
+            exit_code: state.exit_code,
+            integration_branch: state.run_id.integration_branch(),
+            integration_commit: state.integration.clone(),
+            base_commit: state.base.clone(),
+            duration_ms: state.updated_ms.saturating_sub(state.started_ms),
+            usage: usage.into(),
+            tasks: state.tasks().map(TaskReport::of).collect(),
+        }
+    }
+}
+
+impl TaskReport {
+    fn of(record: &TaskRecord) -> Self {
+        let is_agent = matches!(record.task.work, Work::Agent(_));
+        Self {
+            id: record.task.id.clone(),
+            state: record.state,
+            agent: record.agent.clone().filter(|_| is_agent),
+            agent_id: record.task.id.clone(),
+            attempt: record.attempt,
+            branch: record.branch.clone(),
+            commit: record.commit.clone(),
+            verify: record.verify,
+            turns: record.turns,
+            usage: record.usage.into(),
+            error: record.error.clone(),
+        }
+    }
+}
+
+impl From<Usage> for ReportUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            output_tokens: usage.output_tokens,
+            cost_usd: None,
+        }
+    }
+}
+
+/// Decides how a run ends if nothing more can be done now; none while something can.
+///
+/// Tasks whose worker is alive count as work to do, so the caller asks only when none is.
+pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
+    if state.tasks().any(|record| can_go_on(state, record)) {
+        return None;
+    }
+    let worst = state.tasks().map(|record| severity(state, record)).max();
+    Some(worst.map_or((RunStatus::Succeeded, EXIT_OK), Severity::outcome))
+}
+
+/// What a task says of the run, in the order in which exit codes win.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Severity {
+    Fine,
+    NeedsHuman,
+    Failed,
+    Limit,
+    Denied,
+    Internal,
+}
+
+impl Severity {
+    fn outcome(self) -> (RunStatus, u8) {
+        match self {
+            Severity::Fine => (RunStatus::Succeeded, EXIT_OK),
+            Severity::NeedsHuman => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
+            Severity::Failed => (RunStatus::Failed, EXIT_FAILED),
+            Severity::Limit => (RunStatus::Limit, EXIT_LIMIT),
+            Severity::Denied => (RunStatus::Denied, EXIT_DENIED),
+            Severity::Internal => (RunStatus::Failed, EXIT_INTERNAL),
+        }
+    }
+}
+
+fn severity(state: &RunState, record: &TaskRecord) -> Severity {
+    match record.state {
+        TaskState::Merged | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
+        TaskState::Verified if state.settings.merge == MergeMode::None => Severity::Fine,
+        TaskState::Failed => match record.error.as_ref().map(|error| error.cause.as_str()) {
+            Some("turns" | "budget" | "timeout" | "context") => Severity::Limit,
+            Some("denied") => Severity::Denied,
+            Some("internal") => Severity::Internal,
+            _ => Severity::Failed,
+        },
+        // A pending task waits for one of the others, which speaks for it.
+        TaskState::Pending => Severity::Fine,
+        _ => Severity::NeedsHuman,
+    }
+}
+
+fn can_go_on(state: &RunState, record: &TaskRecord) -> bool {
+    match record.state {
+        TaskState::Ready | TaskState::Running | TaskState::Committed => true,
+        TaskState::Verified => state.settings.merge != MergeMode::None,
+        TaskState::Pending => state.startable().contains(&record.task.id) || !state.unreachable().is_empty(),
+        _ => false,
+    }
+}
+
+/// Gives the name of a status in JSON.
+pub fn status_name(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "running",
+        RunStatus::Succeeded => "succeeded",
+        RunStatus::Failed => "failed",
+        RunStatus::NeedsHuman => "needs_human",
+        RunStatus::Limit => "limit",
+        RunStatus::Denied => "denied",
+        RunStatus::Interrupted => "interrupted",
+    }
+}

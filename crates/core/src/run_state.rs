@@ -1,0 +1,497 @@
+//! One run: the fold of its facts.
+//!
+//! [`RunState::apply`] is the only way to change it, so replaying the journal gives the state that the dead process
+//! had. A fact that cannot follow what happened before is refused with its reason ([`IllegalEvent`]) and changes
+//! nothing. The state decides what is ready, what is skipped and when nothing more can be done; the coordinator
+//! only asks. It is cheap to clone: records are shared until they change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::BudgetTree;
+use crate::event::{Event, Recorded, RunStatus};
+use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
+use crate::merge_queue::{MergeQueue, MergeStep, Situation};
+use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
+use crate::settings::{MergeMode, RunSettings};
+pub use crate::task_record::{TaskError, TaskRecord, TaskState, Verify};
+
+/// The state of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The run.
+    pub run_id: RunId,
+    /// Sequence number of the newest fact.
+    pub seq: u64,
+    /// Unix milliseconds of the first fact.
+    pub started_ms: u64,
+    /// Unix milliseconds of the newest fact.
+    pub updated_ms: u64,
+    /// Its frozen settings.
+    pub settings: RunSettings,
+    /// The plan's path as typed.
+    pub plan: Option<String>,
+    /// The plan's text.
+    pub plan_source: Option<BlobId>,
+    /// The plan's title.
+    pub title: Option<String>,
+    /// The commit that it started from.
+    pub base: Oid,
+    /// The branch that was checked out.
+    pub base_branch: Option<String>,
+    /// The integration branch's tip.
+    pub integration: Oid,
+    /// How it stands.
+    pub status: RunStatus,
+    /// The exit code, once it has ended.
+    pub exit_code: Option<u8>,
+    /// The merge in progress and the checks that have been done.
+    pub merges: MergeQueue,
+    /// Token budgets.
+    pub budget: BudgetTree,
+    /// The landing that has not been undone.
+    pub landed: Option<Landing>,
+    order: Vec<TaskId>,
+    tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
+    undelivered: Vec<Envelope>,
+    sent: BTreeMap<Sender, u64>,
+    approvals: BTreeMap<CallHash, Approval>,
+}
+
+/// Where a run's result went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landing {
+    /// The user's branch.
+    pub branch: String,
+    /// Its tip before.
+    pub from: Oid,
+    /// Its tip after.
+    pub to: Oid,
+}
+
+/// A tool call that asked for a person, and the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Whose call.
+    pub task: TaskId,
+    /// The tool.
+    pub tool: String,
+    /// The call in one line.
+    pub summary: String,
+    /// The rule that asks.
+    pub rule: String,
+    /// Whether it may run, and what the person said; none while nobody has answered.
+    pub decision: Option<(bool, Option<String>)>,
+}
+
+/// A fact that cannot follow what happened before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("run {run}: fact {seq} ({kind}) is impossible: {reason}")]
+pub struct IllegalEvent {
+    /// The run.
+    pub run: RunId,
+    /// The fact's number.
+    pub seq: u64,
+    /// The fact's type.
+    pub kind: String,
+    /// Why it cannot be.
+    pub reason: String,
+}
+
+/// Why a message was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageRefused {
+    /// There is no such agent.
+    #[error("there is no agent '{to}' in this run; the agents are: {known}")]
+    UnknownRecipient {
+        /// Who was named.
+        to: String,
+        /// Who there is.
+        known: String,
+    },
+    /// The agent has ended.
+    #[error("agent '{to}' has ended ({state}) and reads no more messages")]
+    Ended {
+        /// Who was named.
+        to: AgentId,
+        /// How it ended.
+        state: String,
+    },
+    /// The mailbox is full.
+    #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
+    MailboxFull {
+        /// Who was named.
+        to: AgentId,
+    },
+    /// The text is too long.
+    #[error("a message may have {MAX_BODY_BYTES} bytes, this one has {bytes}; put the text into a file and name it")]
+    TooLong {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+impl RunState {
+    /// Makes the state that a run's first fact begins.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the fact is not `run.started`.
+    pub fn begin(first: &Recorded) -> Result<Self, IllegalEvent> {
+        let Event::RunStarted {
+            plan,
+            plan_source,
+            title,
+            settings,
+            base_commit,
+            base_branch,
+        } = &first.event
+        else {
+            return Err(illegal(first, "a run begins with run.started".to_owned()));
+        };
+        Ok(Self {
+            run_id: first.run_id.clone(),
+            seq: first.seq,
+            started_ms: first.ts_ms,
+            updated_ms: first.ts_ms,
+            settings: (**settings).clone(),
+            plan: plan.clone(),
+            plan_source: plan_source.clone(),
+            title: title.clone(),
+            base: base_commit.clone(),
+            base_branch: base_branch.clone(),
+            integration: base_commit.clone(),
+            status: RunStatus::Running,
+            exit_code: None,
+            merges: MergeQueue::default(),
+            budget: BudgetTree::new(settings.budget_tokens),
+            landed: None,
+            order: Vec::new(),
+            tasks: BTreeMap::new(),
+            undelivered: Vec::new(),
+            sent: BTreeMap::new(),
+            approvals: BTreeMap::new(),
+        })
+    }
+
+    /// Folds a whole journal; none for an empty one.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first fact that cannot follow those before it.
+    pub fn replay<'a>(facts: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, IllegalEvent> {
+        let mut facts = facts.into_iter();
+        let Some(first) = facts.next() else { return Ok(None) };
+        let mut state = Self::begin(first)?;
+        for fact in facts {
+            state.apply(fact)?;
+        }
+        Ok(Some(state))
+    }
+
+    /// Takes in a fact.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the fact cannot follow what happened before; the state is then as it was for the run, though a
+    /// caller that goes on must discard it (the journal works on a scratch copy).
+    pub fn apply(&mut self, fact: &Recorded) -> Result<(), IllegalEvent> {
+        if fact.seq != self.seq + 1 {
+            return Err(illegal(fact, format!("fact {} was the newest", self.seq)));
+        }
+        self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
+        self.seq = fact.seq;
+        self.updated_ms = fact.ts_ms;
+        Ok(())
+    }
+
+    fn apply_event(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::RunStarted { .. } => Err("the run has begun already".to_owned()),
+            Event::RunResumed { .. } => {
+                (self.status, self.exit_code) = (RunStatus::Running, None);
+                Ok(())
+            }
+            Event::RunFinished { status, exit_code } => {
+                (self.status, self.exit_code) = (*status, Some(*exit_code));
+                Ok(())
+            }
+            Event::RunLanded { branch, from, to } => {
+                self.landed = Some(Landing {
+                    branch: branch.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                });
+                Ok(())
+            }
+            Event::RunUnlanded { .. } => {
+                self.landed = None;
+                Ok(())
+            }
+            Event::RunCleaned { .. } => Ok(()),
+            Event::TaskAdded { task, parent } => self.add_task(task, parent.as_ref()),
+            Event::MessageSent { envelope } => self.message_sent(envelope),
+            Event::MessageDelivered { from, to, sequence } => self.message_delivered(from, to, *sequence),
+            Event::ApprovalDecided { call, allowed, message } => self.decided(call, *allowed, message.as_deref()),
+            _ => self.apply_to_task(event),
+        }
+    }
+
+    fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), String> {
+        if self.tasks.contains_key(&task.id) {
+            return Err(format!("there is a task {} already", task.id));
+        }
+        self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
+        self.order.push(task.id.clone());
+        self.tasks.insert(
+            task.id.clone(),
+            Arc::new(TaskRecord::new(task.clone(), parent.cloned())),
+        );
+        Ok(())
+    }
+
+    fn apply_to_task(&mut self, event: &Event) -> Result<(), String> {
+        let Some(id) = event.task().cloned() else { return Ok(()) };
+        let record = self
+            .tasks
+            .get_mut(&id)
+            .ok_or_else(|| format!("there is no task {id}"))?;
+        let was_merged = record.state == TaskState::Merged;
+        Arc::make_mut(record)
+            .apply(event)
+            .map_err(|reason| format!("task {id}: {reason}"))?;
+        self.merges.apply(event)?;
+        match event {
+            Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
+            Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
+            Event::ModelFailed { .. } => self.budget.release(&id),
+            Event::TaskMerged {
+                commit: Some(commit), ..
+            } => self.integration = commit.clone(),
+            Event::ApprovalRequested {
+                call,
+                tool,
+                summary,
+                rule,
+                ..
+            } => {
+                let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
+                self.approvals.insert(
+                    call.clone(),
+                    Approval {
+                        task,
+                        tool,
+                        summary,
+                        rule,
+                        decision: None,
+                    },
+                );
+            }
+            Event::TaskReturned { .. } if was_merged => self.mark_stale(&id),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Marks everything merged that was built on this task.
+    fn mark_stale(&mut self, rejected: &TaskId) {
+        let mut reached = vec![rejected.clone()];
+        for id in &self.order {
+            let Some(record) = self.tasks.get_mut(id) else { continue };
+            if record.state == TaskState::Merged && record.task.depends.iter().any(|on| reached.contains(on)) {
+                Arc::make_mut(record).stale = true;
+                reached.push(id.clone());
+            }
+        }
+    }
+
+    fn message_sent(&mut self, envelope: &Envelope) -> Result<(), String> {
+        let expected = self.next_sequence(&envelope.from);
+        if envelope.sequence != expected {
+            return Err(format!(
+                "the sender's next message is number {expected}, not {}",
+                envelope.sequence
+            ));
+        }
+        self.check_message(envelope.to.as_str(), &envelope.body)
+            .map_err(|refused| refused.to_string())?;
+        self.sent.insert(envelope.from.clone(), envelope.sequence);
+        self.undelivered.push(envelope.clone());
+        Ok(())
+    }
+
+    fn message_delivered(&mut self, from: &Sender, to: &AgentId, sequence: u64) -> Result<(), String> {
+        let at = self
+            .undelivered
+            .iter()
+            .position(|message| message.to == *to && message.from == *from && message.sequence == sequence)
+            .ok_or_else(|| format!("no message {sequence} waits for {to}"))?;
+        self.undelivered.remove(at);
+        Ok(())
+    }
+
+    fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), String> {
+        let approval = self
+            .approvals
+            .get_mut(call)
+            .ok_or_else(|| format!("no call {call} asks"))?;
+        if approval.decision.is_some() {
+            return Err(format!("call {call} is decided already"));
+        }
+        approval.decision = Some((allowed, message.map(str::to_owned)));
+        if let Some(record) = self.tasks.get_mut(&approval.task) {
+            let record = Arc::make_mut(record);
+            if record.parked.as_ref() == Some(call) {
+                record.unpark();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a task's record.
+    pub fn task(&self, id: &TaskId) -> Option<&TaskRecord> {
+        self.tasks.get(id).map(Arc::as_ref)
+    }
+
+    /// Gives all records in the order that the tasks were added.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.order.iter().filter_map(|id| self.task(id))
+    }
+
+    /// Gives the messages that an agent has not read, oldest first.
+    pub fn messages_for<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a Envelope> {
+        self.undelivered.iter().filter(move |message| message.to == *agent)
+    }
+
+    /// Gives the number that a sender's next message has.
+    pub fn next_sequence(&self, from: &Sender) -> u64 {
+        self.sent.get(from).copied().unwrap_or(0) + 1
+    }
+
+    /// Decides whether a message can be accepted.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what the sender is told.
+    pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
+        let id = TaskId::from(to);
+        let Some(record) = self.task(&id) else {
+            let known: Vec<&str> = self.order.iter().map(TaskId::as_str).collect();
+            return Err(MessageRefused::UnknownRecipient {
+                to: to.to_owned(),
+                known: known.join(", "),
+            });
+        };
+        if record.state.is_settled() {
+            return Err(MessageRefused::Ended {
+                to: id,
+                state: record.state.as_str().to_owned(),
+            });
+        }
+        if body.len() > MAX_BODY_BYTES {
+            return Err(MessageRefused::TooLong { bytes: body.len() });
+        }
+        if self.messages_for(&id).count() >= MAILBOX_CAPACITY {
+            return Err(MessageRefused::MailboxFull { to: id });
+        }
+        Ok(())
+    }
+
+    /// Gives the calls that wait for a person, with their hashes.
+    pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
+        self.approvals
+            .iter()
+            .filter(|(_, approval)| approval.decision.is_none())
+    }
+
+    /// Gives what is known of a call that asked.
+    pub fn approval(&self, call: &CallHash) -> Option<&Approval> {
+        self.approvals.get(call)
+    }
+
+    /// Gives the pending tasks that can start now, those of higher priority first, then in the plan's order.
+    ///
+    /// `depends` want their task merged; `after` wants it settled, however it ended.
+    pub fn startable(&self) -> Vec<TaskId> {
+        let mut ready: Vec<&TaskRecord> = self
+            .tasks()
+            .filter(|record| record.state == TaskState::Pending)
+            .filter(|record| record.task.depends.iter().all(|on| self.satisfies(on)))
+            .filter(|record| record.task.after.iter().all(|on| self.is_over(on)))
+            .collect();
+        ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
+        ready.into_iter().map(|record| record.task.id.clone()).collect()
+    }
+
+    /// Gives the pending tasks that can never start, each with what it waited for.
+    pub fn unreachable(&self) -> Vec<(TaskId, TaskId)> {
+        self.tasks()
+            .filter(|record| record.state == TaskState::Pending)
+            .filter_map(|record| {
+                let broken = record.task.depends.iter().find(|on| {
+                    self.task(on)
+                        .is_some_and(|on| on.state.is_settled() && on.state != TaskState::Merged)
+                })?;
+                Some((record.task.id.clone(), broken.clone()))
+            })
+            .collect()
+    }
+
+    /// Decides the next step of merging; none if there is nothing to do now.
+    ///
+    /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.
+    pub fn next_merge(&self) -> Option<MergeStep> {
+        if self.settings.merge == MergeMode::None {
+            return None;
+        }
+        let candidate = self.tasks().find(|record| self.is_candidate(record));
+        let rounds = self
+            .merges
+            .current()
+            .and_then(|task| self.task(task))
+            .map_or(0, |record| record.rounds);
+        self.merges.next(&Situation {
+            settings: &self.settings,
+            integration: &self.integration,
+            candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit.clone()?))),
+            rounds,
+        })
+    }
+
+    /// Tells whether a person must approve a task before it is merged.
+    pub fn needs_review(&self, record: &TaskRecord) -> bool {
+        self.settings.merge == MergeMode::Review || record.task.review_required
+    }
+
+    fn is_candidate(&self, record: &TaskRecord) -> bool {
+        let approved = record.approved.is_some() && record.approved == record.tree;
+        record.state == TaskState::Verified && (approved || !self.needs_review(record))
+    }
+
+    fn satisfies(&self, on: &TaskId) -> bool {
+        self.task(on).is_some_and(|record| record.state == TaskState::Merged)
+    }
+
+    fn is_over(&self, on: &TaskId) -> bool {
+        self.task(on).is_none_or(|record| {
+            let parked = matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting);
+            let kept = self.settings.merge == MergeMode::None && record.state == TaskState::Verified;
+            record.state.is_settled() || parked || kept
+        })
+    }
+}
+
+fn illegal(fact: &Recorded, reason: String) -> IllegalEvent {
+    let kind = serde_json::to_value(&fact.event)
+        .ok()
+        .and_then(|value| value.get("type").and_then(|kind| kind.as_str().map(str::to_owned)))
+        .unwrap_or_default();
+    IllegalEvent {
+        run: fact.run_id.clone(),
+        seq: fact.seq,
+        kind,
+        reason,
+    }
+}

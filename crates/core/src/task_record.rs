@@ -1,0 +1,405 @@
+//! What became of one task: the fold of the facts about it.
+//!
+//! Nothing here is set by hand: every field follows from facts. Facts that cannot follow what happened before are
+//! refused with a reason, at run time as at recovery. What concerns several tasks (order, messages, the merge in
+//! progress, budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Usage;
+use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
+use crate::ids::{AgentId, CallHash, CallId, Oid};
+use crate::task::Task;
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Waits for what it depends on.
+    Pending,
+    /// Waits for a free agent.
+    Ready,
+    /// An agent works on it, or should.
+    Running,
+    /// A tool call waits for a person.
+    Waiting,
+    /// Its work is the tip of its branch; its own check is not done.
+    Committed,
+    /// Its own check has passed, or it has none.
+    Verified,
+    /// A person has to approve it.
+    AwaitingReview,
+    /// The integration branch holds it; or its report is there.
+    Merged,
+    /// It ended without success.
+    Failed,
+    /// Its branch waits for a person, since it could not be merged.
+    Conflicted,
+    /// Something that it depends on did not succeed.
+    Skipped,
+    /// It was called off, or its box said so.
+    Cancelled,
+}
+
+impl TaskState {
+    /// Tells whether nothing more happens to the task by itself.
+    pub fn is_settled(self) -> bool {
+        use TaskState::{Cancelled, Conflicted, Failed, Merged, Skipped};
+        matches!(self, Merged | Failed | Conflicted | Skipped | Cancelled)
+    }
+
+    /// Gives the state's name in JSON and on the terminal.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TaskState::Pending => "pending",
+            TaskState::Ready => "ready",
+            TaskState::Running => "running",
+            TaskState::Waiting => "waiting",
+            TaskState::Committed => "committed",
+            TaskState::Verified => "verified",
+            TaskState::AwaitingReview => "awaiting_review",
+            TaskState::Merged => "merged",
+            TaskState::Failed => "failed",
+            TaskState::Conflicted => "conflicted",
+            TaskState::Skipped => "skipped",
+            TaskState::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What the newest check of a task's work said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+    /// There was none.
+    #[default]
+    None,
+}
+
+/// Why a task ended without success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskError {
+    /// The class; `conflict`, `dependency` and `cancelled` beside the names of [`FailureCause`].
+    pub cause: String,
+    /// In words, with what to do next.
+    pub message: String,
+}
+
+/// One task of a run and everything that happened to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// The task as planned.
+    pub task: Task,
+    /// The agent that spawned it.
+    pub parent: Option<AgentId>,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Attempts begun.
+    pub attempt: u32,
+    /// The role that works on it.
+    pub agent: Option<String>,
+    /// The model that works on it.
+    pub model: Option<String>,
+    /// The branch's short name, once it has one.
+    pub branch: Option<String>,
+    /// The commit that the newest attempt started from.
+    pub base: Option<Oid>,
+    /// Whether the worktree stands and its setup has run.
+    pub prepared: bool,
+    /// The tip of its branch.
+    pub commit: Option<Oid>,
+    /// The tree of that commit.
+    pub tree: Option<Oid>,
+    /// The commit that was merged into its worktree and becomes the next commit's second parent.
+    pub onto: Option<Oid>,
+    /// What the newest check said.
+    pub verify: Verify,
+    /// How often its work came back in this attempt.
+    pub rounds: u32,
+    /// A return that the agent has not been told of yet: its number among all returns of the task.
+    pub returns: u32,
+    /// Why the work came back last.
+    pub returned: Option<ReturnCause>,
+    /// Requests answered, across attempts.
+    pub turns: u32,
+    /// What it used, across attempts.
+    pub usage: Usage,
+    /// Snapshots taken.
+    pub snapshots: u32,
+    /// The newest snapshot's commit and tree.
+    pub snapshot: Option<(Oid, Oid)>,
+    /// Calls whose start is recorded and whose end is not.
+    pub open_calls: BTreeSet<CallId>,
+    /// The call that waits for a person.
+    pub parked: Option<CallHash>,
+    /// Whether a call was denied in this attempt.
+    pub denied: bool,
+    /// The tree that a person approved.
+    pub approved: Option<Oid>,
+    /// The agent's closing report.
+    pub summary: String,
+    /// Why it ended without success.
+    pub error: Option<TaskError>,
+    /// The integration commit that brought it in.
+    pub merged: Option<Oid>,
+    /// Whether something that it was built on has been rejected after it was merged.
+    pub stale: bool,
+    /// The last tool that it started, for the display.
+    pub last_tool: Option<String>,
+}
+
+impl TaskRecord {
+    /// Makes the record of a task that nothing has happened to.
+    pub fn new(task: Task, parent: Option<AgentId>) -> Self {
+        let state = if task.status.runs() {
+            TaskState::Pending
+        } else {
+            TaskState::Cancelled
+        };
+        let state = if task.status == crate::task::TaskStatus::Done {
+            TaskState::Merged
+        } else {
+            state
+        };
+        Self {
+            task,
+            parent,
+            state,
+            attempt: 0,
+            agent: None,
+            model: None,
+            branch: None,
+            base: None,
+            prepared: false,
+            commit: None,
+            tree: None,
+            onto: None,
+            verify: Verify::None,
+            rounds: 0,
+            returns: 0,
+            returned: None,
+            turns: 0,
+            usage: Usage::default(),
+            snapshots: 0,
+            snapshot: None,
+            open_calls: BTreeSet::new(),
+            parked: None,
+            denied: false,
+            approved: None,
+            summary: String::new(),
+            error: None,
+            merged: None,
+            stale: false,
+            last_tool: None,
+        }
+    }
+
+    /// Tells whether the plan's box said already that it is done.
+    pub fn was_done(&self) -> bool {
+        self.task.status == crate::task::TaskStatus::Done
+    }
+
+    /// Takes in a fact about this task; says why not if it cannot follow what happened before.
+    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::TaskReady { .. } => self.step(&[TaskState::Pending], TaskState::Ready),
+            Event::AgentSpawned {
+                attempt,
+                agent,
+                model,
+                branch,
+                base,
+                ..
+            } => {
+                self.step(&[TaskState::Ready], TaskState::Running)?;
+                (self.attempt, self.agent, self.model) = (*attempt, agent.clone(), model.clone());
+                (self.branch, self.base) = (Some(branch.clone()), Some(base.clone()));
+                Ok(())
+            }
+            Event::WorktreePrepared { .. } => {
+                self.prepared = true;
+                self.require(&[TaskState::Running])
+            }
+            Event::TurnStarted { .. } | Event::ContextCompacted { .. } | Event::ModelRequested { .. } => {
+                self.require(&[TaskState::Running])
+            }
+            Event::ModelFailed { .. } => Ok(()),
+            Event::ModelReplied { turn, usage, .. } => {
+                self.turns = *turn;
+                self.usage.add(*usage);
+                self.require(&[TaskState::Running])
+            }
+            Event::SnapshotTaken {
+                number, commit, tree, ..
+            } => {
+                self.snapshots = *number;
+                self.snapshot = Some((commit.clone(), tree.clone()));
+                Ok(())
+            }
+            Event::TaskReturned { cause, onto, .. } => self.returned(*cause, onto.clone()),
+            _ => self.apply_call(event).unwrap_or_else(|| self.apply_outcome(event)),
+        }
+    }
+
+    /// Facts about tool calls; none if the fact is another.
+    fn apply_call(&mut self, event: &Event) -> Option<Result<(), String>> {
+        Some(match event {
+            Event::ToolStarted { call_id, tool, .. } => {
+                self.last_tool = Some(tool.clone());
+                self.open_calls.insert(call_id.clone());
+                self.require(&[TaskState::Running])
+            }
+            Event::ToolFinished { call_id, outcome, .. } => {
+                self.open_calls.remove(call_id);
+                self.denied |= *outcome == ToolOutcome::Denied;
+                Ok(())
+            }
+            Event::ApprovalRequested { call, .. } => {
+                self.parked = Some(call.clone());
+                self.step(&[TaskState::Running], TaskState::Waiting)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Facts about what became of the work.
+    fn apply_outcome(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::TaskCommitted {
+                commit, tree, summary, ..
+            } => {
+                self.summary.clone_from(summary);
+                self.committed(commit.clone(), tree.clone())
+            }
+            Event::VerifyFinished { scope, passed, .. } => {
+                self.verify = if *passed { Verify::Passed } else { Verify::Failed };
+                if *scope == VerifyScope::Task && *passed {
+                    self.step(&[TaskState::Committed], TaskState::Verified)
+                } else {
+                    Ok(())
+                }
+            }
+            Event::VerifyStarted { .. } => Ok(()),
+            Event::ReviewRequested { .. } => self.step(&[TaskState::Verified], TaskState::AwaitingReview),
+            Event::ReviewApproved { tree, .. } => {
+                self.approved = Some(tree.clone());
+                self.step(&[TaskState::AwaitingReview, TaskState::Verified], TaskState::Verified)
+            }
+            Event::TaskMerged { commit, .. } => {
+                let from = if commit.is_some() {
+                    TaskState::Verified
+                } else {
+                    TaskState::Running
+                };
+                self.merged.clone_from(commit);
+                self.step(&[from, TaskState::Verified, TaskState::Committed], TaskState::Merged)
+            }
+            Event::TaskFailed { cause, message, .. } => self.ended(TaskState::Failed, &cause.to_string(), message),
+            Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, "conflict", message),
+            Event::TaskCancelled { message, .. } => self.ended(TaskState::Cancelled, "cancelled", message),
+            Event::TaskSkipped { because, .. } => {
+                self.ended(TaskState::Skipped, "dependency", &format!("{because} did not succeed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn committed(&mut self, commit: Option<Oid>, tree: Option<Oid>) -> Result<(), String> {
+        self.require(&[TaskState::Running])?;
+        self.onto = None;
+        if commit.is_none() {
+            return Ok(());
+        }
+        (self.commit, self.tree) = (commit, tree);
+        self.approved = None;
+        self.verify = Verify::None;
+        self.state = if self.task.verify.is_some() {
+            TaskState::Committed
+        } else {
+            TaskState::Verified
+        };
+        Ok(())
+    }
+
+    fn returned(&mut self, cause: ReturnCause, onto: Option<Oid>) -> Result<(), String> {
+        if matches!(self.state, TaskState::Pending | TaskState::Ready | TaskState::Skipped) {
+            return Err(format!("work came back of a task that is {}", self.state.as_str()));
+        }
+        self.returned = Some(cause);
+        self.returns += 1;
+        self.error = None;
+        self.parked = None;
+        self.onto = onto;
+        if cause.is_new_attempt() {
+            self.rounds = 0;
+            self.denied = false;
+            self.merged = None;
+            self.state = TaskState::Ready;
+        } else {
+            self.rounds += 1;
+            self.state = TaskState::Running;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, state: TaskState, cause: &str, message: &str) -> Result<(), String> {
+        if self.state.is_settled() {
+            return Err(format!("it is {} already", self.state.as_str()));
+        }
+        self.state = state;
+        self.error = Some(TaskError {
+            cause: cause.to_owned(),
+            message: message.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Reopens a parked task once its call is decided.
+    pub(crate) fn unpark(&mut self) {
+        self.parked = None;
+        self.state = TaskState::Running;
+    }
+
+    fn require(&self, allowed: &[TaskState]) -> Result<(), String> {
+        if allowed.contains(&self.state) {
+            Ok(())
+        } else {
+            Err(format!("it is {}", self.state.as_str()))
+        }
+    }
+
+    fn step(&mut self, from: &[TaskState], to: TaskState) -> Result<(), String> {
+        self.require(from)?;
+        self.state = to;
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for FailureCause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FailureCause::Turns => "turns",
+            FailureCause::Budget => "budget",
+            FailureCause::Context => "context",
+            FailureCause::Timeout => "timeout",
+            FailureCause::Denied => "denied",
+            FailureCause::Check => "check",
+            FailureCause::NoChanges => "no_changes",
+            FailureCause::Silent => "silent",
+            FailureCause::Looping => "looping",
+            FailureCause::Refused => "refused",
+            FailureCause::Model => "model",
+            FailureCause::Command => "command",
+            FailureCause::Setup => "setup",
+            FailureCause::Worktree => "worktree",
+            FailureCause::Panicked => "panicked",
+            FailureCause::Internal => "internal",
+        })
+    }
+}

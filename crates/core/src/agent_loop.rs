@@ -186,9 +186,10 @@ impl AgentLoop {
         self.context.transcript()
     }
 
-    /// Tells whether messages can be heard now: after a turn's results and before the next request.
+    /// Tells whether messages can be heard now: after a turn's results and before the next request, and by an
+    /// agent that has just said that it is done, which a message reopens.
     pub fn can_hear(&self) -> bool {
-        matches!(self.state, State::Ready)
+        matches!(self.state, State::Ready | State::Finished(Finish::Done(_)))
     }
 
     /// Decides what to do next.
@@ -350,6 +351,7 @@ impl AgentLoop {
         if !self.can_hear() {
             return Err(self.illegal("a message came in the middle of a turn"));
         }
+        self.state = State::Ready;
         self.context.push(Message::User { text });
         Ok(())
     }

@@ -95,6 +95,8 @@ pub enum Event {
         branch: String,
         /// The commit that the worktree starts from.
         base: Oid,
+        /// What the agent is made from ([`crate::AgentSpec`]); the first attempt's holds for all of them.
+        spec: Option<BlobId>,
     },
     /// The worktree stands and its setup has run.
     #[serde(rename = "worktree.prepared")]
@@ -246,16 +248,18 @@ pub enum Event {
         commit: Oid,
         /// Its tree.
         tree: Oid,
+        /// Whether it is the new tip of the task's branch; the ref follows this fact.
+        on_branch: bool,
     },
-    /// An agent's work became the tip of its branch.
+    /// An agent has ended a stretch of work, and the tip of its branch holds it.
     #[serde(rename = "task.committed")]
     TaskCommitted {
         /// The task.
         task: TaskId,
-        /// The commit; none for a report.
-        commit: Option<Oid>,
+        /// The branch's tip.
+        commit: Oid,
         /// Its tree.
-        tree: Option<Oid>,
+        tree: Oid,
         /// The agent's closing report.
         summary: String,
     },
@@ -354,6 +358,9 @@ pub enum Event {
         commit: Option<Oid>,
         /// The integration branch's tip before.
         target: Option<Oid>,
+        /// The closing report of a task that delivers one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     /// A task ended without success.
     #[serde(rename = "task.failed")]

@@ -470,6 +470,36 @@ impl RunState {
         record.state == TaskState::Verified && (approved || !self.needs_review(record))
     }
 
+    /// Gives the facts that follow from the state by themselves: what is ready, skipped, or up for review.
+    ///
+    /// The sequencer evaluates this on the newest state, so asking twice records nothing twice.
+    pub fn due_facts(&self) -> Vec<Event> {
+        let skipped = self
+            .unreachable()
+            .into_iter()
+            .map(|(task, because)| Event::TaskSkipped { task, because });
+        let ready = self.startable().into_iter().map(|task| Event::TaskReady { task });
+        let reviews = self
+            .tasks()
+            .filter(|record| record.state == TaskState::Verified && self.needs_review(record))
+            .filter(|record| self.settings.merge != MergeMode::None && !self.is_candidate(record))
+            .map(|record| Event::ReviewRequested {
+                task: record.task.id.clone(),
+            });
+        skipped.chain(ready).chain(reviews).collect()
+    }
+
+    /// Gives the tasks that an agent should be working on, those that were begun first.
+    pub fn workable(&self) -> Vec<TaskId> {
+        let begun = self
+            .tasks()
+            .filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));
+        let ready = self.tasks().filter(|record| record.state == TaskState::Ready);
+        let mut ready: Vec<&TaskRecord> = ready.collect();
+        ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
+        begun.chain(ready).map(|record| record.task.id.clone()).collect()
+    }
+
     fn satisfies(&self, on: &TaskId) -> bool {
         self.task(on).is_some_and(|record| record.state == TaskState::Merged)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
-use crate::ids::{AgentId, CallHash, CallId, Oid};
+use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::task::Task;
 
 /// Where a task stands.
@@ -112,7 +112,11 @@ pub struct TaskRecord {
     pub base: Option<Oid>,
     /// Whether the worktree stands and its setup has run.
     pub prepared: bool,
-    /// The tip of its branch.
+    /// What the first attempt's agent was made from.
+    pub spec: Option<BlobId>,
+    /// Where its branch stands, or has to stand once the ref has followed.
+    pub tip: Option<Oid>,
+    /// The commit that holds its finished work.
     pub commit: Option<Oid>,
     /// The tree of that commit.
     pub tree: Option<Oid>,
@@ -122,7 +126,7 @@ pub struct TaskRecord {
     pub verify: Verify,
     /// How often its work came back in this attempt.
     pub rounds: u32,
-    /// A return that the agent has not been told of yet: its number among all returns of the task.
+    /// How often its work came back in all attempts.
     pub returns: u32,
     /// Why the work came back last.
     pub returned: Option<ReturnCause>,
@@ -177,6 +181,8 @@ impl TaskRecord {
             branch: None,
             base: None,
             prepared: false,
+            spec: None,
+            tip: None,
             commit: None,
             tree: None,
             onto: None,
@@ -275,7 +281,7 @@ impl TaskRecord {
                 commit, tree, summary, ..
             } => {
                 self.summary.clone_from(summary);
-                self.committed(commit.clone(), tree.clone())
+                self.committed(commit, tree)
             }
             Event::VerifyFinished { scope, passed, .. } => {
                 self.verify = if *passed { Verify::Passed } else { Verify::Failed };
@@ -310,13 +316,18 @@ impl TaskRecord {
         }
     }
 
-    fn committed(&mut self, commit: Option<Oid>, tree: Option<Oid>) -> Result<(), String> {
-        self.require(&[TaskState::Running])?;
-        self.onto = None;
-        if commit.is_none() {
-            return Ok(());
+    /// A new base moves the branch there; the same base leaves the branch where it is.
+    fn starts_from(&mut self, base: &Oid) {
+        if self.base.as_ref() != Some(base) {
+            self.base = Some(base.clone());
+            self.tip = Some(base.clone());
+            self.prepared = false;
         }
-        (self.commit, self.tree) = (commit, tree);
+    }
+
+    fn committed(&mut self, commit: &Oid, tree: &Oid) -> Result<(), String> {
+        self.require(&[TaskState::Running])?;
+        (self.commit, self.tree) = (Some(commit.clone()), Some(tree.clone()));
         self.approved = None;
         self.verify = Verify::None;
         self.state = if self.task.verify.is_some() {
@@ -335,6 +346,8 @@ impl TaskRecord {
         self.returns += 1;
         self.error = None;
         self.parked = None;
+        // What is merged into the worktree first has to be written there before the agent goes on.
+        self.prepared &= onto.is_none();
         self.onto = onto;
         if cause.is_new_attempt() {
             self.rounds = 0;

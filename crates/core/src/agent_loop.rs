@@ -138,10 +138,7 @@ enum State {
     /// The next request can be sent.
     Ready,
     /// The reply's calls are being run; results stand in the order of the calls.
-    RunningTools {
-        calls: Vec<ToolCall>,
-        results: Vec<Option<ToolResult>>,
-    },
+    RunningTools { calls: Vec<ToolCall>, results: Vec<Option<ToolResult>> },
     /// The agent ended.
     Finished(Finish),
 }
@@ -157,9 +154,7 @@ impl AgentLoop {
     /// Makes the loop of an agent that has done nothing yet.
     pub fn new(spec: AgentSpec) -> Self {
         let mut context = Context::default();
-        context.push(Message::User {
-            text: spec.instruction.clone(),
-        });
+        context.push(Message::User { text: spec.instruction.clone() });
         Self {
             spec,
             context,
@@ -244,10 +239,7 @@ impl AgentLoop {
             tools: self.spec.tools.clone(),
             messages: self.context.sent(),
             max_output_tokens: self.spec.max_output_tokens,
-            origin: Origin {
-                task: self.spec.task.clone(),
-                turn: self.turn + 1,
-            },
+            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1 },
         }
     }
 
@@ -257,32 +249,19 @@ impl AgentLoop {
         }
         self.turn += 1;
         self.attempt_turns += 1;
-        let ModelReply {
-            text,
-            tool_calls,
-            stop,
-            raw,
-            ..
-        } = reply;
+        let ModelReply { text, tool_calls, stop, raw, .. } = reply;
         if text.trim().is_empty() && tool_calls.is_empty() {
             self.said_nothing(&stop);
             return Ok(());
         }
         self.empty_replies = 0;
-        self.context.push(Message::Assistant {
-            text: text.clone(),
-            tool_calls: tool_calls.clone(),
-            raw,
-        });
+        self.context.push(Message::Assistant { text: text.clone(), tool_calls: tool_calls.clone(), raw });
         if tool_calls.is_empty() {
             self.ended_turn(text, &stop);
             return Ok(());
         }
         let results = refuse_surplus(&tool_calls, &stop);
-        self.state = State::RunningTools {
-            calls: tool_calls,
-            results,
-        };
+        self.state = State::RunningTools { calls: tool_calls, results };
         self.close_turn_if_answered();
         Ok(())
     }
@@ -313,10 +292,8 @@ impl AgentLoop {
         let State::RunningTools { calls, results } = &mut self.state else {
             return Err(self.illegal("a tool result came while no call was open"));
         };
-        let slot = calls
-            .iter()
-            .zip(results.iter_mut())
-            .find(|(call, slot)| call.id == result.call_id && slot.is_none());
+        let slot =
+            calls.iter().zip(results.iter_mut()).find(|(call, slot)| call.id == result.call_id && slot.is_none());
         let Some((_, slot)) = slot else {
             let reason = format!("a result came for the call {}, which is not open", result.call_id);
             return Err(self.illegal(&reason));
@@ -368,20 +345,14 @@ impl AgentLoop {
     }
 
     fn illegal(&self, reason: &str) -> IllegalFact {
-        IllegalFact {
-            task: self.spec.task.clone(),
-            reason: reason.to_owned(),
-        }
+        IllegalFact { task: self.spec.task.clone(), reason: reason.to_owned() }
     }
 }
 
 impl Repeats {
     /// Counts how many turns in a row were the same; a turn whose calls all succeeded with new results resets it.
     fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolResult]) -> u32 {
-        let asked: Vec<String> = calls
-            .iter()
-            .map(|call| format!("{} {}", call.name, call.arguments))
-            .collect();
+        let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
         let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();
         let this = Some((asked.join("\n"), told.join("\n")));
         self.count = if self.last == this { self.count + 1 } else { 1 };
@@ -406,33 +377,20 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolResul
             } else {
                 None
             };
-            reason.map(|text| ToolResult {
-                call_id: call.id.clone(),
-                text,
-                is_error: true,
-            })
+            reason.map(|text| ToolResult { call_id: call.id.clone(), text, is_error: true })
         })
         .collect()
 }
 
 fn unanswered(calls: &[ToolCall], results: &[Option<ToolResult>]) -> Vec<ToolCall> {
-    calls
-        .iter()
-        .zip(results)
-        .filter(|(_, result)| result.is_none())
-        .map(|(call, _)| call.clone())
-        .collect()
+    calls.iter().zip(results).filter(|(_, result)| result.is_none()).map(|(call, _)| call.clone()).collect()
 }
 
 /// Gives the result that stands for a call whose end nobody saw.
 pub fn interrupted(call_id: &CallId) -> ToolResult {
     let text =
         "Interrupted: the program stopped while this call ran. It may have had effects; look before you repeat it.";
-    ToolResult {
-        call_id: call_id.clone(),
-        text: text.to_owned(),
-        is_error: true,
-    }
+    ToolResult { call_id: call_id.clone(), text: text.to_owned(), is_error: true }
 }
 
 #[cfg(test)]
@@ -456,33 +414,19 @@ mod tests {
     }
 
     fn call(id: &str) -> ToolCall {
-        ToolCall {
-            id: id.into(),
-            name: "read_file".to_owned(),
-            arguments: json!({"path": id}),
-        }
+        ToolCall { id: id.into(), name: "read_file".to_owned(), arguments: json!({"path": id}) }
     }
 
     fn reply(text: &str, calls: &[&str], stop: StopReason) -> AgentFact {
         let tool_calls = calls.iter().map(|id| call(id)).collect();
         AgentFact::Replied {
-            reply: ModelReply {
-                text: text.to_owned(),
-                tool_calls,
-                stop,
-                usage: Usage::default(),
-                raw: None,
-            },
+            reply: ModelReply { text: text.to_owned(), tool_calls, stop, usage: Usage::default(), raw: None },
         }
     }
 
     fn ended(id: &str) -> AgentFact {
         AgentFact::ToolEnded {
-            result: ToolResult {
-                call_id: id.into(),
-                text: format!("result of {id}"),
-                is_error: false,
-            },
+            result: ToolResult { call_id: id.into(), text: format!("result of {id}"), is_error: false },
         }
     }
 
@@ -496,14 +440,8 @@ mod tests {
 
     #[test]
     fn results_are_in_the_order_of_the_calls_whatever_order_they_end_in() {
-        let agent = after(vec![
-            reply("", &["a", "b"], StopReason::ToolCalls),
-            ended("b"),
-            ended("a"),
-        ]);
-        let Some(Message::Tool { results }) = agent.transcript().last() else {
-            panic!("no results")
-        };
+        let agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b"), ended("a")]);
+        let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
         let order: Vec<&str> = results.iter().map(|result| result.call_id.as_str()).collect();
         assert_eq!(order, ["a", "b"]);
     }
@@ -523,15 +461,8 @@ mod tests {
     #[test]
     fn a_text_alone_finishes_and_a_return_reopens() {
         let mut agent = after(vec![reply("done", &[], StopReason::EndTurn)]);
-        assert_eq!(
-            agent.next_step(&ByteBound),
-            Step::Finish(Finish::Done("done".to_owned()))
-        );
-        agent
-            .apply(AgentFact::Returned {
-                text: "the check is red".to_owned(),
-            })
-            .unwrap();
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Done("done".to_owned())));
+        agent.apply(AgentFact::Returned { text: "the check is red".to_owned() }).unwrap();
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
     }
 
@@ -550,10 +481,7 @@ mod tests {
 
     #[test]
     fn silence_twice_is_the_end() {
-        let agent = after(vec![
-            reply(" ", &[], StopReason::EndTurn),
-            reply("", &[], StopReason::EndTurn),
-        ]);
+        let agent = after(vec![reply(" ", &[], StopReason::EndTurn), reply("", &[], StopReason::EndTurn)]);
         assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Silent));
     }
 
@@ -562,12 +490,7 @@ mod tests {
         assert!(agent().apply(ended("a")).is_err());
         let mut running = after(vec![reply("", &["a"], StopReason::ToolCalls)]);
         assert!(running.clone().apply(reply("x", &[], StopReason::EndTurn)).is_err());
-        assert!(
-            running
-                .clone()
-                .apply(AgentFact::Delivered { text: "hi".to_owned() })
-                .is_err()
-        );
+        assert!(running.clone().apply(AgentFact::Delivered { text: "hi".to_owned() }).is_err());
         running.apply(ended("a")).unwrap();
         assert!(running.apply(ended("a")).is_err());
     }

@@ -48,22 +48,12 @@ pub struct Exhausted {
 impl BudgetTree {
     /// Makes the tree of a run with this cap.
     pub fn new(cap: Option<u64>) -> Self {
-        Self {
-            run: Node { cap, ..Node::default() },
-            tasks: BTreeMap::new(),
-        }
+        Self { run: Node { cap, ..Node::default() }, tasks: BTreeMap::new() }
     }
 
     /// Adds a task below its parent, or below the run.
     pub fn add(&mut self, task: TaskId, parent: Option<TaskId>, cap: Option<u64>) {
-        self.tasks.insert(
-            task,
-            Node {
-                cap,
-                parent,
-                ..Node::default()
-            },
-        );
+        self.tasks.insert(task, Node { cap, parent, ..Node::default() });
     }
 
     /// Tells whether a task may reserve this many tokens now.
@@ -80,12 +70,7 @@ impl BudgetTree {
             let left = cap.saturating_sub(kept).saturating_sub(in_use);
             if tokens > left {
                 let owner = name.map_or_else(|| "the run".to_owned(), |task| format!("task {task}"));
-                return Err(Exhausted {
-                    owner,
-                    cap,
-                    left,
-                    needed: tokens,
-                });
+                return Err(Exhausted { owner, cap, left, needed: tokens });
             }
         }
         Ok(())

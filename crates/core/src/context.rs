@@ -102,9 +102,7 @@ impl Context {
         for (at, message) in self.messages.iter().enumerate() {
             if at >= from && at < to {
                 if at == from {
-                    sent.push(Message::User {
-                        text: dropped_note(to - from),
-                    });
+                    sent.push(Message::User { text: dropped_note(to - from) });
                 }
             } else if self.compaction.collapsed.contains(&at) {
                 sent.push(collapse(message));
@@ -184,11 +182,7 @@ pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> 
 /// Gives the tokens of a request's canonical rendering, margin included.
 pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
     let fixed = fixed_tokens(&request.system, &request.tools, counter);
-    let messages: usize = request
-        .messages
-        .iter()
-        .map(|message| message_tokens(message, counter))
-        .sum();
+    let messages: usize = request.messages.iter().map(|message| message_tokens(message, counter)).sum();
     fixed + messages + PROTOCOL_MARGIN
 }
 
@@ -258,31 +252,17 @@ mod tests {
 
     fn turn(n: usize, words: usize) -> [Message; 2] {
         let id = format!("c{n}").as_str().into();
-        let call = ToolCall {
-            id,
-            name: "read_file".to_owned(),
-            arguments: serde_json::json!({"path": n}),
-        };
-        let result = ToolResult {
-            call_id: call.id.clone(),
-            text: "word ".repeat(words),
-            is_error: false,
-        };
+        let call = ToolCall { id, name: "read_file".to_owned(), arguments: serde_json::json!({"path": n}) };
+        let result = ToolResult { call_id: call.id.clone(), text: "word ".repeat(words), is_error: false };
         [
-            Message::Assistant {
-                text: String::new(),
-                tool_calls: vec![call],
-                raw: None,
-            },
+            Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
             Message::Tool { results: vec![result] },
         ]
     }
 
     fn context(turns: usize, words: usize) -> Context {
         let mut context = Context::default();
-        context.push(Message::User {
-            text: "the task".to_owned(),
-        });
+        context.push(Message::User { text: "the task".to_owned() });
         for n in 0..turns {
             for message in turn(n, words) {
                 context.push(message);
@@ -298,10 +278,7 @@ mod tests {
             tools: Vec::new(),
             messages: context.sent(),
             max_output_tokens: 10,
-            origin: Origin {
-                task: TaskId::from("T1"),
-                turn: 1,
-            },
+            origin: Origin { task: TaskId::from("T1"), turn: 1 },
         }
     }
 

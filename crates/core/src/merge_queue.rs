@@ -121,45 +121,20 @@ impl MergeQueue {
     /// Takes in a fact about a task; says why not if it cannot follow what happened before.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::MergeStarted {
-                task,
-                target,
-                candidate,
-            } => {
+            Event::MergeStarted { task, target, candidate } => {
                 if let Some(other) = self.current.as_ref().filter(|current| current.task != *task) {
                     return Err(format!("the merge of {} is not over", other.task));
                 }
                 let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
-                self.current = Some(Current {
-                    task,
-                    target,
-                    candidate,
-                    stage: Stage::Merging,
-                });
+                self.current = Some(Current { task, target, candidate, stage: Stage::Merging });
                 Ok(())
             }
             Event::MergeConflicted { task, files } => self.reached(task, Stage::Conflicted(files.clone())),
-            Event::MergePrepared { task, commit, tree } => self.reached(
-                task,
-                Stage::Prepared {
-                    commit: commit.clone(),
-                    tree: tree.clone(),
-                },
-            ),
-            Event::VerifyFinished {
-                scope: VerifyScope::Run,
-                tree,
-                command,
-                passed,
-                exit,
-                output,
-                ..
-            } => {
-                let gate = Gate {
-                    passed: *passed,
-                    exit: exit.clone(),
-                    output: output.clone(),
-                };
+            Event::MergePrepared { task, commit, tree } => {
+                self.reached(task, Stage::Prepared { commit: commit.clone(), tree: tree.clone() })
+            }
+            Event::VerifyFinished { scope: VerifyScope::Run, tree, command, passed, exit, output, .. } => {
+                let gate = Gate { passed: *passed, exit: exit.clone(), output: output.clone() };
                 self.gates.insert((tree.clone(), command.clone()), gate);
                 Ok(())
             }
@@ -191,47 +166,23 @@ impl MergeQueue {
     pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
         let Some(current) = &self.current else {
             let (task, candidate) = situation.candidate.clone()?;
-            return Some(MergeStep::Merge {
-                task,
-                target: situation.integration.clone(),
-                candidate,
-            });
+            return Some(MergeStep::Merge { task, target: situation.integration.clone(), candidate });
         };
         let (task, target) = (current.task.clone(), current.target.clone());
         match &current.stage {
-            Stage::Merging => Some(MergeStep::Merge {
-                task,
-                target,
-                candidate: current.candidate.clone(),
-            }),
+            Stage::Merging => Some(MergeStep::Merge { task, target, candidate: current.candidate.clone() }),
             Stage::Conflicted(files) => {
                 Some(situation.give_back(task, ReturnCause::Conflict, Evidence::Conflict(files.clone())))
             }
             Stage::Prepared { commit, tree } => {
                 let Some(command) = situation.settings.verify.clone() else {
-                    return Some(MergeStep::Advance {
-                        task,
-                        commit: commit.clone(),
-                        target,
-                    });
+                    return Some(MergeStep::Advance { task, commit: commit.clone(), target });
                 };
                 match self.gates.get(&(tree.clone(), command.clone())) {
-                    None => Some(MergeStep::Verify {
-                        task,
-                        commit: commit.clone(),
-                        tree: tree.clone(),
-                        command,
-                    }),
-                    Some(gate) if gate.passed => Some(MergeStep::Advance {
-                        task,
-                        commit: commit.clone(),
-                        target,
-                    }),
+                    None => Some(MergeStep::Verify { task, commit: commit.clone(), tree: tree.clone(), command }),
+                    Some(gate) if gate.passed => Some(MergeStep::Advance { task, commit: commit.clone(), target }),
                     Some(gate) => {
-                        let evidence = Evidence::Check {
-                            command,
-                            gate: gate.clone(),
-                        };
+                        let evidence = Evidence::Check { command, gate: gate.clone() };
                         Some(situation.give_back(task, ReturnCause::RunCheck, evidence))
                     }
                 }
@@ -260,12 +211,7 @@ pub struct Situation<'a> {
 impl Situation<'_> {
     fn give_back(&self, task: TaskId, cause: ReturnCause, evidence: Evidence) -> MergeStep {
         if self.rounds < self.settings.merge_rounds {
-            MergeStep::Return {
-                task,
-                cause,
-                onto: self.integration.clone(),
-                evidence,
-            }
+            MergeStep::Return { task, cause, onto: self.integration.clone(), evidence }
         } else {
             MergeStep::GiveUp { task, cause, evidence }
         }
@@ -287,8 +233,6 @@ mod pairs {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Gates, D::Error> {
-        Ok(Vec::<((Oid, String), Gate)>::deserialize(deserializer)?
-            .into_iter()
-            .collect())
+        Ok(Vec::<((Oid, String), Gate)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -80,9 +80,7 @@ impl Permission {
 
     /// Finds a permission by its name.
     pub fn named(name: &str) -> Option<Permission> {
-        Permission::ALL
-            .into_iter()
-            .find(|permission| permission.as_str() == name)
+        Permission::ALL.into_iter().find(|permission| permission.as_str() == name)
     }
 }
 
@@ -220,9 +218,7 @@ impl Rule {
         let (name, pattern) = match text.rule.trim().split_once('(') {
             None => (text.rule.trim(), None),
             Some((name, rest)) => {
-                let pattern = rest
-                    .strip_suffix(')')
-                    .ok_or_else(|| wrong("the bracket is not closed at the end"))?;
+                let pattern = rest.strip_suffix(')').ok_or_else(|| wrong("the bracket is not closed at the end"))?;
                 (name.trim(), Some(pattern.trim()))
             }
         };
@@ -237,15 +233,9 @@ impl Rule {
         Ok(Rule {
             id: format!("{}:{}", decision_word(text.decision), text.rule.trim()),
             decision: text.decision,
-            tools: if permission.is_some() {
-                Vec::new()
-            } else {
-                tool_names::family(name)
-            },
+            tools: if permission.is_some() { Vec::new() } else { tool_names::family(name) },
             permission,
-            pattern: pattern
-                .filter(|pattern| !pattern.is_empty() && *pattern != "*")
-                .map(str::to_owned),
+            pattern: pattern.filter(|pattern| !pattern.is_empty() && *pattern != "*").map(str::to_owned),
             source: text.source.clone(),
         })
     }
@@ -264,17 +254,10 @@ impl Rule {
             || self.tools.iter().any(|tool| tool == "run_shell_command");
         for (examples, expected) in [(matches, true), (not_matches, false)] {
             for &example in examples {
-                let target = if is_command {
-                    Target::Command(example.to_owned())
-                } else {
-                    Target::Path(example.to_owned())
-                };
+                let target =
+                    if is_command { Target::Command(example.to_owned()) } else { Target::Path(example.to_owned()) };
                 if self.matches_targets(&[target]) != expected {
-                    return Err(PolicyError::Example {
-                        rule: self.id.clone(),
-                        example: example.to_owned(),
-                        expected,
-                    });
+                    return Err(PolicyError::Example { rule: self.id.clone(), example: example.to_owned(), expected });
                 }
             }
         }
@@ -296,11 +279,7 @@ impl Rule {
             Target::Name(name) => glob::matches_text(pattern, name),
             Target::Command(text) => command_matches(pattern, text, strict),
         };
-        if strict {
-            !targets.is_empty() && targets.iter().all(hit)
-        } else {
-            targets.iter().any(hit)
-        }
+        if strict { !targets.is_empty() && targets.iter().all(hit) } else { targets.iter().any(hit) }
     }
 }
 
@@ -311,16 +290,10 @@ fn command_matches(pattern: &str, text: &str, strict: bool) -> bool {
     if strict {
         return !parts.opaque
             && !parts.commands.is_empty()
-            && parts
-                .commands
-                .iter()
-                .all(|argv| glob::matches_command(pattern, &argv.join(" ")));
+            && parts.commands.iter().all(|argv| glob::matches_command(pattern, &argv.join(" ")));
     }
     glob::matches_command(pattern, text.trim())
-        || parts
-            .spellings()
-            .iter()
-            .any(|spelling| glob::matches_command(pattern, spelling))
+        || parts.spellings().iter().any(|spelling| glob::matches_command(pattern, spelling))
 }
 
 fn decision_word(decision: RuleDecision) -> &'static str {
@@ -339,14 +312,8 @@ pub struct Policy {
 
 /// Paths that configure agents: a run reads them from the base commit, and no agent writes them unless a
 /// rule of the user's allows it.
-const CONFIGURATION: &[&str] = &[
-    "/orchestrate.toml",
-    "/.orchestrate/",
-    "/agents/*.md",
-    "/.claude/agents/",
-    "/.agents/agents/",
-    "*.tool",
-];
+const CONFIGURATION: &[&str] =
+    &["/orchestrate.toml", "/.orchestrate/", "/agents/*.md", "/.claude/agents/", "/.agents/agents/", "*.tool"];
 
 impl Policy {
     /// Reads rules as typed, in their order.
@@ -362,11 +329,7 @@ impl Policy {
                 Err(error) => errors.push(error),
             }
         }
-        if errors.is_empty() {
-            Ok(Policy { rules })
-        } else {
-            Err(errors)
-        }
+        if errors.is_empty() { Ok(Policy { rules }) } else { Err(errors) }
     }
 
     /// Decides about a call.
@@ -396,9 +359,7 @@ impl Policy {
                 return rule_decision(rule);
             }
         }
-        built_in(question).unwrap_or_else(|| Decision::Allow {
-            rule: DEFAULT_RULE.to_owned(),
-        })
+        built_in(question).unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
     }
 
     /// Gives the rules in the order in which they were written.

@@ -101,11 +101,7 @@ impl Report {
             usage.add(record.usage);
         }
         Self {
-            r#type: if state.exit_code.is_some() {
-                "run.finished"
-            } else {
-                "run.status"
-            },
+            r#type: if state.exit_code.is_some() { "run.finished" } else { "run.status" },
             run_id: state.run_id.clone(),
             status: status_name(state.status).to_owned(),
             exit_code: state.exit_code,

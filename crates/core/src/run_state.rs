@@ -140,15 +140,7 @@ impl RunState {
     ///
     /// Fails if the fact is not `run.started`.
     pub fn begin(first: &Recorded) -> Result<Self, IllegalEvent> {
-        let Event::RunStarted {
-            plan,
-            plan_source,
-            title,
-            settings,
-            base_commit,
-            base_branch,
-        } = &first.event
-        else {
+        let Event::RunStarted { plan, plan_source, title, settings, base_commit, base_branch } = &first.event else {
             return Err(illegal(first, "a run begins with run.started".to_owned()));
         };
         Ok(Self {
@@ -219,11 +211,7 @@ impl RunState {
                 Ok(())
             }
             Event::RunLanded { branch, from, to } => {
-                self.landed = Some(Landing {
-                    branch: branch.clone(),
-                    from: from.clone(),
-                    to: to.clone(),
-                });
+                self.landed = Some(Landing { branch: branch.clone(), from: from.clone(), to: to.clone() });
                 Ok(())
             }
             Event::RunUnlanded { .. } => {
@@ -245,49 +233,24 @@ impl RunState {
         }
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
         self.order.push(task.id.clone());
-        self.tasks.insert(
-            task.id.clone(),
-            Arc::new(TaskRecord::new(task.clone(), parent.cloned())),
-        );
+        self.tasks.insert(task.id.clone(), Arc::new(TaskRecord::new(task.clone(), parent.cloned())));
         Ok(())
     }
 
     fn apply_to_task(&mut self, event: &Event) -> Result<(), String> {
         let Some(id) = event.task().cloned() else { return Ok(()) };
-        let record = self
-            .tasks
-            .get_mut(&id)
-            .ok_or_else(|| format!("there is no task {id}"))?;
+        let record = self.tasks.get_mut(&id).ok_or_else(|| format!("there is no task {id}"))?;
         let was_merged = record.state == TaskState::Merged;
-        Arc::make_mut(record)
-            .apply(event)
-            .map_err(|reason| format!("task {id}: {reason}"))?;
+        Arc::make_mut(record).apply(event).map_err(|reason| format!("task {id}: {reason}"))?;
         self.merges.apply(event)?;
         match event {
             Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
             Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
             Event::ModelFailed { .. } => self.budget.release(&id),
-            Event::TaskMerged {
-                commit: Some(commit), ..
-            } => self.integration = commit.clone(),
-            Event::ApprovalRequested {
-                call,
-                tool,
-                summary,
-                rule,
-                ..
-            } => {
+            Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
+            Event::ApprovalRequested { call, tool, summary, rule, .. } => {
                 let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
-                self.approvals.insert(
-                    call.clone(),
-                    Approval {
-                        task,
-                        tool,
-                        summary,
-                        rule,
-                        decision: None,
-                    },
-                );
+                self.approvals.insert(call.clone(), Approval { task, tool, summary, rule, decision: None });
             }
             Event::TaskReturned { .. } if was_merged => self.mark_stale(&id),
             _ => {}
@@ -310,13 +273,9 @@ impl RunState {
     fn message_sent(&mut self, envelope: &Envelope) -> Result<(), String> {
         let expected = self.next_sequence(&envelope.from);
         if envelope.sequence != expected {
-            return Err(format!(
-                "the sender's next message is number {expected}, not {}",
-                envelope.sequence
-            ));
+            return Err(format!("the sender's next message is number {expected}, not {}", envelope.sequence));
         }
-        self.check_message(envelope.to.as_str(), &envelope.body)
-            .map_err(|refused| refused.to_string())?;
+        self.check_message(envelope.to.as_str(), &envelope.body).map_err(|refused| refused.to_string())?;
         self.sent.insert(envelope.from.clone(), envelope.sequence);
         self.undelivered.push(envelope.clone());
         Ok(())
@@ -333,10 +292,7 @@ impl RunState {
     }
 
     fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), String> {
-        let approval = self
-            .approvals
-            .get_mut(call)
-            .ok_or_else(|| format!("no call {call} asks"))?;
+        let approval = self.approvals.get_mut(call).ok_or_else(|| format!("no call {call} asks"))?;
         if approval.decision.is_some() {
             return Err(format!("call {call} is decided already"));
         }
@@ -379,16 +335,10 @@ impl RunState {
         let id = TaskId::from(to);
         let Some(record) = self.task(&id) else {
             let known: Vec<&str> = self.order.iter().map(TaskId::as_str).collect();
-            return Err(MessageRefused::UnknownRecipient {
-                to: to.to_owned(),
-                known: known.join(", "),
-            });
+            return Err(MessageRefused::UnknownRecipient { to: to.to_owned(), known: known.join(", ") });
         };
         if record.state.is_settled() {
-            return Err(MessageRefused::Ended {
-                to: id,
-                state: record.state.as_str().to_owned(),
-            });
+            return Err(MessageRefused::Ended { to: id, state: record.state.as_str().to_owned() });
         }
         if body.len() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.len() });
@@ -401,9 +351,7 @@ impl RunState {
 
     /// Gives the calls that wait for a person, with their hashes.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
-        self.approvals
-            .iter()
-            .filter(|(_, approval)| approval.decision.is_none())
+        self.approvals.iter().filter(|(_, approval)| approval.decision.is_none())
     }
 
     /// Gives what is known of a call that asked.
@@ -431,8 +379,7 @@ impl RunState {
             .filter(|record| record.state == TaskState::Pending)
             .filter_map(|record| {
                 let broken = record.task.depends.iter().find(|on| {
-                    self.task(on)
-                        .is_some_and(|on| on.state.is_settled() && on.state != TaskState::Merged)
+                    self.task(on).is_some_and(|on| on.state.is_settled() && on.state != TaskState::Merged)
                 })?;
                 Some((record.task.id.clone(), broken.clone()))
             })
@@ -447,11 +394,7 @@ impl RunState {
             return None;
         }
         let candidate = self.tasks().find(|record| self.is_candidate(record));
-        let rounds = self
-            .merges
-            .current()
-            .and_then(|task| self.task(task))
-            .map_or(0, |record| record.rounds);
+        let rounds = self.merges.current().and_then(|task| self.task(task)).map_or(0, |record| record.rounds);
         self.merges.next(&Situation {
             settings: &self.settings,
             integration: &self.integration,
@@ -474,26 +417,19 @@ impl RunState {
     ///
     /// The sequencer evaluates this on the newest state, so asking twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
-        let skipped = self
-            .unreachable()
-            .into_iter()
-            .map(|(task, because)| Event::TaskSkipped { task, because });
+        let skipped = self.unreachable().into_iter().map(|(task, because)| Event::TaskSkipped { task, because });
         let ready = self.startable().into_iter().map(|task| Event::TaskReady { task });
         let reviews = self
             .tasks()
             .filter(|record| record.state == TaskState::Verified && self.needs_review(record))
             .filter(|record| self.settings.merge != MergeMode::None && !self.is_candidate(record))
-            .map(|record| Event::ReviewRequested {
-                task: record.task.id.clone(),
-            });
+            .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         skipped.chain(ready).chain(reviews).collect()
     }
 
     /// Gives the tasks that an agent should be working on, those that were begun first.
     pub fn workable(&self) -> Vec<TaskId> {
-        let begun = self
-            .tasks()
-            .filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));
+        let begun = self.tasks().filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));
         let ready = self.tasks().filter(|record| record.state == TaskState::Ready);
         let mut ready: Vec<&TaskRecord> = ready.collect();
         ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
@@ -518,10 +454,5 @@ fn illegal(fact: &Recorded, reason: String) -> IllegalEvent {
         .ok()
         .and_then(|value| value.get("type").and_then(|kind| kind.as_str().map(str::to_owned)))
         .unwrap_or_default();
-    IllegalEvent {
-        run: fact.run_id.clone(),
-        seq: fact.seq,
-        kind,
-        reason,
-    }
+    IllegalEvent { run: fact.run_id.clone(), seq: fact.seq, kind, reason }
 }

@@ -161,16 +161,8 @@ pub struct TaskRecord {
 impl TaskRecord {
     /// Makes the record of a task that nothing has happened to.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
-        let state = if task.status.runs() {
-            TaskState::Pending
-        } else {
-            TaskState::Cancelled
-        };
-        let state = if task.status == crate::task::TaskStatus::Done {
-            TaskState::Merged
-        } else {
-            state
-        };
+        let state = if task.status.runs() { TaskState::Pending } else { TaskState::Cancelled };
+        let state = if task.status == crate::task::TaskStatus::Done { TaskState::Merged } else { state };
         Self {
             task,
             parent,
@@ -215,17 +207,12 @@ impl TaskRecord {
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::TaskReady { .. } => self.step(&[TaskState::Pending], TaskState::Ready),
-            Event::AgentSpawned {
-                attempt,
-                agent,
-                model,
-                branch,
-                base,
-                ..
-            } => {
+            Event::AgentSpawned { attempt, agent, model, branch, base, spec, .. } => {
                 self.step(&[TaskState::Ready], TaskState::Running)?;
                 (self.attempt, self.agent, self.model) = (*attempt, agent.clone(), model.clone());
-                (self.branch, self.base) = (Some(branch.clone()), Some(base.clone()));
+                self.branch = Some(branch.clone());
+                self.spec = self.spec.take().or_else(|| spec.clone());
+                self.starts_from(base);
                 Ok(())
             }
             Event::WorktreePrepared { .. } => {
@@ -241,11 +228,13 @@ impl TaskRecord {
                 self.usage.add(*usage);
                 self.require(&[TaskState::Running])
             }
-            Event::SnapshotTaken {
-                number, commit, tree, ..
-            } => {
+            Event::SnapshotTaken { number, commit, tree, on_branch, .. } => {
                 self.snapshots = *number;
                 self.snapshot = Some((commit.clone(), tree.clone()));
+                if *on_branch {
+                    self.tip = Some(commit.clone());
+                    self.onto = None;
+                }
                 Ok(())
             }
             Event::TaskReturned { cause, onto, .. } => self.returned(*cause, onto.clone()),
@@ -277,9 +266,7 @@ impl TaskRecord {
     /// Facts about what became of the work.
     fn apply_outcome(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::TaskCommitted {
-                commit, tree, summary, ..
-            } => {
+            Event::TaskCommitted { commit, tree, summary, .. } => {
                 self.summary.clone_from(summary);
                 self.committed(commit, tree)
             }
@@ -297,14 +284,13 @@ impl TaskRecord {
                 self.approved = Some(tree.clone());
                 self.step(&[TaskState::AwaitingReview, TaskState::Verified], TaskState::Verified)
             }
-            Event::TaskMerged { commit, .. } => {
-                let from = if commit.is_some() {
-                    TaskState::Verified
-                } else {
-                    TaskState::Running
-                };
+            Event::TaskMerged { commit, summary, .. } => {
+                let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };
                 self.merged.clone_from(commit);
-                self.step(&[from, TaskState::Verified, TaskState::Committed], TaskState::Merged)
+                if let Some(summary) = summary {
+                    self.summary.clone_from(summary);
+                }
+                self.step(&[from], TaskState::Merged)
             }
             Event::TaskFailed { cause, message, .. } => self.ended(TaskState::Failed, &cause.to_string(), message),
             Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, "conflict", message),
@@ -330,11 +316,7 @@ impl TaskRecord {
         (self.commit, self.tree) = (Some(commit.clone()), Some(tree.clone()));
         self.approved = None;
         self.verify = Verify::None;
-        self.state = if self.task.verify.is_some() {
-            TaskState::Committed
-        } else {
-            TaskState::Verified
-        };
+        self.state = if self.task.verify.is_some() { TaskState::Committed } else { TaskState::Verified };
         Ok(())
     }
 
@@ -366,10 +348,7 @@ impl TaskRecord {
             return Err(format!("it is {} already", self.state.as_str()));
         }
         self.state = state;
-        self.error = Some(TaskError {
-            cause: cause.to_owned(),
-            message: message.to_owned(),
-        });
+        self.error = Some(TaskError { cause: cause.to_owned(), message: message.to_owned() });
         Ok(())
     }
 
@@ -380,11 +359,7 @@ impl TaskRecord {
     }
 
     fn require(&self, allowed: &[TaskState]) -> Result<(), String> {
-        if allowed.contains(&self.state) {
-            Ok(())
-        } else {
-            Err(format!("it is {}", self.state.as_str()))
-        }
+        if allowed.contains(&self.state) { Ok(()) } else { Err(format!("it is {}", self.state.as_str())) }
     }
 
     fn step(&mut self, from: &[TaskState], to: TaskState) -> Result<(), String> {

@@ -46,10 +46,7 @@ const ALIASES: &[(&str, &str)] = &[
 /// assert_eq!(alias("read_file"), None);
 /// ```
 pub fn alias(name: &str) -> Option<&'static str> {
-    ALIASES
-        .iter()
-        .find(|(other, _)| other.eq_ignore_ascii_case(name))
-        .map(|(_, canonical)| *canonical)
+    ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, canonical)| *canonical)
 }
 
 /// Gives the canonical name of a tool, or the name as it is where no alias is known.

@@ -10,9 +10,8 @@ const MAX_COMMANDS: usize = 256;
 /// The deepest nesting of quoted substitutions that is judged.
 const MAX_NESTING: usize = 8;
 /// Programs that run the program named in their arguments.
-const WRAPPERS: &[&str] = &[
-    "env", "nice", "nohup", "setsid", "stdbuf", "timeout", "xargs", "busybox", "exec", "command", "time", "sudo",
-];
+const WRAPPERS: &[&str] =
+    &["env", "nice", "nohup", "setsid", "stdbuf", "timeout", "xargs", "busybox", "exec", "command", "time", "sudo"];
 
 /// The command cannot be judged: it is too long, or has too many parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +48,7 @@ impl CommandParts {
         if text.len() > MAX_COMMAND_BYTES || depth > MAX_NESTING {
             return Err(TooComplex);
         }
-        let mut splitter = Splitter {
-            depth,
-            ..Splitter::default()
-        };
+        let mut splitter = Splitter { depth, ..Splitter::default() };
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
             match c {
@@ -76,19 +72,13 @@ impl CommandParts {
             while let Some((first, after)) = rest.split_first() {
                 let program = first.rsplit('/').next().unwrap_or(first);
                 all.push(
-                    std::iter::once(program)
-                        .chain(after.iter().map(String::as_str))
-                        .collect::<Vec<_>>()
-                        .join(" "),
+                    std::iter::once(program).chain(after.iter().map(String::as_str)).collect::<Vec<_>>().join(" "),
                 );
                 let assignment = first.split_once('=').is_some_and(|(name, _)| is_name(name));
                 if !assignment && !WRAPPERS.contains(&program) {
                     break;
                 }
-                let skipped = after
-                    .iter()
-                    .take_while(|word| !assignment && is_wrapper_option(word))
-                    .count();
+                let skipped = after.iter().take_while(|word| !assignment && is_wrapper_option(word)).count();
                 rest = after.get(skipped..).unwrap_or_default();
             }
         }
@@ -191,12 +181,7 @@ mod tests {
     use super::*;
 
     fn commands(text: &str) -> Vec<String> {
-        CommandParts::split(text)
-            .unwrap()
-            .commands
-            .iter()
-            .map(|argv| argv.join(" "))
-            .collect()
+        CommandParts::split(text).unwrap().commands.iter().map(|argv| argv.join(" ")).collect()
     }
 
     #[test]
@@ -219,18 +204,9 @@ mod tests {
 
     #[test]
     fn what_is_not_plain_words_is_opaque() {
-        for text in [
-            "a;b",
-            "a $x",
-            "a > f",
-            "a # c",
-            "a\u{a0}b",
-            "gіt status",
-            "${x@P}",
-            "$'\\x69d'",
-            "a \"$x\"",
-            "a {b,c}",
-        ] {
+        for text in
+            ["a;b", "a $x", "a > f", "a # c", "a\u{a0}b", "gіt status", "${x@P}", "$'\\x69d'", "a \"$x\"", "a {b,c}"]
+        {
             assert!(CommandParts::split(text).unwrap().opaque, "{text:?}");
         }
         assert!(!CommandParts::split("cargo test --all 'a b'").unwrap().opaque);
@@ -238,19 +214,8 @@ mod tests {
 
     #[test]
     fn the_command_behind_a_wrapper_is_a_spelling() {
-        for text in [
-            "env X=1 git push",
-            "timeout 5 git push",
-            "/usr/bin/git push",
-            "X=1 nice -n 5 git push",
-        ] {
-            assert!(
-                CommandParts::split(text)
-                    .unwrap()
-                    .spellings()
-                    .contains(&"git push".to_owned()),
-                "{text}"
-            );
+        for text in ["env X=1 git push", "timeout 5 git push", "/usr/bin/git push", "X=1 nice -n 5 git push"] {
+            assert!(CommandParts::split(text).unwrap().spellings().contains(&"git push".to_owned()), "{text}");
         }
     }
 

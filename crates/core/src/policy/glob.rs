@@ -15,11 +15,8 @@ pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
         return true;
     }
     let anchored = pattern.starts_with('/') || body.contains('/');
-    let wanted: Vec<&str> = if anchored {
-        body.split('/').collect()
-    } else {
-        std::iter::once("**").chain(body.split('/')).collect()
-    };
+    let wanted: Vec<&str> =
+        if anchored { body.split('/').collect() } else { std::iter::once("**").chain(body.split('/')).collect() };
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     (1..=parts.len()).any(|end| parts.get(..end).is_some_and(|above| components_match(&wanted, above)))
 }

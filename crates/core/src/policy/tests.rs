@@ -1,33 +1,16 @@
 use super::*;
 
 fn rule(decision: RuleDecision, rule: &str) -> RuleText {
-    RuleText {
-        decision,
-        rule: rule.to_owned(),
-        source: "--flag".to_owned(),
-    }
+    RuleText { decision, rule: rule.to_owned(), source: "--flag".to_owned() }
 }
 
 fn policy(rules: &[(RuleDecision, &str)]) -> Policy {
-    Policy::new(
-        &rules
-            .iter()
-            .map(|(decision, text)| rule(*decision, text))
-            .collect::<Vec<_>>(),
-    )
-    .unwrap()
+    Policy::new(&rules.iter().map(|(decision, text)| rule(*decision, text)).collect::<Vec<_>>()).unwrap()
 }
 
 fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) -> String {
     let grant = Grant::of_tools([tool]);
-    let decision = policy.decide(
-        &grant,
-        &Question {
-            tool,
-            permission,
-            targets: &[target],
-        },
-    );
+    let decision = policy.decide(&grant, &Question { tool, permission, targets: &[target] });
     let word = match decision {
         Decision::Allow { .. } => "allow",
         Decision::Ask { .. } => "ask",
@@ -37,32 +20,18 @@ fn judge(policy: &Policy, tool: &str, permission: Permission, target: Target) ->
 }
 
 fn shell(policy: &Policy, command: &str) -> String {
-    judge(
-        policy,
-        "run_shell_command",
-        Permission::CodeExecution,
-        Target::Command(command.to_owned()),
-    )
+    judge(policy, "run_shell_command", Permission::CodeExecution, Target::Command(command.to_owned()))
 }
 
 fn write(policy: &Policy, path: &str) -> String {
-    judge(
-        policy,
-        "write_file",
-        Permission::FileWrite,
-        Target::Path(path.to_owned()),
-    )
+    judge(policy, "write_file", Permission::FileWrite, Target::Path(path.to_owned()))
 }
 
 use RuleDecision::{Allow, Ask, Deny};
 
 #[test]
 fn deny_goes_before_ask_and_ask_before_allow() {
-    let policy = policy(&[
-        (Allow, "Bash(git *)"),
-        (Ask, "Bash(git push:*)"),
-        (Deny, "Bash(* --force)"),
-    ]);
+    let policy = policy(&[(Allow, "Bash(git *)"), (Ask, "Bash(git push:*)"), (Deny, "Bash(* --force)")]);
     assert_eq!(shell(&policy, "git status"), "allow by allow:Bash(git *)");
     assert_eq!(shell(&policy, "git push origin"), "ask by ask:Bash(git push:*)");
     assert_eq!(shell(&policy, "git push --force"), "deny by deny:Bash(* --force)");
@@ -72,27 +41,11 @@ fn deny_goes_before_ask_and_ask_before_allow() {
 #[test]
 fn a_part_is_enough_to_deny_and_not_enough_to_allow() {
     let deny = policy(&[(Deny, "Bash(id)")]);
-    for command in [
-        "cat a; id",
-        "a && id",
-        "a | id",
-        "a\nid",
-        "$(id)",
-        "`id`",
-        "env X=1 id",
-        "timeout 1 /usr/bin/id",
-    ] {
+    for command in ["cat a; id", "a && id", "a | id", "a\nid", "$(id)", "`id`", "env X=1 id", "timeout 1 /usr/bin/id"] {
         assert_eq!(shell(&deny, command), "deny by deny:Bash(id)", "{command:?}");
     }
     let allow = policy(&[(Allow, "Bash(cat *)")]);
-    for command in [
-        "cat a; id",
-        "cat a && id",
-        "cat $(id)",
-        "cat a > f",
-        "cat a # x\nid",
-        "cat {a,b}",
-    ] {
+    for command in ["cat a; id", "cat a && id", "cat $(id)", "cat a > f", "cat a # x\nid", "cat {a,b}"] {
         assert_eq!(shell(&allow, command), "allow by default", "{command:?}");
     }
     assert_eq!(shell(&allow, "cat a b"), "allow by allow:Bash(cat *)");
@@ -114,13 +67,7 @@ fn a_permission_may_stand_for_its_tools() {
 #[test]
 fn the_files_that_configure_agents_are_protected_unless_the_user_allows_it() {
     let none = Policy::default();
-    for path in [
-        "orchestrate.toml",
-        ".orchestrate/config.toml",
-        ".orchestrate/tools/x",
-        "agents/a.md",
-        "x.tool",
-    ] {
+    for path in ["orchestrate.toml", ".orchestrate/config.toml", ".orchestrate/tools/x", "agents/a.md", "x.tool"] {
         assert_eq!(write(&none, path), "deny by built-in:configuration", "{path}");
     }
     assert_eq!(write(&none, "src/agents/a.md"), "allow by default");
@@ -131,15 +78,8 @@ fn the_files_that_configure_agents_are_protected_unless_the_user_allows_it() {
 #[test]
 fn a_rule_never_widens_the_role() {
     let policy = policy(&[(Allow, "write_file")]);
-    let question = Question {
-        tool: "write_file",
-        permission: Permission::FileWrite,
-        targets: &[],
-    };
-    assert_eq!(
-        policy.decide(&Grant::of_tools(["Read"]), &question).rule(),
-        "built-in:role"
-    );
+    let question = Question { tool: "write_file", permission: Permission::FileWrite, targets: &[] };
+    assert_eq!(policy.decide(&Grant::of_tools(["Read"]), &question).rule(), "built-in:role");
     let mut grant = Grant::of_tools(["Write"]);
     grant.permissions.remove(&Permission::FileWrite);
     assert_eq!(policy.decide(&grant, &question).rule(), "built-in:role");
@@ -147,10 +87,7 @@ fn a_rule_never_widens_the_role() {
 
 #[test]
 fn a_command_that_cannot_be_judged_is_refused() {
-    assert_eq!(
-        shell(&Policy::default(), &"a;".repeat(10_000)),
-        "deny by built-in:too-complex"
-    );
+    assert_eq!(shell(&Policy::default(), &"a;".repeat(10_000)), "deny by built-in:too-complex");
 }
 
 #[test]
@@ -162,16 +99,9 @@ fn every_bad_rule_is_reported() {
 #[test]
 fn examples_are_held_against_their_rule() {
     let parsed = Rule::parse(&rule(Deny, "Bash(git push:*)")).unwrap();
-    assert_eq!(
-        parsed.check_examples(&["git push", "git push -f"], &["git pushx", "git status"]),
-        Ok(())
-    );
+    assert_eq!(parsed.check_examples(&["git push", "git push -f"], &["git pushx", "git status"]), Ok(()));
     assert_eq!(
         parsed.check_examples(&["git pull"], &[]),
-        Err(PolicyError::Example {
-            rule: "deny:Bash(git push:*)".into(),
-            example: "git pull".into(),
-            expected: true
-        })
+        Err(PolicyError::Example { rule: "deny:Bash(git push:*)".into(), example: "git pull".into(), expected: true })
     );
 }

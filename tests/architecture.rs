@@ -1,0 +1,104 @@
+//! The walls of `ARCHITECTURE.md`, checked on the sources as they are.
+//!
+//! Each check is a function from text to violations, so that a small bad example shows that it bites.
+//! It deliberately does not read what macros expand to.
+
+mod arrows;
+mod bans;
+mod cycles;
+mod shape;
+mod source;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+
+use crate::support::{Case, Need, Outcome, case, fail};
+
+/// Gives the tests of the walls, each with the example that it has to catch.
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("architecture::dependency_arrows_point_down", arrows::workspace_holds),
+        case("architecture::forbidden_arrow_is_caught", arrows::examples_are_caught),
+        case("architecture::modules_form_a_dag", cycles::workspace_holds),
+        case("architecture::module_cycle_is_caught", cycles::examples_are_caught),
+        case("architecture::files_keep_their_shape", shape::workspace_holds),
+        case("architecture::bad_shape_is_caught", shape::examples_are_caught),
+        case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),
+        case("architecture::missing_ban_is_caught", bans::examples_are_caught),
+        case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),
+    ]
+}
+
+/// What a check found wrong, with the place.
+type Violation = String;
+
+/// Gives the root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Gives the folder of every package under `crates/` that has a manifest of its own, in order.
+fn crates() -> Result<Vec<PathBuf>, Failed> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let folder = entry?.path();
+        if folder.join("Cargo.toml").is_file() {
+            folders.push(folder);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// Gives every Rust file of the repository's own code, as a path below the root, in order.
+fn rust_files() -> Result<Vec<PathBuf>, Failed> {
+    let mut found = Vec::new();
+    for folder in ["crates", "tests", "examples", "benches"] {
+        collect_rust_files(&root().join(folder), &mut found)?;
+    }
+    found.sort();
+    Ok(found
+        .into_iter()
+        .filter_map(|path| path.strip_prefix(root()).ok().map(Path::to_owned))
+        .collect())
+}
+
+fn collect_rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> Outcome {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let is_build_output = path.file_name().is_some_and(|name| name == "target");
+        if path.is_dir() && !is_build_output {
+            collect_rust_files(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, Failed> {
+    fs::read_to_string(path).map_err(|error| Failed::from(format!("{}: {error}", path.display())))
+}
+
+/// Fails with one violation per line.
+fn require_none(violations: &[Violation]) -> Outcome {
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        fail(violations.join("\n"))
+    }
+}
+
+/// Fails unless a check found exactly these.
+fn require_exactly(violations: &[Violation], expected: &[&str]) -> Outcome {
+    if violations == expected {
+        Ok(())
+    } else {
+        fail(format!("found {violations:#?}\ninstead of {expected:#?}"))
+    }
+}

@@ -1,0 +1,213 @@
+//! Which crate may depend on which, and which crate alone may see which library.
+//!
+//! A new dependency needs a line here, which is the moment to say what it hides and what it costs.
+
+use toml::{Table, Value};
+
+use super::{Violation, crates, read, require_exactly, require_none, root};
+use crate::support::Outcome;
+
+/// What a package may name under `[dependencies]`, `[build-dependencies]` and their target-specific forms.
+struct Wall {
+    package: &'static str,
+    ours: &'static [&'static str],
+    others: &'static [&'static str],
+}
+
+/// Every crate but core may use these besides its own.
+const EVERYWHERE_BUT_CORE: [&str; 5] = ["thiserror", "serde", "serde_json", "tracing", "rustix"];
+
+/// What tests and examples may use anywhere.
+const IN_TESTS: [&str; 11] = [
+    "axum",
+    "futures",
+    "http-body-util",
+    "hyper",
+    "hyper-util",
+    "libtest-mimic",
+    "proc-macro2",
+    "proptest",
+    "rustix",
+    "tempfile",
+    "toml",
+];
+
+const WALLS: [Wall; 8] = [
+    Wall {
+        package: "orchestrate",
+        ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-journal"],
+        others: &[
+            "clap",
+            "clap_complete",
+            "indicatif",
+            "miette",
+            "tokio",
+            "tracing-subscriber",
+        ],
+    },
+    Wall {
+        package: "orchestrate-coordinator",
+        ours: &[
+            "orchestrate-core",
+            "orchestrate-git",
+            "orchestrate-journal",
+            "orchestrate-model",
+            "orchestrate-sandbox",
+            "orchestrate-tools",
+        ],
+        others: &[
+            "async-trait",
+            "globset",
+            "ignore",
+            "sha2",
+            "tokio",
+            "tokio-util",
+            "toml",
+        ],
+    },
+    Wall {
+        package: "orchestrate-journal",
+        ours: &["orchestrate-core"],
+        // Of tokio only the channels: a reply is awaited, the writer itself is a thread.
+        others: &["rusqlite", "sha2", "tokio"],
+    },
+    Wall {
+        package: "orchestrate-git",
+        ours: &["orchestrate-core", "orchestrate-sandbox"],
+        others: &["git2", "sha2", "tempfile"],
+    },
+    Wall {
+        package: "orchestrate-model",
+        ours: &["orchestrate-core"],
+        others: &[
+            "async-trait",
+            "backon",
+            "futures-util",
+            "genai",
+            "governor",
+            "httpdate",
+            "reqwest",
+            "rustls",
+            "tiktoken-rs",
+            "tokio",
+        ],
+    },
+    Wall {
+        package: "orchestrate-sandbox",
+        ours: &["orchestrate-core"],
+        // tokio is the async face, behind a feature.
+        others: &["landlock", "process-wrap", "seccompiler", "tokio"],
+    },
+    Wall {
+        package: "orchestrate-tools",
+        ours: &["orchestrate-core", "orchestrate-sandbox"],
+        others: &[
+            "async-trait",
+            "cap-std",
+            "globset",
+            "grep-matcher",
+            "grep-regex",
+            "grep-searcher",
+            "ignore",
+            "jsonschema",
+            "schemars",
+            "sha2",
+            "tokio",
+            "tokio-util",
+        ],
+    },
+    Wall {
+        package: "orchestrate-core",
+        ours: &[],
+        others: &["comrak", "serde", "serde_json", "serde-saphyr", "thiserror"],
+    },
+];
+
+/// Checks the manifests of the workspace.
+pub(super) fn workspace_holds() -> Outcome {
+    let mut violations = violations(&read(&root().join("Cargo.toml"))?);
+    for folder in crates()? {
+        violations.extend(self::violations(&read(&folder.join("Cargo.toml"))?));
+    }
+    require_none(&violations)
+}
+
+/// Gives what a manifest names and may not.
+fn violations(manifest: &str) -> Vec<Violation> {
+    let manifest: Table = match manifest.parse() {
+        Ok(table) => table,
+        Err(error) => return vec![error.to_string()],
+    };
+    let package = manifest
+        .get("package")
+        .and_then(|package| package.get("name"))
+        .and_then(Value::as_str);
+    let package = package.unwrap_or_default();
+    let Some(wall) = WALLS.iter().find(|wall| wall.package == package) else {
+        return vec![format!("{package} has no wall in tests/architecture/arrows.rs")];
+    };
+    let targets = manifest
+        .get("target")
+        .and_then(Value::as_table)
+        .into_iter()
+        .flat_map(Table::values);
+    let targets: Vec<&Table> = targets.filter_map(Value::as_table).collect();
+    let named = |kind: &str| -> Vec<String> {
+        let tables = std::iter::once(&manifest).chain(targets.iter().copied());
+        let tables = tables.filter_map(|table| table.get(kind)).filter_map(Value::as_table);
+        tables
+            .flat_map(|table| table.iter().map(|(key, value)| real_name(key, value)))
+            .collect()
+    };
+    let shipped = named("dependencies").into_iter().chain(named("build-dependencies"));
+    let shipped = shipped.filter(|name| !wall.allows(name));
+    let tested = named("dev-dependencies")
+        .into_iter()
+        .filter(|name| !wall.allows_in_tests(name));
+    shipped
+        .map(|name| format!("{package} may not depend on {name}"))
+        .chain(tested.map(|name| format!("{package} may not depend on {name} in its tests")))
+        .collect()
+}
+
+/// A dependency may be renamed; what counts is what it is.
+fn real_name(key: &str, value: &Value) -> String {
+    value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned()
+}
+
+impl Wall {
+    fn allows(&self, name: &str) -> bool {
+        let everywhere = self.package != "orchestrate-core" && EVERYWHERE_BUT_CORE.contains(&name);
+        everywhere || self.ours.contains(&name) || self.others.contains(&name)
+    }
+
+    /// The root's tests see every crate, to start helpers and switch features on; the others' see their own side.
+    fn allows_in_tests(&self, name: &str) -> bool {
+        let of_ours = name.starts_with("orchestrate") && self.package == "orchestrate";
+        of_ours || self.allows(name) || IN_TESTS.contains(&name)
+    }
+}
+
+/// Shows the check examples that it must catch.
+pub(super) fn examples_are_caught() -> Outcome {
+    let upward = "[package]\nname = 'orchestrate-core'\n[dependencies]\norchestrate-journal.workspace = true\n";
+    require_exactly(
+        &violations(upward),
+        &["orchestrate-core may not depend on orchestrate-journal"],
+    )?;
+    let sibling = "[package]\nname = 'orchestrate-tools'\n[dev-dependencies]\norchestrate-git.workspace = true\n";
+    require_exactly(
+        &violations(sibling),
+        &["orchestrate-tools may not depend on orchestrate-git in its tests"],
+    )?;
+    let renamed = "[package]\nname = 'orchestrate-tools'\n[target.'cfg(unix)'.dependencies]\n\
+                   quiet = { package = 'git2', version = '0.21' }\n";
+    require_exactly(&violations(renamed), &["orchestrate-tools may not depend on git2"])?;
+    let runtime = "[package]\nname = 'orchestrate-git'\n[build-dependencies]\ntokio = '1'\n";
+    require_exactly(&violations(runtime), &["orchestrate-git may not depend on tokio"])?;
+    let stranger = "[package]\nname = 'orchestrate-utils'\n";
+    require_exactly(
+        &violations(stranger),
+        &["orchestrate-utils has no wall in tests/architecture/arrows.rs"],
+    )
+}

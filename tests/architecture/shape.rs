@@ -1,0 +1,167 @@
+//! What a file may be: not too long, a facade without logic, no lint silenced without a reason that is checked.
+//!
+//! The length and the number of parameters of functions are clippy's.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use super::source::tokens;
+use super::{Violation, read, require_exactly, require_none, root, rust_files};
+use crate::support::Outcome;
+
+/// A file that is longer answers two questions.
+const MAX_LINES: usize = 700;
+
+/// Checks every file of the repository.
+pub(super) fn workspace_holds() -> Outcome {
+    let mut found = Vec::new();
+    for file in rust_files()? {
+        found.extend(violations(&file, &read(&root().join(&file))?)?);
+    }
+    require_none(&found)
+}
+
+fn violations(file: &Path, text: &str) -> Result<Vec<Violation>, Failed> {
+    let name = file.display();
+    let stream = tokens(text).map_err(|error| Failed::from(format!("{name}: {}", error.message().unwrap_or("?"))))?;
+    let mut found = Vec::new();
+    let lines = text.lines().count();
+    if lines > MAX_LINES {
+        found.push(format!("{name} has {lines} lines, more than {MAX_LINES}"));
+    }
+    if is_facade(file) {
+        found.extend(
+            logic(stream.clone()).map(|line| format!("{name}:{line}: a facade holds docs and re-exports only")),
+        );
+    }
+    let mut silenced = Vec::new();
+    find_allow(stream, &mut silenced);
+    found.extend(
+        silenced
+            .into_iter()
+            .map(|line| format!("{name}:{line}: `allow` instead of `expect` with a reason")),
+    );
+    if !text.starts_with("//!") {
+        found.push(format!("{name} does not open with its purpose"));
+    }
+    Ok(found)
+}
+
+fn is_facade(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default();
+    (name == "lib.rs" || name == "mod.rs") && file.starts_with("crates")
+}
+
+/// Gives the line of the first top-level item that is neither `mod name;` nor `use …;` nor an attribute.
+fn logic(stream: TokenStream) -> Option<usize> {
+    let mut statement: Vec<TokenTree> = Vec::new();
+    for token in stream {
+        let ends = match &token {
+            TokenTree::Punct(punct) => punct.as_char() == ';',
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace && !is_use(&statement),
+            _ => false,
+        };
+        let is_block = matches!(token, TokenTree::Group(_));
+        statement.push(token);
+        if ends {
+            let words: Vec<String> = items(&statement);
+            let listed = words
+                .first()
+                .is_some_and(|word| ["mod", "use", "extern"].contains(&word.as_str()));
+            let of_tests = statement
+                .iter()
+                .any(|token| token.to_string().replace(' ', "").starts_with("[cfg(test"));
+            if !(of_tests || listed && !is_block) {
+                return statement.iter().map(|token| token.span().start().line).max();
+            }
+            statement.clear();
+        }
+    }
+    None
+}
+
+fn is_use(statement: &[TokenTree]) -> bool {
+    items(statement).first().is_some_and(|word| word == "use")
+}
+
+/// The words of a statement, without its visibility.
+fn items(statement: &[TokenTree]) -> Vec<String> {
+    let words = statement
+        .iter()
+        .filter(|token| matches!(token, TokenTree::Ident(_)))
+        .map(ToString::to_string);
+    words.skip_while(|word| word == "pub").collect()
+}
+
+/// Collects the lines of attributes that silence a lint, also inside `cfg_attr` and macros.
+fn find_allow(stream: TokenStream, lines: &mut Vec<usize>) {
+    let mut after_hash = false;
+    for token in stream {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == '#' => after_hash = true,
+            TokenTree::Punct(punct) if punct.as_char() == '!' && after_hash => {}
+            TokenTree::Group(group) => {
+                if after_hash && group.delimiter() == Delimiter::Bracket && silences(group.stream()) {
+                    lines.push(group.span_open().start().line);
+                } else {
+                    find_allow(group.stream(), lines);
+                }
+                after_hash = false;
+            }
+            _ => after_hash = false,
+        }
+    }
+}
+
+/// Tells whether an attribute is `allow(…)` or a `cfg_attr` with one.
+fn silences(attribute: TokenStream) -> bool {
+    let mut word = String::new();
+    for token in attribute {
+        match token {
+            TokenTree::Group(_) if word == "allow" => return true,
+            TokenTree::Group(group) if word == "cfg_attr" && silences(group.stream()) => return true,
+            other => word = other.to_string(),
+        }
+    }
+    false
+}
+
+/// Shows the check examples that it must catch, and some that it must leave alone.
+pub(super) fn examples_are_caught() -> Outcome {
+    let check = |file: &str, text: &str| violations(Path::new(file), text);
+    let long = format!("//! Long.\n{}", "\n".repeat(MAX_LINES));
+    require_exactly(
+        &check("crates/x/src/a.rs", &long)?,
+        &["crates/x/src/a.rs has 701 lines, more than 700"],
+    )?;
+    let logic = "//! Docs.\nmod a;\npub use a::{A, B};\npub fn f() {}\n";
+    let expected = ["crates/x/src/lib.rs:4: a facade holds docs and re-exports only"];
+    require_exactly(&check("crates/x/src/lib.rs", logic)?, &expected)?;
+    require_none(&check("crates/x/src/a.rs", logic)?)?;
+    let constant = "//! Docs.\nconst A: u8 = 1;\n";
+    let expected = ["crates/x/src/a/mod.rs:2: a facade holds docs and re-exports only"];
+    require_exactly(&check("crates/x/src/a/mod.rs", constant)?, &expected)?;
+    let facade = "//! Docs.\n#![expect(x, reason = \"y\")]\npub(crate) mod a;\npub use a::{A, b::C};\n\
+                  #[cfg(test)]\nmod tests { fn f() {} }\n#[cfg(feature = \"x\")]\npub mod c;\n";
+    require_none(&check("crates/x/src/lib.rs", facade)?)?;
+    for silent in [
+        "#[allow(dead_code)]",
+        "#![allow(dead_code)]",
+        "#[cfg_attr(unix, allow(dead_code))]",
+    ] {
+        let text = format!("//! Docs.\nmod a {{ {silent} fn f() {{}} }}\n");
+        let expected = ["crates/x/src/a.rs:2: `allow` instead of `expect` with a reason"];
+        require_exactly(&check("crates/x/src/a.rs", &text)?, &expected)?;
+    }
+    require_none(&check(
+        "crates/x/src/a.rs",
+        "//! `#[allow(x)]`\nfn allow(x: u8) { allow(x) } // #[allow(x)]\n",
+    )?)?;
+    let mute = "fn f() {}\n";
+    require_exactly(
+        &check("tests/a.rs", mute)?,
+        &["tests/a.rs does not open with its purpose"],
+    )
+}

@@ -1,0 +1,194 @@
+//! Reads a Rust file as tokens, without what only its tests compile.
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+
+use libtest_mimic::Failed;
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+/// A path as the source wrote it, with its line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reference {
+    pub(super) segments: Vec<String>,
+    pub(super) line: usize,
+}
+
+/// What a file says about modules.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    /// Files that `mod name;` brings in.
+    pub(super) children: Vec<String>,
+    /// Files that only tests bring in.
+    pub(super) test_children: Vec<String>,
+    /// Every path of at least two segments and every import.
+    pub(super) references: Vec<Reference>,
+    /// What `pub use` gives a new place: name to path.
+    pub(super) exports: BTreeMap<String, Vec<String>>,
+}
+
+/// Parses a file's text into tokens.
+pub(super) fn tokens(text: &str) -> Result<TokenStream, Failed> {
+    text.parse().map_err(|error| Failed::from(format!("{error}")))
+}
+
+/// Gives what a file says about modules.
+pub(super) fn outline(text: &str) -> Result<Outline, Failed> {
+    let mut outline = Outline::default();
+    read_stream(&without_tests(tokens(text)?, &mut outline), &mut outline);
+    Ok(outline)
+}
+
+/// Leaves out each item under `#[cfg(test)]`, and notes the files among them.
+fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<TokenTree> {
+    let mut kept = Vec::new();
+    let mut tokens = stream.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let attribute = match (&token, tokens.peek()) {
+            (TokenTree::Punct(punct), Some(TokenTree::Group(group))) if punct.as_char() == '#' => group.to_string(),
+            _ => String::new(),
+        };
+        let compact: String = attribute.split_whitespace().collect();
+        if compact.starts_with("[cfg(test") || compact.starts_with("[cfg(all(test") {
+            tokens.next();
+            skip_item(&mut tokens, outline);
+        } else {
+            kept.push(token);
+        }
+    }
+    kept
+}
+
+/// Goes to the end of an item: a semicolon or a block.
+fn skip_item(tokens: &mut Peekable<proc_macro2::token_stream::IntoIter>, outline: &mut Outline) {
+    let mut after_mod = false;
+    for token in tokens.by_ref() {
+        match token {
+            TokenTree::Punct(punct) if punct.as_char() == ';' => return,
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => return,
+            TokenTree::Ident(ident) if after_mod => {
+                outline.test_children.push(ident.to_string());
+                after_mod = false;
+            }
+            TokenTree::Ident(ident) => after_mod = ident == "mod",
+            _ => {}
+        }
+    }
+}
+
+fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let is_word =
+            |offset: usize, word: &str| matches!(tokens.get(at + offset), Some(TokenTree::Ident(i)) if i == word);
+        if is_word(0, "mod") && is_punct(tokens.get(at + 2), ';') {
+            outline.children.push(tokens[at + 1].to_string());
+            at += 3;
+        } else if is_word(0, "use") {
+            let exported = at > 0 && is_public(tokens, at);
+            at = read_use(tokens, at + 1, exported, outline);
+        } else if matches!(tokens[at], TokenTree::Ident(_)) {
+            at = read_path(tokens, at, outline);
+        } else {
+            if let TokenTree::Group(group) = &tokens[at] {
+                let inner = without_tests(group.stream(), outline);
+                read_stream(&inner, outline);
+            }
+            at += 1;
+        }
+    }
+}
+
+/// Tells whether `pub` or `pub(…)` stands before a place.
+fn is_public(tokens: &[TokenTree], at: usize) -> bool {
+    let before = &tokens[at - 1];
+    let before = if matches!(before, TokenTree::Group(_)) && at > 1 {
+        &tokens[at - 2]
+    } else {
+        before
+    };
+    matches!(before, TokenTree::Ident(ident) if ident == "pub")
+}
+
+fn is_punct(token: Option<&TokenTree>, character: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
+}
+
+/// Tells whether `::` begins at a place.
+fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
+    is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
+}
+
+/// Notes a path such as `crate::plan::Plan` and gives the place after it.
+fn read_path(tokens: &[TokenTree], start: usize, outline: &mut Outline) -> usize {
+    let line = tokens[start].span().start().line;
+    let mut segments = vec![tokens[start].to_string()];
+    let mut at = start + 1;
+    while is_colons(tokens, at) && matches!(tokens.get(at + 2), Some(TokenTree::Ident(_))) {
+        segments.push(tokens[at + 2].to_string());
+        at += 3;
+    }
+    if segments.len() > 1 && !(start > 1 && is_colons(tokens, start - 2)) {
+        outline.references.push(Reference { segments, line });
+    }
+    at
+}
+
+/// Notes each path of an import and gives the place after its semicolon.
+fn read_use(tokens: &[TokenTree], start: usize, exported: bool, outline: &mut Outline) -> usize {
+    let length = tokens[start..]
+        .iter()
+        .take_while(|token| !is_punct(Some(token), ';'))
+        .count();
+    let mut leaves = Vec::new();
+    read_tree(&tokens[start..start + length], &[], &mut leaves);
+    for leaf in leaves {
+        if exported {
+            outline.exports.insert(leaf.name, leaf.segments.clone());
+        }
+        outline.references.push(Reference {
+            segments: leaf.segments,
+            line: leaf.line,
+        });
+    }
+    start + length + 1
+}
+
+struct Leaf {
+    name: String,
+    segments: Vec<String>,
+    line: usize,
+}
+
+fn read_tree(tokens: &[TokenTree], prefix: &[String], leaves: &mut Vec<Leaf>) {
+    for branch in tokens.split(|token| is_punct(Some(token), ',')) {
+        let mut segments = prefix.to_vec();
+        let mut name = None;
+        let mut line = 0;
+        let mut group: Option<&Group> = None;
+        for (at, token) in branch.iter().enumerate() {
+            line = token.span().start().line;
+            match token {
+                TokenTree::Ident(ident) if ident == "as" => {
+                    name = branch.get(at + 1).map(ToString::to_string);
+                    break;
+                }
+                TokenTree::Ident(ident) => segments.push(ident.to_string()),
+                TokenTree::Group(inner) => group = Some(inner),
+                _ => {}
+            }
+        }
+        if let Some(group) = group {
+            let inner: Vec<_> = group.stream().into_iter().collect();
+            read_tree(&inner, &segments, leaves);
+        } else if let Some(last) = segments.last().cloned() {
+            if last == "self" && segments.len() > 1 {
+                segments.pop();
+            }
+            leaves.push(Leaf {
+                name: name.unwrap_or(last),
+                segments,
+                line,
+            });
+        }
+    }
+}

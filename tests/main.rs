@@ -1,0 +1,36 @@
+//! The integration tests of `orchestrate`: one binary, so that it links once, with a harness of our own.
+//!
+//! The harness is libtest-mimic instead of libtest, because a test whose outside tool is absent has to be
+//! *shown* as ignored with the reason, and libtest hides the output of what passes. With
+//! `ORCHESTRATE_REQUIRE=all` such a test fails instead.
+//!
+//! A module of tests gives its cases as `pub(crate) fn cases() -> Vec<Case>`, and [`cases`] lists the modules.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "a test that indexes what is not there fails, which is what it is for"
+)]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests are outside: they start programs and read the environment"
+)]
+
+mod architecture;
+mod support;
+
+use std::process::ExitCode;
+
+use support::Case;
+
+/// Gives every case of every module.
+fn cases() -> Vec<Case> {
+    [support::cases(), architecture::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn main() -> ExitCode {
+    let arguments = libtest_mimic::Arguments::from_args();
+    let trials = cases().into_iter().map(Case::into_trial).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

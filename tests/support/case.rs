@@ -1,0 +1,110 @@
+//! One test of the harness, and the outside tools that it needs.
+//!
+//! It deliberately knows nothing of what the tests do.
+
+use std::process::{Command, Stdio};
+
+use libtest_mimic::{Completion, Failed, Trial};
+
+/// How a test ends: anything that can be displayed is a failure, so `?` works on every error.
+pub(crate) type Outcome = Result<(), Failed>;
+
+/// The variable that turns "not run" into a failure when it holds [`REQUIRE_ALL`].
+const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
+const REQUIRE_ALL: &str = "all";
+
+/// A tool that is not part of Rust and git, so a machine may be without it.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    name: &'static str,
+    how_to_get: &'static str,
+    is_present: fn() -> bool,
+}
+
+impl Need {
+    /// Bubblewrap, and a kernel that lets it start.
+    pub(crate) const BUBBLEWRAP: Need = Need::new("bubblewrap", "apt install bubblewrap", || {
+        starts("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
+    });
+    /// The lints of the toolchain that builds the tests.
+    pub(crate) const CLIPPY: Need = Need::new("clippy", "rustup component add clippy", || {
+        starts("cargo", &["clippy", "--version"])
+    });
+
+    /// Names a tool, how to get it, and how to find out by starting it whether it is there.
+    pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
+        Self {
+            name,
+            how_to_get,
+            is_present,
+        }
+    }
+
+    fn verdict(&self, required: bool) -> Result<Option<String>, Failed> {
+        if (self.is_present)() {
+            return Ok(None);
+        }
+        let reason = format!("not run: needs {} ({})", self.name, self.how_to_get);
+        if required {
+            Err(Failed::from(reason))
+        } else {
+            Ok(Some(reason))
+        }
+    }
+}
+
+/// Tells whether a program starts and succeeds.
+fn starts(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// One test: its name, what it needs, what it does.
+pub(crate) struct Case {
+    name: String,
+    needs: Vec<Need>,
+    run: Box<dyn FnOnce() -> Outcome + Send>,
+}
+
+/// Makes a test out of a function; the name is `module::what_holds`.
+pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
+    Case {
+        name: name.into(),
+        needs: Vec::new(),
+        run: Box::new(run),
+    }
+}
+
+impl Case {
+    /// Adds a tool without which the test is shown as ignored.
+    pub(crate) fn needs(mut self, need: Need) -> Self {
+        self.needs.push(need);
+        self
+    }
+
+    /// Runs the test, or says why it was not run.
+    pub(crate) fn decide(self, required: bool) -> Result<Completion, Failed> {
+        for need in &self.needs {
+            if let Some(reason) = need.verdict(required)? {
+                return Ok(Completion::ignored_with(reason));
+            }
+        }
+        (self.run)().map(|()| Completion::Completed)
+    }
+
+    /// Gives the test to the harness.
+    pub(crate) fn into_trial(self) -> Trial {
+        let required = std::env::var_os(REQUIRE).is_some_and(|value| value == REQUIRE_ALL);
+        Trial::ignorable_test(self.name.clone(), move || self.decide(required))
+    }
+}
+
+/// Fails a test with a message, for the end of a function or a closure.
+pub(crate) fn fail<T>(message: impl std::fmt::Display) -> Result<T, Failed> {
+    Err(Failed::from(message))
+}

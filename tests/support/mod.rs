@@ -1,0 +1,20 @@
+//! What every integration test stands on: cases, repositories, the built program, scripted models.
+//!
+//! Invariants: nothing here reads the configuration, the keys or the git identity of whoever runs the
+//! tests, nothing leaves the temporary directories, and nothing goes further than the loopback.
+
+mod case;
+mod json;
+mod program;
+mod repository;
+mod script;
+mod server;
+mod trials;
+
+pub(crate) use case::{Case, Need, Outcome, case, fail};
+pub(crate) use json::{at, lines};
+pub(crate) use program::{Home, until};
+pub(crate) use repository::Repository;
+pub(crate) use script::{Rule, Script};
+pub(crate) use server::{ModelServer, Reply};
+pub(crate) use trials::cases;

@@ -1,0 +1,299 @@
+//! Runs the built program with directories of its own and an environment that is written down here.
+//!
+//! Every wait has an end. A program that is still there when its owner is dropped is killed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a program may take unless the test says otherwise: a loaded machine, not a fast one.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long the pipes of a program may stay open after its end.
+const PIPE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often [`until`] looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// Lines that a running program may be ahead of its test; more makes it wait, as a slow terminal would.
+const LINES_AHEAD: usize = 4096;
+
+/// The user's directories (home, configuration, state, cache) of one test.
+pub(crate) struct Home {
+    dir: TempDir,
+}
+
+/// A program about to be started.
+pub(crate) struct Invocation {
+    command: Command,
+    stdin: Vec<u8>,
+    patience: Duration,
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    stdout: Collected,
+    stderr: Collected,
+    patience: Duration,
+}
+
+/// What came out of a pipe so far, and a word when it has ended.
+struct Collected {
+    text: Arc<Mutex<String>>,
+    ended: Receiver<()>,
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The exit code, or 128 and the signal that ended it, as a shell says it.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    /// Makes empty directories.
+    pub(crate) fn new() -> Result<Self, Failed> {
+        let dir = tempfile::Builder::new().prefix("orchestrate-home-").tempdir()?;
+        Ok(Self { dir })
+    }
+
+    /// Gives the directory above all others, for files of the test's own.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Gives the directory that holds the program's state.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join("state/orchestrate")
+    }
+
+    /// Prepares to start the built program in a directory.
+    pub(crate) fn orchestrate(&self, directory: &Path, arguments: &[&str]) -> Invocation {
+        self.command(env!("CARGO_BIN_EXE_orchestrate"), directory, arguments)
+    }
+
+    /// Prepares to start any other program in the same way.
+    pub(crate) fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Invocation {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(directory)
+            .env_clear()
+            .envs(self.environment());
+        Invocation {
+            command,
+            stdin: Vec::new(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// Everything that the program finds in its environment: no key, no identity, no configuration.
+    fn environment(&self) -> BTreeMap<&'static str, OsString> {
+        let below = |name: &str| self.path().join(name).into_os_string();
+        BTreeMap::from([
+            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            ("LC_ALL", "C.UTF-8".into()),
+            ("TERM", "dumb".into()),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("HOME", below("home")),
+            ("XDG_CONFIG_HOME", below("config")),
+            ("XDG_STATE_HOME", below("state")),
+            ("XDG_CACHE_HOME", below("cache")),
+            ("XDG_DATA_HOME", below("data")),
+            ("XDG_RUNTIME_DIR", below("runtime")),
+        ])
+    }
+}
+
+impl Invocation {
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Lets the program find the Rust toolchain of whoever runs the tests.
+    pub(crate) fn with_toolchain(mut self) -> Self {
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let value = std::env::var_os(name).unwrap_or_else(|| home.join(folder).into_os_string());
+            self.command.env(name, value);
+        }
+        self
+    }
+
+    /// Gives the program something to read.
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Sets how long the program may take.
+    pub(crate) fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(self) -> Result<Ran, Failed> {
+        self.start()?.end()
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(mut self) -> Result<Running, Failed> {
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self.command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            let bytes = self.stdin;
+            // A program that does not read what it is given is no failure of the test.
+            thread::spawn(move || drop(stdin.write_all(&bytes)));
+        }
+        let (sender, lines) = sync_channel(LINES_AHEAD);
+        let stdout = collect(child.stdout.take(), move |line| drop(sender.try_send(line)));
+        let stderr = collect(child.stderr.take(), drop);
+        Ok(Running {
+            child,
+            lines,
+            stdout,
+            stderr,
+            patience: self.patience,
+        })
+    }
+}
+
+/// Reads a pipe to its end in a thread, showing each line as it comes.
+fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String) + Send + 'static) -> Collected {
+    let text = Arc::new(Mutex::new(String::new()));
+    let (done, ended) = sync_channel(1);
+    let all = Arc::clone(&text);
+    thread::spawn(move || {
+        let Some(pipe) = pipe else { return };
+        let mut reader = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            all.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            each(text);
+            line.clear();
+        }
+        let _ = done.send(());
+    });
+    Collected { text, ended }
+}
+
+impl Collected {
+    /// Gives the text; a process that outlives the program and keeps the pipe does not keep the test.
+    fn finish(&self) -> String {
+        let _ = self.ended.recv_timeout(PIPE_PATIENCE);
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Running {
+    /// Gives the process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line of standard output that fits, and gives it.
+    pub(crate) fn line(&self, fits: impl Fn(&str) -> bool) -> Result<String, Failed> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if fits(&line) => return Ok(line),
+                Ok(_) => {}
+                Err(error) => return Err(Failed::from(format!("waited for a line: {error}"))),
+            }
+        }
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Failed> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| Failed::from("no such process id"))?;
+        kill_process(pid, signal).map_err(Failed::from)
+    }
+
+    /// Waits for the end; kills the program and fails when its time is over.
+    pub(crate) fn end(mut self) -> Result<Ran, Failed> {
+        let patience = self.patience;
+        let status = until(patience, || Ok(self.child.try_wait()?));
+        if status.is_err() {
+            let _ = self.child.kill();
+        }
+        let [stdout, stderr] = [self.stdout.finish(), self.stderr.finish()];
+        match status {
+            Ok(status) => Ok(Ran {
+                code: code_of(status),
+                stdout,
+                stderr,
+            }),
+            Err(_) => Err(Failed::from(format!("no end after {patience:?}\n{stdout}\n{stderr}"))),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn code_of(status: ExitStatus) -> i32 {
+    let by_signal = || status.signal().map_or(-1, |signal| 128 + signal);
+    status.code().unwrap_or_else(by_signal)
+}
+
+impl Ran {
+    /// Fails with everything that was printed unless the exit code is this one.
+    pub(crate) fn exits(self, code: i32) -> Result<Self, Failed> {
+        if self.code == code {
+            return Ok(self);
+        }
+        let Self {
+            code: actual,
+            stdout,
+            stderr,
+        } = self;
+        Err(Failed::from(format!(
+            "exit code {actual} instead of {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        )))
+    }
+
+    /// Parses standard output as one JSON value.
+    pub(crate) fn json(&self) -> Result<Value, Failed> {
+        serde_json::from_str(&self.stdout).map_err(|error| Failed::from(format!("{error} in {:?}", self.stdout)))
+    }
+}
+
+/// Waits until a look at the world gives something; the only wait of the tests that looks again and again.
+pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Result<Option<T>, Failed>) -> Result<T, Failed> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(found) = look()? {
+            return Ok(found);
+        }
+        if Instant::now() >= deadline {
+            return Err(Failed::from(format!("nothing after {patience:?}")));
+        }
+        thread::park_timeout(LOOK_AGAIN);
+    }
+}

@@ -1,0 +1,246 @@
+//! Temporary git repositories, and what a run must leave byte for byte as it was.
+//!
+//! The repositories take nothing from the configuration of whoever runs the tests.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+/// What people keep in the git directory, or what a merge or rebase of theirs would leave there.
+/// Objects, our own worktrees' records and our own branches are not theirs.
+const WATCHED: [&str; 14] = [
+    "HEAD",
+    "index",
+    "config",
+    "config.worktree",
+    "description",
+    "hooks",
+    "info",
+    "refs/stash",
+    "logs/HEAD",
+    "logs/refs/stash",
+    "ORIG_HEAD",
+    "MERGE_HEAD",
+    "FETCH_HEAD",
+    "shallow",
+];
+
+/// A git repository in a directory of its own, which goes with it.
+pub(crate) struct Repository {
+    _dir: TempDir,
+    path: PathBuf,
+}
+
+/// Everything of a checkout and its repository that belongs to the user, byte for byte.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Fingerprint(BTreeMap<String, Trace>);
+
+#[derive(PartialEq, Eq, Debug)]
+struct Trace {
+    mode: u32,
+    /// Nanoseconds; only for files of the checkout, where rewriting the same bytes shows too.
+    modified: Option<i128>,
+    content: Vec<u8>,
+}
+
+impl Repository {
+    /// Makes a repository without a commit, whose branch is `main` and whose identity is a test's.
+    pub(crate) fn unborn() -> Result<Self, Failed> {
+        let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
+        let path = dir.path().canonicalize()?.join("project");
+        fs::create_dir(&path)?;
+        let repository = Self { _dir: dir, path };
+        repository.git(&["init", "-q", "-b", "main"])?;
+        repository.git(&["config", "user.name", "Test"])?;
+        repository.git(&["config", "user.email", "test@example.invalid"])?;
+        Ok(repository)
+    }
+
+    /// Makes a repository with one commit of two files.
+    pub(crate) fn plain() -> Result<Self, Failed> {
+        let repository = Self::unborn()?;
+        repository.write("README.md", "# sample\n")?;
+        repository.write("src/lib.txt", "one\ntwo\nthree\n")?;
+        repository.commit_all("Start")?;
+        Ok(repository)
+    }
+
+    /// Makes a repository as people leave theirs: staged, unstaged, untracked and ignored files, a stash,
+    /// a second branch and a hook.
+    pub(crate) fn lived_in() -> Result<Self, Failed> {
+        let repository = Self::plain()?;
+        repository.write(".gitignore", "*.log\n")?;
+        repository.write("kept.txt", "kept\n")?;
+        repository.commit_all("Keep more")?;
+        repository.git(&["branch", "other", "HEAD~1"])?;
+        repository.write("kept.txt", "stashed\n")?;
+        repository.git(&["stash", "push", "-q", "-m", "half an idea"])?;
+        repository.write("staged.txt", "staged\n")?;
+        repository.git(&["add", "staged.txt"])?;
+        repository.write("staged.txt", "staged, then edited\n")?;
+        repository.write("src/lib.txt", "one\nTWO\nthree\n")?;
+        repository.write("untracked/new file.txt", "untracked\n")?;
+        repository.write("debug.log", "ignored\n")?;
+        let hook = repository.path.join(".git/hooks/pre-commit");
+        fs::create_dir_all(repository.path.join(".git/hooks"))?;
+        fs::write(&hook, "#!/bin/sh\nexit 0\n")?;
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?;
+        Ok(repository)
+    }
+
+    /// Gives the root of the checkout.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs git here and gives what it printed, without the last line's end.
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
+        git(&self.path, arguments)
+    }
+
+    /// Writes a file of the checkout, and the directories above it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Failed> {
+        let path = self.path.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, text).map_err(Failed::from)
+    }
+
+    /// Reads a file of the checkout.
+    pub(crate) fn read(&self, name: &str) -> Result<String, Failed> {
+        fs::read_to_string(self.path.join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
+    }
+
+    /// Commits everything and gives the commit.
+    pub(crate) fn commit_all(&self, message: &str) -> Result<String, Failed> {
+        self.git(&["add", "-A"])?;
+        self.git(&["commit", "-q", "-m", message])?;
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Gives the text of a file in a commit.
+    pub(crate) fn show(&self, revision: &str, name: &str) -> Result<String, Failed> {
+        self.git(&["show", &format!("{revision}:{name}")])
+    }
+
+    /// Records everything that a run must not touch.
+    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Failed> {
+        let mut traces = BTreeMap::new();
+        trace(&self.path, Path::new(""), true, &mut traces)?;
+        for name in WATCHED {
+            let path = Path::new(".git").join(name);
+            if self.path.join(&path).symlink_metadata().is_ok() {
+                trace(&self.path, &path, false, &mut traces)?;
+            }
+        }
+        let format = "--format=%(refname) %(objectname) %(symref)";
+        for line in self.git(&["for-each-ref", format])?.lines() {
+            if !line.starts_with("refs/heads/orchestrate/") && !line.starts_with("refs/orchestrate/") {
+                traces.insert(
+                    format!("ref {line}"),
+                    Trace {
+                        mode: 0,
+                        modified: None,
+                        content: Vec::new(),
+                    },
+                );
+            }
+        }
+        Ok(Fingerprint(traces))
+    }
+}
+
+/// Adds what is at `root/name` and below; the git directory is left to the list of what is watched there.
+fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Trace>) -> Result<(), Failed> {
+    let path = root.join(name);
+    let metadata = path.symlink_metadata()?;
+    if metadata.is_dir() {
+        for entry in fs::read_dir(&path)? {
+            let child = name.join(entry?.file_name());
+            if !(timed && child == Path::new(".git")) {
+                trace(root, &child, timed, traces)?;
+            }
+        }
+    }
+    let content = if metadata.is_symlink() {
+        fs::read_link(&path)?.into_os_string().into_encoded_bytes()
+    } else if metadata.is_file() {
+        fs::read(&path)?
+    } else {
+        Vec::new()
+    };
+    let nanoseconds = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    let modified = (timed && metadata.is_file()).then_some(nanoseconds);
+    traces.insert(
+        name.display().to_string(),
+        Trace {
+            mode: metadata.mode(),
+            modified,
+            content,
+        },
+    );
+    Ok(())
+}
+
+impl Fingerprint {
+    /// Fails with the list of what differs.
+    pub(crate) fn require_same(&self, after: &Fingerprint) -> Result<(), Failed> {
+        let gone = self
+            .0
+            .keys()
+            .filter(|name| !after.0.contains_key(*name))
+            .map(|name| format!("gone: {name}"));
+        let new = after
+            .0
+            .keys()
+            .filter(|name| !self.0.contains_key(*name))
+            .map(|name| format!("new: {name}"));
+        let changed = self
+            .0
+            .iter()
+            .filter(|(name, trace)| after.0.get(*name).is_some_and(|other| other != *trace))
+            .map(|(name, _)| format!("changed: {name}"));
+        let differences: Vec<String> = gone.chain(new).chain(changed).collect();
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Failed::from(differences.join("\n")))
+        }
+    }
+}
+
+/// Runs git in a directory with no configuration but the repository's, and fixed times.
+pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .envs([
+            ("HOME", "/nonexistent"),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ])
+        .envs([
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("LC_ALL", "C"),
+        ])
+        .envs([
+            ("GIT_AUTHOR_DATE", "1700000000 +0000"),
+            ("GIT_COMMITTER_DATE", "1700000000 +0000"),
+        ])
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(Failed::from(format!("git {}: {stderr}", arguments.join(" "))));
+    }
+    Ok(String::from_utf8(output.stdout)?.trim_end_matches('\n').to_owned())
+}

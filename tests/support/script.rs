@@ -1,0 +1,114 @@
+//! Builds the files that `--model script:FILE` answers from (one rule per line, the first that fits answers).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use serde_json::{Map, Value, json};
+
+/// The rules of a scripted model, in the order in which they are tried.
+#[derive(Default)]
+pub(crate) struct Script {
+    rules: Vec<Value>,
+}
+
+/// One rule: when it fits, and what it answers.
+pub(crate) struct Rule {
+    fields: Map<String, Value>,
+    when: Map<String, Value>,
+    text: String,
+    calls: Vec<Value>,
+    usage: Option<Value>,
+}
+
+impl Script {
+    /// Adds a rule after the others.
+    pub(crate) fn rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule.into_value());
+        self
+    }
+
+    /// Gives the file's text.
+    pub(crate) fn to_text(&self) -> String {
+        self.rules.iter().map(|rule| format!("{rule}\n")).collect()
+    }
+
+    /// Writes the file and gives what to pass to `--model`.
+    pub(crate) fn write_to(&self, path: &Path) -> Result<String, Failed> {
+        fs::write(path, self.to_text())?;
+        Ok(format!("script:{}", PathBuf::from(path).display()))
+    }
+}
+
+impl Rule {
+    /// Starts a rule that answers any task.
+    pub(crate) fn any() -> Self {
+        Self {
+            fields: Map::new(),
+            when: Map::new(),
+            text: String::new(),
+            calls: Vec::new(),
+            usage: None,
+        }
+    }
+
+    /// Starts a rule that answers one task only.
+    pub(crate) fn task(id: &str) -> Self {
+        let mut rule = Self::any();
+        rule.fields.insert("task".to_owned(), json!(id));
+        rule
+    }
+
+    /// Limits the rule to one request of the agent, counted from 1 across attempts.
+    pub(crate) fn turn(mut self, turn: u32) -> Self {
+        self.when.insert("turn".to_owned(), json!(turn));
+        self
+    }
+
+    /// Limits the rule to requests whose newest message or tool result contains the text.
+    pub(crate) fn last_contains(mut self, text: &str) -> Self {
+        self.when.insert("last_contains".to_owned(), json!(text));
+        self
+    }
+
+    /// Limits how often the rule answers.
+    pub(crate) fn times(mut self, times: u32) -> Self {
+        self.fields.insert("times".to_owned(), json!(times));
+        self
+    }
+
+    /// Answers with a text.
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.text);
+        self
+    }
+
+    /// Adds a tool call to the answer.
+    pub(crate) fn call(mut self, name: &str, arguments: &Value) -> Self {
+        self.calls.push(json!({ "name": name, "arguments": arguments }));
+        self
+    }
+
+    /// States what the answer is said to have cost.
+    pub(crate) fn usage(mut self, usage: Value) -> Self {
+        self.usage = Some(usage);
+        self
+    }
+
+    fn into_value(self) -> Value {
+        let mut fields = self.fields;
+        if !self.when.is_empty() {
+            fields.insert("when".to_owned(), Value::Object(self.when));
+        }
+        let mut reply = Map::new();
+        reply.insert("text".to_owned(), json!(self.text));
+        if !self.calls.is_empty() {
+            reply.insert("tool_calls".to_owned(), json!(self.calls));
+        }
+        if let Some(usage) = self.usage {
+            reply.insert("usage".to_owned(), usage);
+        }
+        fields.insert("reply".to_owned(), Value::Object(reply));
+        Value::Object(fields)
+    }
+}

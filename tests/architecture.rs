@@ -59,10 +59,7 @@ fn rust_files() -> Result<Vec<PathBuf>, Failed> {
         collect_rust_files(&root().join(folder), &mut found)?;
     }
     found.sort();
-    Ok(found
-        .into_iter()
-        .filter_map(|path| path.strip_prefix(root()).ok().map(Path::to_owned))
-        .collect())
+    Ok(found.into_iter().filter_map(|path| path.strip_prefix(root()).ok().map(Path::to_owned)).collect())
 }
 
 fn collect_rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> Outcome {
@@ -87,18 +84,10 @@ fn read(path: &Path) -> Result<String, Failed> {
 
 /// Fails with one violation per line.
 fn require_none(violations: &[Violation]) -> Outcome {
-    if violations.is_empty() {
-        Ok(())
-    } else {
-        fail(violations.join("\n"))
-    }
+    if violations.is_empty() { Ok(()) } else { fail(violations.join("\n")) }
 }
 
 /// Fails unless a check found exactly these.
 fn require_exactly(violations: &[Violation], expected: &[&str]) -> Outcome {
-    if violations == expected {
-        Ok(())
-    } else {
-        fail(format!("found {violations:#?}\ninstead of {expected:#?}"))
-    }
+    if violations == expected { Ok(()) } else { fail(format!("found {violations:#?}\ninstead of {expected:#?}")) }
 }

@@ -5,14 +5,8 @@
 //! `ORCHESTRATE_REQUIRE=all` such a test fails instead.
 //!
 //! A module of tests gives its cases as `pub(crate) fn cases() -> Vec<Case>`, and [`cases`] lists the modules.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a test that indexes what is not there fails, which is what it is for"
-)]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "tests are outside: they start programs and read the environment"
-)]
+#![expect(clippy::indexing_slicing, reason = "a test that indexes what is not there fails, which is what it is for")]
+#![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
 mod architecture;
 mod support;
@@ -23,10 +17,7 @@ use support::Case;
 
 /// Gives every case of every module.
 fn cases() -> Vec<Case> {
-    [support::cases(), architecture::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [support::cases(), architecture::cases()].into_iter().flatten().collect()
 }
 
 fn main() -> ExitCode {

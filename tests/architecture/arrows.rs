@@ -36,14 +36,7 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate",
         ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-journal"],
-        others: &[
-            "clap",
-            "clap_complete",
-            "indicatif",
-            "miette",
-            "tokio",
-            "tracing-subscriber",
-        ],
+        others: &["clap", "clap_complete", "indicatif", "miette", "tokio", "tracing-subscriber"],
     },
     Wall {
         package: "orchestrate-coordinator",
@@ -55,15 +48,7 @@ const WALLS: [Wall; 8] = [
             "orchestrate-sandbox",
             "orchestrate-tools",
         ],
-        others: &[
-            "async-trait",
-            "globset",
-            "ignore",
-            "sha2",
-            "tokio",
-            "tokio-util",
-            "toml",
-        ],
+        others: &["async-trait", "globset", "ignore", "sha2", "tokio", "tokio-util", "toml"],
     },
     Wall {
         package: "orchestrate-journal",
@@ -95,8 +80,8 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate-sandbox",
         ours: &["orchestrate-core"],
-        // tokio is the async face, behind a feature.
-        others: &["landlock", "process-wrap", "seccompiler", "tokio"],
+        // libc has the numbers of system calls that rustix does not wrap; tokio is the async face, behind a feature.
+        others: &["landlock", "libc", "process-wrap", "seccompiler", "tempfile", "tokio"],
     },
     Wall {
         package: "orchestrate-tools",
@@ -138,32 +123,21 @@ fn violations(manifest: &str) -> Vec<Violation> {
         Ok(table) => table,
         Err(error) => return vec![error.to_string()],
     };
-    let package = manifest
-        .get("package")
-        .and_then(|package| package.get("name"))
-        .and_then(Value::as_str);
+    let package = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     let package = package.unwrap_or_default();
     let Some(wall) = WALLS.iter().find(|wall| wall.package == package) else {
         return vec![format!("{package} has no wall in tests/architecture/arrows.rs")];
     };
-    let targets = manifest
-        .get("target")
-        .and_then(Value::as_table)
-        .into_iter()
-        .flat_map(Table::values);
+    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     let targets: Vec<&Table> = targets.filter_map(Value::as_table).collect();
     let named = |kind: &str| -> Vec<String> {
         let tables = std::iter::once(&manifest).chain(targets.iter().copied());
         let tables = tables.filter_map(|table| table.get(kind)).filter_map(Value::as_table);
-        tables
-            .flat_map(|table| table.iter().map(|(key, value)| real_name(key, value)))
-            .collect()
+        tables.flat_map(|table| table.iter().map(|(key, value)| real_name(key, value))).collect()
     };
     let shipped = named("dependencies").into_iter().chain(named("build-dependencies"));
     let shipped = shipped.filter(|name| !wall.allows(name));
-    let tested = named("dev-dependencies")
-        .into_iter()
-        .filter(|name| !wall.allows_in_tests(name));
+    let tested = named("dev-dependencies").into_iter().filter(|name| !wall.allows_in_tests(name));
     shipped
         .map(|name| format!("{package} may not depend on {name}"))
         .chain(tested.map(|name| format!("{package} may not depend on {name} in its tests")))
@@ -191,23 +165,14 @@ impl Wall {
 /// Shows the check examples that it must catch.
 pub(super) fn examples_are_caught() -> Outcome {
     let upward = "[package]\nname = 'orchestrate-core'\n[dependencies]\norchestrate-journal.workspace = true\n";
-    require_exactly(
-        &violations(upward),
-        &["orchestrate-core may not depend on orchestrate-journal"],
-    )?;
+    require_exactly(&violations(upward), &["orchestrate-core may not depend on orchestrate-journal"])?;
     let sibling = "[package]\nname = 'orchestrate-tools'\n[dev-dependencies]\norchestrate-git.workspace = true\n";
-    require_exactly(
-        &violations(sibling),
-        &["orchestrate-tools may not depend on orchestrate-git in its tests"],
-    )?;
+    require_exactly(&violations(sibling), &["orchestrate-tools may not depend on orchestrate-git in its tests"])?;
     let renamed = "[package]\nname = 'orchestrate-tools'\n[target.'cfg(unix)'.dependencies]\n\
                    quiet = { package = 'git2', version = '0.21' }\n";
     require_exactly(&violations(renamed), &["orchestrate-tools may not depend on git2"])?;
     let runtime = "[package]\nname = 'orchestrate-git'\n[build-dependencies]\ntokio = '1'\n";
     require_exactly(&violations(runtime), &["orchestrate-git may not depend on tokio"])?;
     let stranger = "[package]\nname = 'orchestrate-utils'\n";
-    require_exactly(
-        &violations(stranger),
-        &["orchestrate-utils has no wall in tests/architecture/arrows.rs"],
-    )
+    require_exactly(&violations(stranger), &["orchestrate-utils has no wall in tests/architecture/arrows.rs"])
 }

@@ -56,10 +56,7 @@ const USES: [(&str, &str); 36] = [
     ("std::time::SystemTime::now", "std::time::SystemTime::now()"),
     ("tokio::process::Command::new", "tokio::process::Command::new(\"a\")"),
     ("tokio::spawn", "tokio::spawn(())"),
-    (
-        "tokio::sync::mpsc::unbounded_channel",
-        "tokio::sync::mpsc::unbounded_channel()",
-    ),
+    ("tokio::sync::mpsc::unbounded_channel", "tokio::sync::mpsc::unbounded_channel()"),
     ("tokio::task::spawn", "tokio::task::spawn(())"),
 ];
 
@@ -106,11 +103,7 @@ fn missing(name: &str, base: &str, own: &str) -> Result<Vec<Violation>, Failed> 
 
 /// Gives the paths that a file bans.
 fn bans(file: &Table) -> BTreeSet<String> {
-    let entries = LISTS
-        .iter()
-        .filter_map(|list| file.get(*list))
-        .filter_map(Value::as_array)
-        .flatten();
+    let entries = LISTS.iter().filter_map(|list| file.get(*list)).filter_map(Value::as_array).flatten();
     let path = |entry: &Value| entry.get("path").unwrap_or(entry).as_str().map(str::to_owned);
     entries.filter_map(path).collect()
 }
@@ -118,11 +111,7 @@ fn bans(file: &Table) -> BTreeSet<String> {
 /// Runs clippy with each of the workspace's files on a crate that uses everything banned there.
 pub(super) fn every_ban_bites() -> Outcome {
     let mut folders = vec![root().to_owned()];
-    folders.extend(
-        crates()?
-            .into_iter()
-            .filter(|folder| folder.join("clippy.toml").is_file()),
-    );
+    folders.extend(crates()?.into_iter().filter(|folder| folder.join("clippy.toml").is_file()));
     let home = Home::new()?;
     let mut violations = Vec::new();
     for folder in folders {
@@ -152,33 +141,21 @@ fn clippy(home: &Home, rules: &Path, banned: &BTreeSet<String>) -> Result<String
     let package = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n");
     write(
         "Cargo.toml",
-        &format!(
-            "{}[dependencies]\ntokio = {{ path = \"tokio\" }}\n[workspace]\n",
-            package("sample")
-        ),
+        &format!("{}[dependencies]\ntokio = {{ path = \"tokio\" }}\n[workspace]\n", package("sample")),
     )?;
     write("tokio/Cargo.toml", &package("tokio"))?;
     write("tokio/src/lib.rs", STAND_IN_FOR_TOKIO)?;
     let mut source = String::new();
     for (number, ban) in banned.iter().enumerate() {
         let used = USES.iter().find(|(path, _)| path == ban);
-        let used = used
-            .ok_or_else(|| Failed::from(format!("no line in USES shows that the ban of {ban} bites")))?
-            .1;
+        let used = used.ok_or_else(|| Failed::from(format!("no line in USES shows that the ban of {ban} bites")))?.1;
         writeln!(source, "pub fn f{number}() {{ let _ = {used}; }}")?;
     }
     write("src/lib.rs", &source)?;
     let arguments = ["clippy", "--offline", "--quiet"];
-    let clippy = home
-        .command("cargo", &sample, &arguments)
-        .with_toolchain()
-        .env("CLIPPY_CONF_DIR", rules);
+    let clippy = home.command("cargo", &sample, &arguments).with_toolchain().env("CLIPPY_CONF_DIR", rules);
     let ran = clippy.patience(CLIPPY_PATIENCE).run()?;
-    if ran.stderr.contains("error[") {
-        Err(Failed::from(ran.stderr))
-    } else {
-        Ok(ran.stderr)
-    }
+    if ran.stderr.contains("error[") { Err(Failed::from(ran.stderr)) } else { Ok(ran.stderr) }
 }
 
 /// Shows the check examples that it must catch.
@@ -187,11 +164,7 @@ pub(super) fn examples_are_caught() -> Outcome {
                 disallowed-types = [{ path = \"e::F\" }]\n";
     require_none(&missing("x", base, base)?)?;
     require_exactly(
-        &missing(
-            "x",
-            base,
-            "disallowed-methods = [{ path = \"a::b\" }, \"more::bans\"]\n",
-        )?,
+        &missing("x", base, "disallowed-methods = [{ path = \"a::b\" }, \"more::bans\"]\n")?,
         &[
             "crates/x/clippy.toml lacks too-many-lines-threshold = 70",
             "crates/x/clippy.toml lacks the ban of c::d",

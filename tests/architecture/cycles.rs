@@ -86,12 +86,7 @@ impl Crate {
     fn describe(&self, knot: &BTreeSet<&Module>, edges: &BTreeMap<Module, BTreeMap<Module, usize>>) -> Violation {
         let mut places = Vec::new();
         for from in knot {
-            for (to, line) in edges
-                .get(*from)
-                .into_iter()
-                .flatten()
-                .filter(|(to, _)| knot.contains(to))
-            {
+            for (to, line) in edges.get(*from).into_iter().flatten().filter(|(to, _)| knot.contains(to)) {
                 places.push(format!("{} needs {} (line {line})", from.join("::"), to.join("::")));
             }
         }
@@ -104,9 +99,7 @@ impl Crate {
         for (module, outline) in self.modules.iter().filter(|(module, _)| !module.is_empty()) {
             let mut targets = BTreeMap::new();
             for reference in &outline.references {
-                let target = self
-                    .absolute(module, &reference.segments)
-                    .and_then(|path| self.home_of(path));
+                let target = self.absolute(module, &reference.segments).and_then(|path| self.home_of(path));
                 if let Some(target) = target.filter(|target| target != module && !target.is_empty()) {
                     targets.entry(target).or_insert(reference.line);
                 }
@@ -133,13 +126,9 @@ impl Crate {
     /// Gives the file that holds what a path names, through re-exports.
     fn home_of(&self, mut path: Vec<String>) -> Option<Module> {
         for _ in 0..MAX_HOPS {
-            let depth = (0..=path.len())
-                .rev()
-                .find(|depth| self.modules.contains_key(&path[..*depth]))?;
+            let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;
             let module = path[..depth].to_vec();
-            let export = path
-                .get(depth)
-                .and_then(|name| self.modules.get(&module)?.exports.get(name));
+            let export = path.get(depth).and_then(|name| self.modules.get(&module)?.exports.get(name));
             match export.and_then(|segments| self.absolute(&module, segments)) {
                 Some(next) if next != path => path = next,
                 _ => return Some(module),
@@ -162,15 +151,8 @@ fn reachable<'e>(start: &Module, edges: &'e BTreeMap<Module, BTreeMap<Module, us
 
 /// Shows the check examples that it must catch, and some that it must leave alone.
 pub(super) fn examples_are_caught() -> Outcome {
-    let direct = [
-        ("", "mod a; mod b;"),
-        ("a", "use crate::b::B;"),
-        ("b", "\nfn f() { super::a::g() }"),
-    ];
-    require_exactly(
-        &cycles_of(&direct)?,
-        &["module cycle in sample: a needs b (line 1), b needs a (line 2)"],
-    )?;
+    let direct = [("", "mod a; mod b;"), ("a", "use crate::b::B;"), ("b", "\nfn f() { super::a::g() }")];
+    require_exactly(&cycles_of(&direct)?, &["module cycle in sample: a needs b (line 1), b needs a (line 2)"])?;
     let through_facade = [
         ("", "mod a; mod b; pub use b::B; pub use a::{A, helper as h};"),
         ("a", "use crate::B;"),
@@ -178,11 +160,7 @@ pub(super) fn examples_are_caught() -> Outcome {
     ];
     let expected = ["module cycle in sample: a needs b (line 1), b needs a (line 1)"];
     require_exactly(&cycles_of(&through_facade)?, &expected)?;
-    let parent = [
-        ("", "mod a;"),
-        ("a", "mod b; use b::B; struct A;"),
-        ("a::b", "use super::A;"),
-    ];
+    let parent = [("", "mod a;"), ("a", "mod b; use b::B; struct A;"), ("a::b", "use super::A;")];
     let expected = ["module cycle in sample: a needs a::b (line 1), a::b needs a (line 1)"];
     require_exactly(&cycles_of(&parent)?, &expected)?;
     let long = [
@@ -196,10 +174,7 @@ pub(super) fn examples_are_caught() -> Outcome {
     let in_tests = [
         ("", "mod a; mod b;"),
         ("a", "use crate::b::B; // crate::a"),
-        (
-            "b",
-            "const S: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] use crate::a;",
-        ),
+        ("b", "const S: &str = \"crate::a\"; #[cfg(test)] mod tests { use crate::a::A; } #[cfg(test)] use crate::a;"),
     ];
     require_none(&cycles_of(&in_tests)?)
 }
@@ -207,16 +182,8 @@ pub(super) fn examples_are_caught() -> Outcome {
 fn cycles_of(files: &[(&str, &str)]) -> Result<Vec<Violation>, Failed> {
     let mut modules = BTreeMap::new();
     for (module, text) in files {
-        let path = module
-            .split("::")
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let path = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
         modules.insert(path, outline(text)?);
     }
-    Ok(Crate {
-        name: "sample".to_owned(),
-        modules,
-    }
-    .cycles())
+    Ok(Crate { name: "sample".to_owned(), modules }.cycles())
 }

@@ -101,11 +101,7 @@ fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
 /// Tells whether `pub` or `pub(…)` stands before a place.
 fn is_public(tokens: &[TokenTree], at: usize) -> bool {
     let before = &tokens[at - 1];
-    let before = if matches!(before, TokenTree::Group(_)) && at > 1 {
-        &tokens[at - 2]
-    } else {
-        before
-    };
+    let before = if matches!(before, TokenTree::Group(_)) && at > 1 { &tokens[at - 2] } else { before };
     matches!(before, TokenTree::Ident(ident) if ident == "pub")
 }
 
@@ -135,20 +131,14 @@ fn read_path(tokens: &[TokenTree], start: usize, outline: &mut Outline) -> usize
 
 /// Notes each path of an import and gives the place after its semicolon.
 fn read_use(tokens: &[TokenTree], start: usize, exported: bool, outline: &mut Outline) -> usize {
-    let length = tokens[start..]
-        .iter()
-        .take_while(|token| !is_punct(Some(token), ';'))
-        .count();
+    let length = tokens[start..].iter().take_while(|token| !is_punct(Some(token), ';')).count();
     let mut leaves = Vec::new();
     read_tree(&tokens[start..start + length], &[], &mut leaves);
     for leaf in leaves {
         if exported {
             outline.exports.insert(leaf.name, leaf.segments.clone());
         }
-        outline.references.push(Reference {
-            segments: leaf.segments,
-            line: leaf.line,
-        });
+        outline.references.push(Reference { segments: leaf.segments, line: leaf.line });
     }
     start + length + 1
 }
@@ -184,11 +174,7 @@ fn read_tree(tokens: &[TokenTree], prefix: &[String], leaves: &mut Vec<Leaf>) {
             if last == "self" && segments.len() > 1 {
                 segments.pop();
             }
-            leaves.push(Leaf {
-                name: name.unwrap_or(last),
-                segments,
-                line,
-            });
+            leaves.push(Leaf { name: name.unwrap_or(last), segments, line });
         }
     }
 }

@@ -27,17 +27,12 @@ impl Need {
         starts("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
     });
     /// The lints of the toolchain that builds the tests.
-    pub(crate) const CLIPPY: Need = Need::new("clippy", "rustup component add clippy", || {
-        starts("cargo", &["clippy", "--version"])
-    });
+    pub(crate) const CLIPPY: Need =
+        Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));
 
     /// Names a tool, how to get it, and how to find out by starting it whether it is there.
     pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
-        Self {
-            name,
-            how_to_get,
-            is_present,
-        }
+        Self { name, how_to_get, is_present }
     }
 
     fn verdict(&self, required: bool) -> Result<Option<String>, Failed> {
@@ -45,11 +40,7 @@ impl Need {
             return Ok(None);
         }
         let reason = format!("not run: needs {} ({})", self.name, self.how_to_get);
-        if required {
-            Err(Failed::from(reason))
-        } else {
-            Ok(Some(reason))
-        }
+        if required { Err(Failed::from(reason)) } else { Ok(Some(reason)) }
     }
 }
 
@@ -73,11 +64,7 @@ pub(crate) struct Case {
 
 /// Makes a test out of a function; the name is `module::what_holds`.
 pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
-    Case {
-        name: name.into(),
-        needs: Vec::new(),
-        run: Box::new(run),
-    }
+    Case { name: name.into(), needs: Vec::new(), run: Box::new(run) }
 }
 
 impl Case {

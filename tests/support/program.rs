@@ -88,16 +88,8 @@ impl Home {
     /// Prepares to start any other program in the same way.
     pub(crate) fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Invocation {
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .current_dir(directory)
-            .env_clear()
-            .envs(self.environment());
-        Invocation {
-            command,
-            stdin: Vec::new(),
-            patience: PATIENCE,
-        }
+        command.args(arguments).current_dir(directory).env_clear().envs(self.environment());
+        Invocation { command, stdin: Vec::new(), patience: PATIENCE }
     }
 
     /// Everything that the program finds in its environment: no key, no identity, no configuration.
@@ -154,10 +146,7 @@ impl Invocation {
 
     /// Starts the program.
     pub(crate) fn start(mut self) -> Result<Running, Failed> {
-        self.command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             let bytes = self.stdin;
@@ -167,13 +156,7 @@ impl Invocation {
         let (sender, lines) = sync_channel(LINES_AHEAD);
         let stdout = collect(child.stdout.take(), move |line| drop(sender.try_send(line)));
         let stderr = collect(child.stderr.take(), drop);
-        Ok(Running {
-            child,
-            lines,
-            stdout,
-            stderr,
-            patience: self.patience,
-        })
+        Ok(Running { child, lines, stdout, stderr, patience: self.patience })
     }
 }
 
@@ -240,11 +223,7 @@ impl Running {
         }
         let [stdout, stderr] = [self.stdout.finish(), self.stderr.finish()];
         match status {
-            Ok(status) => Ok(Ran {
-                code: code_of(status),
-                stdout,
-                stderr,
-            }),
+            Ok(status) => Ok(Ran { code: code_of(status), stdout, stderr }),
             Err(_) => Err(Failed::from(format!("no end after {patience:?}\n{stdout}\n{stderr}"))),
         }
     }
@@ -268,14 +247,8 @@ impl Ran {
         if self.code == code {
             return Ok(self);
         }
-        let Self {
-            code: actual,
-            stdout,
-            stderr,
-        } = self;
-        Err(Failed::from(format!(
-            "exit code {actual} instead of {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}"
-        )))
+        let Self { code: actual, stdout, stderr } = self;
+        Err(Failed::from(format!("exit code {actual} instead of {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")))
     }
 
     /// Parses standard output as one JSON value.

@@ -142,14 +142,7 @@ impl Repository {
         let format = "--format=%(refname) %(objectname) %(symref)";
         for line in self.git(&["for-each-ref", format])?.lines() {
             if !line.starts_with("refs/heads/orchestrate/") && !line.starts_with("refs/orchestrate/") {
-                traces.insert(
-                    format!("ref {line}"),
-                    Trace {
-                        mode: 0,
-                        modified: None,
-                        content: Vec::new(),
-                    },
-                );
+                traces.insert(format!("ref {line}"), Trace { mode: 0, modified: None, content: Vec::new() });
             }
         }
         Ok(Fingerprint(traces))
@@ -177,41 +170,22 @@ fn trace(root: &Path, name: &Path, timed: bool, traces: &mut BTreeMap<String, Tr
     };
     let nanoseconds = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
     let modified = (timed && metadata.is_file()).then_some(nanoseconds);
-    traces.insert(
-        name.display().to_string(),
-        Trace {
-            mode: metadata.mode(),
-            modified,
-            content,
-        },
-    );
+    traces.insert(name.display().to_string(), Trace { mode: metadata.mode(), modified, content });
     Ok(())
 }
 
 impl Fingerprint {
     /// Fails with the list of what differs.
     pub(crate) fn require_same(&self, after: &Fingerprint) -> Result<(), Failed> {
-        let gone = self
-            .0
-            .keys()
-            .filter(|name| !after.0.contains_key(*name))
-            .map(|name| format!("gone: {name}"));
-        let new = after
-            .0
-            .keys()
-            .filter(|name| !self.0.contains_key(*name))
-            .map(|name| format!("new: {name}"));
+        let gone = self.0.keys().filter(|name| !after.0.contains_key(*name)).map(|name| format!("gone: {name}"));
+        let new = after.0.keys().filter(|name| !self.0.contains_key(*name)).map(|name| format!("new: {name}"));
         let changed = self
             .0
             .iter()
             .filter(|(name, trace)| after.0.get(*name).is_some_and(|other| other != *trace))
             .map(|(name, _)| format!("changed: {name}"));
         let differences: Vec<String> = gone.chain(new).chain(changed).collect();
-        if differences.is_empty() {
-            Ok(())
-        } else {
-            Err(Failed::from(differences.join("\n")))
-        }
+        if differences.is_empty() { Ok(()) } else { Err(Failed::from(differences.join("\n"))) }
     }
 }
 
@@ -222,20 +196,9 @@ pub(crate) fn git(directory: &Path, arguments: &[&str]) -> Result<String, Failed
         .current_dir(directory)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .envs([
-            ("HOME", "/nonexistent"),
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
-        ])
-        .envs([
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("LC_ALL", "C"),
-        ])
-        .envs([
-            ("GIT_AUTHOR_DATE", "1700000000 +0000"),
-            ("GIT_COMMITTER_DATE", "1700000000 +0000"),
-        ])
+        .envs([("HOME", "/nonexistent"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
+        .envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")])
+        .envs([("GIT_AUTHOR_DATE", "1700000000 +0000"), ("GIT_COMMITTER_DATE", "1700000000 +0000")])
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {

@@ -43,13 +43,7 @@ impl Script {
 impl Rule {
     /// Starts a rule that answers any task.
     pub(crate) fn any() -> Self {
-        Self {
-            fields: Map::new(),
-            when: Map::new(),
-            text: String::new(),
-            calls: Vec::new(),
-            usage: None,
-        }
+        Self { fields: Map::new(), when: Map::new(), text: String::new(), calls: Vec::new(), usage: None }
     }
 
     /// Starts a rule that answers one task only.

@@ -55,12 +55,7 @@ struct Shared {
 impl Reply {
     /// Answers with a text and ends the turn.
     pub(crate) fn text(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            input_tokens: 10,
-            output_tokens: 5,
-            ..Self::default()
-        }
+        Self { text: text.to_owned(), input_tokens: 10, output_tokens: 5, ..Self::default() }
     }
 
     /// Adds a tool call; several are parallel ones.
@@ -71,10 +66,7 @@ impl Reply {
 
     /// Answers with an HTTP error instead of a stream.
     pub(crate) fn error(status: u16, message: &str) -> Self {
-        Self {
-            error: Some((status, message.to_owned())),
-            ..Self::default()
-        }
+        Self { error: Some((status, message.to_owned())), ..Self::default() }
     }
 
     /// Adds a header to the answer, for example `retry-after`.
@@ -98,20 +90,12 @@ impl ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let (recorded, stopping) = (Mutex::default(), AtomicBool::new(false));
-        let shared = Arc::new(Shared {
-            answer: Box::new(answer),
-            recorded,
-            stopping,
-        });
+        let shared = Arc::new(Shared { answer: Box::new(answer), recorded, stopping });
         let accepting = thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
         });
-        Ok(Self {
-            address,
-            shared,
-            accepting: Some(accepting),
-        })
+        Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
     /// Starts a server that gives these answers in order, then an error.
@@ -134,11 +118,7 @@ impl ModelServer {
 
     /// Gives what was asked so far, in order of arrival.
     pub(crate) fn requests(&self) -> Vec<Recorded> {
-        self.shared
-            .recorded
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.shared.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

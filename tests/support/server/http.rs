@@ -25,10 +25,7 @@ pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Recorded> {
         };
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
-    let length = headers
-        .get("content-length")
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0);
+    let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut body = vec![0; usize::min(length, MAX_BODY)];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
@@ -60,11 +57,7 @@ pub(super) fn write_stream(
     for event in &events[..kept] {
         stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
     }
-    if cut_off {
-        Ok(())
-    } else {
-        stream.write_all(b"0\r\n\r\n")
-    }
+    if cut_off { Ok(()) } else { stream.write_all(b"0\r\n\r\n") }
 }
 
 fn head(status: u16, content_type: &str, headers: &[(String, String)]) -> String {

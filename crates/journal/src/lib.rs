@@ -1,1 +1,50 @@
 //! Hides SQLite: the sequencer that makes facts durable and folds them into the run's state.
+//!
+//! A repository has one [`Store`], which any number of processes read and send commands to. A run has at most one
+//! [`Journal`], which holds the run's lease and is the only way to add facts:
+//!
+//! ```
+//! use orchestrate_core::RunSettings;
+//! use orchestrate_core::event::Event;
+//! use orchestrate_journal::{Journal, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let store = Store::open(folder.path())?;
+//! let started = Event::RunStarted {
+//!     plan: None,
+//!     plan_source: None,
+//!     title: Some("Greeting".to_owned()),
+//!     settings: Box::new(RunSettings::default()),
+//!     base_commit: "0123456789abcdef0123456789abcdef01234567".into(),
+//!     base_branch: Some("main".to_owned()),
+//! };
+//! let journal = Journal::create(&store, &"r-abcdef".into(), started)?;
+//! assert_eq!(journal.state().seq, 1);
+//! assert_eq!(store.events(&"r-abcdef".into(), 0, 100)?.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it deliberately does not do: decide anything (it knows no more of an event than `RunState::apply`), run
+//! on an async runtime, or delete facts.
+
+mod batch;
+mod blobs;
+mod database;
+mod error;
+#[cfg(feature = "fault-injection")]
+pub mod fault;
+mod inbox;
+mod journal;
+mod lease;
+mod reader;
+mod writer;
+
+pub use batch::{Answer, Batch, Reply};
+pub use blobs::{Blob, INLINE_BYTES};
+pub use error::{Cause, JournalError};
+pub use inbox::{Command, InboxId, Received, StopLevel};
+pub use journal::Journal;
+pub use lease::Holder;
+pub use reader::{Clock, RunSummary, Store, system_clock};

@@ -1,0 +1,204 @@
+//! The SQLite file: where it may live, how it is made, and how a connection to it is set up.
+//!
+//! A new database is made whole under another name and then linked into place, so what is found under the name
+//! `journal.db` is either a journal or damaged, and a damaged one is never written to. Write-ahead logging lets
+//! others read while the sequencer writes; `synchronous=FULL` makes a commit durable when it returns.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::JournalError;
+
+/// The database's name in a store's folder.
+pub(crate) const FILE_NAME: &str = "journal.db";
+
+/// The schema that this version writes, in `PRAGMA user_version`.
+pub(crate) const SCHEMA: i64 = 1;
+
+/// Marks the file as ours in `PRAGMA application_id`: "orch" in ASCII.
+const APPLICATION_ID: i64 = 0x6f72_6368;
+
+/// How long a connection waits for another process's transaction: each lasts about one sync to disk, so this is
+/// reached only if a process is stopped in the middle of one.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// File systems without the shared memory or the locks that write-ahead logging needs, by `statfs` type
+/// (`linux/magic.h`).
+const FOREIGN_FILE_SYSTEMS: [(u64, &str); 7] = [
+    (0x6969, "NFS"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB"),
+    (0x517b, "SMB"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "Ceph"),
+    (0x5346_414f, "AFS"),
+];
+
+const TABLES: &str = "
+CREATE TABLE runs (
+    id    INTEGER PRIMARY KEY,
+    run   TEXT NOT NULL UNIQUE,
+    epoch INTEGER NOT NULL            -- counts the coordinators that held the lease; only the newest may write
+) STRICT;
+CREATE TABLE events (
+    run   INTEGER NOT NULL REFERENCES runs (id),
+    seq   INTEGER NOT NULL,
+    ts_ms INTEGER NOT NULL,
+    v     INTEGER NOT NULL,
+    type  TEXT NOT NULL,
+    task  TEXT,
+    body  TEXT NOT NULL               -- the fact as JSON
+) STRICT;
+CREATE UNIQUE INDEX events_by_seq ON events (run, seq);
+CREATE INDEX events_by_task ON events (run, task, seq) WHERE task IS NOT NULL;
+CREATE INDEX events_of_status ON events (run, seq) WHERE type IN ('run.started', 'run.resumed', 'run.finished');
+CREATE TRIGGER events_stay BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'facts are never deleted'); END;
+CREATE TRIGGER events_are_final BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'facts are never changed'); END;
+CREATE TABLE blobs (
+    id    TEXT NOT NULL UNIQUE,       -- SHA-256 in lower-case hexadecimal
+    size  INTEGER NOT NULL,
+    bytes BLOB                        -- null: the bytes are in blobs/<two digits>/<the rest>
+) STRICT;
+CREATE TABLE inbox (
+    id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    run     INTEGER NOT NULL REFERENCES runs (id),
+    sent_ms INTEGER NOT NULL,
+    body    TEXT NOT NULL,            -- the command as JSON
+    done    INTEGER,                  -- null while open, 1 if it was carried out, 0 if it was refused
+    answer  TEXT
+) STRICT;
+CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
+";
+
+/// Makes the folder and the database in it unless they are there; gives the database's path.
+pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
+    create_private_folder(folder).map_err(|error| JournalError::io(folder, error))?;
+    refuse_foreign(folder)?;
+    let path = folder.join(FILE_NAME);
+    let exists = path.try_exists().map_err(|error| JournalError::io(&path, error))?;
+    if !exists {
+        create(folder, &path)?;
+    }
+    Ok(path)
+}
+
+/// Connects to a database that exists, refusing one that is damaged or newer than us.
+pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
+    let failed = |error| JournalError::database(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    check_owner(path, &connection)?;
+    let mode: String = pragma(&connection, "journal_mode").map_err(failed)?;
+    if mode != "wal" {
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))
+            .map_err(failed)?;
+        if mode != "wal" {
+            return Err(JournalError::ForeignFileSystem {
+                path: path.to_owned(),
+                kind: "a file system without shared memory",
+            });
+        }
+    }
+    connection
+        .execute_batch("PRAGMA synchronous=FULL; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;")
+        .map_err(failed)?;
+    Ok(connection)
+}
+
+fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    let failed = |error| JournalError::database(path, error);
+    let owner: i64 = pragma(connection, "application_id").map_err(failed)?;
+    if owner != APPLICATION_ID {
+        return Err(JournalError::Corrupt {
+            path: path.to_owned(),
+            reason: "it is empty, truncated, or not a journal of orchestrate".to_owned(),
+        });
+    }
+    let found: i64 = pragma(connection, "user_version").map_err(failed)?;
+    if found > SCHEMA {
+        return Err(JournalError::NewerSchema {
+            path: path.to_owned(),
+            found,
+            known: SCHEMA,
+        });
+    }
+    Ok(())
+}
+
+fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<T> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+/// Makes a whole database under a name of its own and links it into place; whoever comes second uses the first's.
+fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
+    let half = folder.join(format!("{FILE_NAME}.{}.new", std::process::id()));
+    let _ = fs::remove_file(&half);
+    let made = fill(&half).and_then(|()| match fs::hard_link(&half, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(JournalError::io(path, error)),
+        _ => Ok(()),
+    });
+    // Nobody looks for a leftover of this name, and the error to report is the first.
+    let _ = fs::remove_file(&half);
+    made?;
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| JournalError::io(folder, error))
+}
+
+fn fill(path: &Path) -> Result<(), JournalError> {
+    create_private_file(path).map_err(|error| JournalError::io(path, error))?;
+    let write = || {
+        let connection = Connection::open(path)?;
+        // The owner comes last: without it the file is no journal.
+        connection.execute_batch(&format!(
+            "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES}
+             PRAGMA user_version={SCHEMA}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
+        ))?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    write().map_err(|error| JournalError::database(path, error))
+}
+
+fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
+    let found = rustix::fs::statfs(folder).map_err(|error| JournalError::io(folder, error.into()))?;
+    // The type's width and sign differ between platforms; the magic numbers fit 32 bits.
+    let kind = found.f_type as u64 & 0xffff_ffff;
+    match FOREIGN_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind) {
+        Some((_, name)) => Err(JournalError::ForeignFileSystem {
+            path: folder.to_owned(),
+            kind: name,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Makes a folder and its parents that only this user can enter; existing ones are left as they are.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Makes an empty file that only this user can read, or empties the one that is there.
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Gives a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.
+pub(crate) fn to_sql(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Gives back what [`to_sql`] wrote.
+pub(crate) fn from_sql(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}

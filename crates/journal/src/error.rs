@@ -1,0 +1,207 @@
+//! Everything that can go wrong with a journal, each with the path or id that it is about.
+//!
+//! Errors are cheap to clone, since a failed commit is told to everybody whose facts were in it. A refused fact is
+//! [`JournalError::Illegal`]; it says that the caller's picture of the run is wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orchestrate_core::ids::{BlobId, RunId};
+use orchestrate_core::run_state::IllegalEvent;
+use rusqlite::ErrorCode;
+
+use crate::inbox::InboxId;
+
+/// The error below ours, shared by everybody who is told of it.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why the journal could not do what it was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file or folder could not be read or written.
+    #[error("use '{path}': {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: Cause,
+    },
+    /// The database said something that we have no better name for.
+    #[error("use the journal '{path}': {source}")]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Cause,
+    },
+    /// There is no space left; nothing was recorded, and the same append works once there is space.
+    #[error("write the journal '{path}': the disk is full; free some space and resume the run, nothing is lost")]
+    DiskFull {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file system or the file is read-only.
+    #[error("write the journal '{path}': it is read-only; make it writable or set XDG_STATE_HOME to another folder")]
+    ReadOnly {
+        /// The database.
+        path: PathBuf,
+    },
+    /// Another process held the database for too long.
+    #[error("use the journal '{path}': another process has locked it; try again")]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The database is damaged, truncated, or another program's; it is left as it is.
+    #[error(
+        "read the journal '{path}': {reason}; it was left as it is. Restore it from a backup, or move the folder \
+         '{}' away to begin anew: branches and snapshots are safe in git", folder(.path).display()
+    )]
+    Corrupt {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer orchestrate made the database; it is left as it is.
+    #[error(
+        "read the journal '{path}': a newer orchestrate made it (schema {found}, this one knows {known}); \
+         use that version"
+    )]
+    NewerSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema that we know.
+        known: i64,
+    },
+    /// The folder is on a file system where SQLite's locks and shared memory do not work.
+    #[error(
+        "keep a journal in '{path}': {kind} cannot hold one safely; set XDG_STATE_HOME to a folder on a local disk"
+    )]
+    ForeignFileSystem {
+        /// The folder.
+        path: PathBuf,
+        /// The file system's name.
+        kind: &'static str,
+    },
+    /// No run has that id or begins with that prefix.
+    #[error("find run '{0}': this repository has no such run; `orchestrate status` lists the runs")]
+    NoSuchRun(String),
+    /// Several runs begin with that prefix.
+    #[error("find run '{prefix}': several runs begin so: {}", list(.runs))]
+    AmbiguousRun {
+        /// What was typed.
+        prefix: String,
+        /// The runs that it may mean.
+        runs: Vec<RunId>,
+    },
+    /// The new run's id is taken.
+    #[error("begin run {0}: there is a run of that id already")]
+    RunExists(RunId),
+    /// Another coordinator works on the run.
+    #[error("take over run {run}: process {pid} works on it; stop it with `orchestrate stop {run}`")]
+    Held {
+        /// The run.
+        run: RunId,
+        /// The other coordinator's process id; 0 while it has not written it down.
+        pid: u32,
+    },
+    /// Another coordinator has taken the run over since; this one may write no more.
+    #[error("write facts of run {run}: another coordinator has taken it over")]
+    Fenced {
+        /// The run.
+        run: RunId,
+    },
+    /// The facts cannot follow what happened before; none of them was recorded.
+    #[error("record: {0}")]
+    Illegal(#[from] IllegalEvent),
+    /// A newer orchestrate recorded the fact, in a form that this one would misread.
+    #[error("read run {run}: a newer orchestrate recorded fact {seq} (version {v}); use that version")]
+    NewerFact {
+        /// The run.
+        run: RunId,
+        /// The fact.
+        seq: u64,
+        /// Its version.
+        v: u32,
+    },
+    /// What is recorded is not what this version records.
+    #[error("read run {run}: record {seq} is damaged: {reason}")]
+    Undecodable {
+        /// The run.
+        run: RunId,
+        /// The fact's or command's number.
+        seq: u64,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// A value has no JSON form.
+    #[error("record: {0}")]
+    Unencodable(String),
+    /// There is no such blob.
+    #[error("read blob {0}: there is no such blob")]
+    NoSuchBlob(BlobId),
+    /// The blob's content is not what its id says.
+    #[error("read blob {id}: its content has changed on disk")]
+    DamagedBlob {
+        /// The blob.
+        id: BlobId,
+    },
+    /// There is no such command.
+    #[error("answer command {0}: there is no such command")]
+    NoSuchCommand(InboxId),
+    /// The writer has ended.
+    #[error("record facts of run {0}: its journal is closed")]
+    Closed(RunId),
+}
+
+impl JournalError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        if source.kind() == std::io::ErrorKind::StorageFull {
+            return Self::DiskFull { path: path.to_owned() };
+        }
+        if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
+            return Self::ReadOnly { path: path.to_owned() };
+        }
+        Self::Io {
+            path: path.to_owned(),
+            source: Arc::new(source),
+        }
+    }
+
+    pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull { path },
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
+                path,
+                reason: source.to_string(),
+            },
+            _ => Self::Database {
+                path,
+                source: Arc::new(source),
+            },
+        }
+    }
+
+    /// Tells whether the same append may succeed later, once somebody has made room or let go.
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. }
+        )
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn list(runs: &[RunId]) -> String {
+    let names: Vec<&str> = runs.iter().map(RunId::as_str).collect();
+    names.join(", ")
+}

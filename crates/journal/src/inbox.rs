@@ -1,0 +1,252 @@
+//! Commands of other processes to the coordinator of a run, as rows of the same database.
+//!
+//! A command is durable before its sender is told so. It stays open until its answer is recorded, which happens in
+//! the transaction of the facts that it led to, so it is carried out once: a coordinator that died in between
+//! finds it open again. Nothing here knows what a command means.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::mpsc as std_mpsc;
+use std::time::Duration;
+
+use orchestrate_core::ids::{AgentId, CallHash, Oid, RunId, TaskId};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::batch::{Answer, Reply};
+use crate::database::{from_sql, to_sql};
+use crate::error::JournalError;
+
+/// How often the inbox is looked at: a person does not notice it, and one look that finds nothing new costs one
+/// pragma.
+pub(crate) const POLL: Duration = Duration::from_millis(50);
+
+/// Commands taken over but not yet read by the coordinator; the rest waits in the database.
+const WAITING_COMMANDS: usize = 64;
+
+/// What a person asks of a run from another process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Approves a task's work.
+    Approve {
+        /// The task.
+        task: TaskId,
+        /// The tree that the person saw, which the approval is bound to.
+        tree: Oid,
+    },
+    /// Sends a task's work back with a comment.
+    Reject {
+        /// The task.
+        task: TaskId,
+        /// What the author is told.
+        message: String,
+        /// The place that the comment is about, as `file:line`.
+        at: Option<String>,
+    },
+    /// Answers a parked tool call.
+    Decide {
+        /// The call.
+        call: CallHash,
+        /// Whether it may run.
+        allowed: bool,
+        /// What the agent is told.
+        message: Option<String>,
+    },
+    /// Tries a task again that has ended without success.
+    Retry {
+        /// The task.
+        task: TaskId,
+        /// What the author is told.
+        message: Option<String>,
+    },
+    /// Sends a message to an agent.
+    Message {
+        /// The agent.
+        to: AgentId,
+        /// The text.
+        body: String,
+    },
+    /// Stops the run, or one agent and its children.
+    Stop {
+        /// How hard.
+        level: StopLevel,
+        /// The agent; none for the whole run.
+        agent: Option<AgentId>,
+    },
+}
+
+/// How hard something is stopped; a level only rises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopLevel {
+    /// Running turns end, nothing new begins.
+    Drain,
+    /// Calls in progress are cancelled and recorded.
+    Stop,
+    /// Processes are killed at once.
+    Kill,
+}
+
+/// The number of a command, unique within a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InboxId(pub(crate) i64);
+
+impl fmt::Display for InboxId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A command that has arrived and is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its number, for the answer.
+    pub id: InboxId,
+    /// When it was sent, in Unix milliseconds.
+    pub sent_ms: u64,
+    /// The command.
+    pub command: Command,
+}
+
+/// Writes a command down.
+pub(crate) fn send(
+    connection: &Connection,
+    run: &RunId,
+    sent_ms: u64,
+    body: &str,
+) -> rusqlite::Result<Option<InboxId>> {
+    let sent = connection
+        .prepare_cached(
+            "INSERT INTO inbox (run, sent_ms, body) SELECT id, ?2, ?3 FROM runs WHERE run = ?1 RETURNING id",
+        )?
+        .query_row(params![run.as_str(), to_sql(sent_ms), body], |row| row.get(0))
+        .optional()?;
+    Ok(sent.map(InboxId))
+}
+
+/// Open commands of a run, oldest first, and the number to go on from.
+struct Page {
+    commands: Vec<Received>,
+    last: InboxId,
+    is_full: bool,
+}
+
+/// Reads the open commands of a run after a number.
+///
+/// A command that this version does not know is passed over: it stays open, and its sender is not answered.
+fn open_after(connection: &Connection, run: &RunId, after: InboxId) -> rusqlite::Result<Page> {
+    let mut query = connection.prepare_cached(
+        "SELECT inbox.id, sent_ms, body FROM inbox JOIN runs ON runs.id = inbox.run
+         WHERE runs.run = ?1 AND inbox.id > ?2 AND done IS NULL ORDER BY inbox.id LIMIT ?3",
+    )?;
+    let rows = query.query_map(params![run.as_str(), after.0, to_sql(WAITING_COMMANDS as u64)], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))
+    })?;
+    let (mut commands, mut last, mut count) = (Vec::new(), after, 0);
+    for row in rows {
+        let (id, sent_ms, body) = row?;
+        (last, count) = (InboxId(id), count + 1);
+        match serde_json::from_str(&body) {
+            Ok(command) => commands.push(Received {
+                id: InboxId(id),
+                sent_ms: from_sql(sent_ms),
+                command,
+            }),
+            Err(error) => tracing::warn!(%run, id, %error, "passing over a command that this version does not know"),
+        }
+    }
+    Ok(Page {
+        commands,
+        last,
+        is_full: count == WAITING_COMMANDS,
+    })
+}
+
+/// Records an answer, once; tells whether there is such a command.
+pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool> {
+    let (done, text) = match &answer.reply {
+        Ok(text) => (true, text),
+        Err(text) => (false, text),
+    };
+    let changed = tx
+        .prepare_cached("UPDATE inbox SET done = ?2, answer = ?3 WHERE id = ?1 AND done IS NULL")?
+        .execute(params![answer.to.0, done, text])?;
+    Ok(changed > 0)
+}
+
+/// Reads the answer to a command; none while it is open.
+pub(crate) fn answer_of(connection: &Connection, id: InboxId) -> rusqlite::Result<Option<Option<Reply>>> {
+    connection
+        .prepare_cached("SELECT done, answer FROM inbox WHERE id = ?1")?
+        .query_row([id.0], |row| {
+            let done: Option<bool> = row.get(0)?;
+            let text: Option<String> = row.get(1)?;
+            let text = text.unwrap_or_default();
+            Ok(done.map(|done| if done { Ok(text) } else { Err(text) }))
+        })
+        .optional()
+}
+
+/// Looks for commands until nobody wants them any more, in a thread of its own.
+pub(crate) struct Watch {
+    pub(crate) connection: Connection,
+    pub(crate) database: PathBuf,
+    pub(crate) run: RunId,
+    /// Disconnected when the journal is closed.
+    pub(crate) closed: std_mpsc::Receiver<()>,
+}
+
+impl Watch {
+    /// Starts looking; gives where the commands arrive, those that were open before first.
+    pub(crate) fn start(self) -> Result<mpsc::Receiver<Received>, JournalError> {
+        let (sender, receiver) = mpsc::channel(WAITING_COMMANDS);
+        let path = self.database.clone();
+        std::thread::Builder::new()
+            .name("journal-inbox".to_owned())
+            .spawn(move || self.look(&sender))
+            .map_err(|error| JournalError::io(&path, error))?;
+        Ok(receiver)
+    }
+
+    fn look(self, sender: &mpsc::Sender<Received>) {
+        let mut newest = InboxId(0);
+        let mut seen = None;
+        loop {
+            match self.arrived(&mut newest, &mut seen) {
+                Ok(commands) => {
+                    for command in commands {
+                        if sender.blocking_send(command).is_err() {
+                            return;
+                        }
+                    }
+                }
+                Err(error) => {
+                    let error = JournalError::database(&self.database, error);
+                    tracing::warn!(run = %self.run, %error, "could not look into the inbox; trying again");
+                }
+            }
+            let waited = self.closed.recv_timeout(POLL);
+            if sender.is_closed() || waited != Err(std_mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    }
+
+    /// Reads what has arrived, if anything in the database has changed since the last look.
+    fn arrived(&self, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
+        let version: i64 = self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))?;
+        if *seen == Some(version) {
+            return Ok(Vec::new());
+        }
+        let page = open_after(&self.connection, &self.run, *newest)?;
+        *newest = page.last;
+        // A full page may have more behind it, so the next look reads on even if nothing changes.
+        *seen = (!page.is_full).then_some(version);
+        Ok(page.commands)
+    }
+}

@@ -1,0 +1,479 @@
+//! One repository's journal as everybody sees it: runs, facts, blobs, who works on a run, and the way in for commands.
+//!
+//! A store is read and sent to without a coordinator, by any number of processes; facts are added through
+//! [`crate::Journal`] alone. A reader passes over facts of types that it does not know and refuses facts of a newer
+//! version, which it would misread.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use orchestrate_core::RunState;
+use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
+use orchestrate_core::ids::{BlobId, RunId, TaskId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::batch::Reply;
+use crate::blobs::{self, Files};
+use crate::database::{self, from_sql, to_sql};
+use crate::error::JournalError;
+use crate::inbox::{self, Command, InboxId};
+use crate::lease::{self, Holder};
+
+/// Gives the time in Unix milliseconds.
+pub type Clock = fn() -> u64;
+
+/// Gives the system's time in Unix milliseconds.
+pub fn system_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One repository's journal and its blobs; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    database: PathBuf,
+    leases: PathBuf,
+    files: Files,
+    clock: Clock,
+    connection: Mutex<Connection>,
+}
+
+/// What a list of runs says of one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// The run.
+    pub run_id: RunId,
+    /// The plan's path as typed.
+    pub plan: Option<String>,
+    /// The plan's title.
+    pub title: Option<String>,
+    /// Unix milliseconds of the first fact.
+    pub started_ms: u64,
+    /// Unix milliseconds of the newest fact.
+    pub updated_ms: u64,
+    /// The number of facts.
+    pub facts: u64,
+    /// How it stands by its facts; one that is running and whose lease nobody holds has been interrupted.
+    pub status: RunStatus,
+    /// The exit code, once it has ended.
+    pub exit_code: Option<u8>,
+}
+
+impl Store {
+    /// Opens a repository's journal in its folder, making both if they are not there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be made or is on a network file system, and if what is there is damaged or of a
+    /// newer version; that is left as it is.
+    pub fn open(folder: &Path) -> Result<Self, JournalError> {
+        Self::open_with(folder, system_clock)
+    }
+
+    /// Opens a repository's journal whose new facts get their time from the given clock.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_with(folder: &Path, clock: Clock) -> Result<Self, JournalError> {
+        let database = database::prepare(folder)?;
+        let connection = database::connect(&database)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                leases: folder.join("leases"),
+                files: Files::new(folder.join("blobs")),
+                clock,
+                connection: Mutex::new(connection),
+                database,
+            }),
+        })
+    }
+
+    /// Opens a repository's journal if there is one; makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`].
+    pub fn open_existing(folder: &Path) -> Result<Option<Self>, JournalError> {
+        let database = folder.join(database::FILE_NAME);
+        match database.try_exists() {
+            Ok(true) => Self::open(folder).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(JournalError::io(&database, error)),
+        }
+    }
+
+    /// Lists the runs, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, JournalError> {
+        let found = self.query(|connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT runs.run, first.ts_ms, newest.ts_ms, newest.seq, first.body, status.body
+                 FROM runs
+                 JOIN events AS first ON first.run = runs.id AND first.seq = 1
+                 JOIN events AS newest ON newest.run = runs.id
+                      AND newest.seq = (SELECT max(seq) FROM events WHERE run = runs.id)
+                 JOIN events AS status ON status.run = runs.id
+                      AND status.seq = (SELECT max(seq) FROM events WHERE run = runs.id
+                                        AND type IN ('run.started', 'run.resumed', 'run.finished'))
+                 ORDER BY runs.id DESC",
+            )?;
+            query.query_map([], SummaryRow::read)?.collect::<Result<Vec<_>, _>>()
+        })?;
+        found.into_iter().map(SummaryRow::summary).collect()
+    }
+
+    /// Gives the run that began last.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn latest_run(&self) -> Result<Option<RunId>, JournalError> {
+        let found: Option<String> = self.query(|connection| {
+            connection
+                .prepare_cached("SELECT run FROM runs ORDER BY id DESC LIMIT 1")?
+                .query_row([], |row| row.get(0))
+                .optional()
+        })?;
+        Ok(found.map(RunId::new))
+    }
+
+    /// Gives the only run whose id begins with the prefix.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no run or more than one begins so.
+    pub fn find_run(&self, prefix: &str) -> Result<RunId, JournalError> {
+        let mut found: Vec<RunId> = self.query(|connection| {
+            let mut query =
+                connection.prepare_cached("SELECT run FROM runs WHERE substr(run, 1, length(?1)) = ?1 ORDER BY run")?;
+            let rows = query.query_map([prefix], |row| Ok(RunId::new(row.get::<_, String>(0)?)))?;
+            rows.collect()
+        })?;
+        if found.iter().any(|run| run.as_str() == prefix) {
+            return Ok(RunId::from(prefix));
+        }
+        match (found.pop(), found.is_empty()) {
+            (Some(run), true) => Ok(run),
+            (Some(last), false) => {
+                found.push(last);
+                Err(JournalError::AmbiguousRun {
+                    prefix: prefix.to_owned(),
+                    runs: found,
+                })
+            }
+            (None, _) => Err(JournalError::NoSuchRun(prefix.to_owned())),
+        }
+    }
+
+    /// Reads at most `limit` facts of a run after a sequence number, oldest first; fewer mean that there are no more.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read, and on a fact that a newer version recorded.
+    pub fn events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
+        self.facts(run, limit, |connection, each| {
+            let mut query = connection.prepare_cached(
+                "SELECT seq, ts_ms, v, type, body FROM events
+                 WHERE run = (SELECT id FROM runs WHERE run = ?1) AND seq > ?2 ORDER BY seq",
+            )?;
+            each_row(&mut query.query(params![run.as_str(), to_sql(after_seq)])?, each)
+        })
+    }
+
+    /// Reads at most `limit` facts about one task of a run after a sequence number, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::events`].
+    pub fn events_of_task(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, JournalError> {
+        self.facts(run, limit, |connection, each| {
+            let mut query = connection.prepare_cached(
+                "SELECT seq, ts_ms, v, type, body FROM events
+                 WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3 ORDER BY seq",
+            )?;
+            each_row(
+                &mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?,
+                each,
+            )
+        })
+    }
+
+    /// Replays a run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, and if its facts cannot be read.
+    pub fn state(&self, run: &RunId) -> Result<RunState, JournalError> {
+        let connection = self.lock();
+        replay(&self.inner.database, &connection, run)
+    }
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such blob, and if its content is no longer what its id says.
+    pub fn blob(&self, id: &BlobId) -> Result<Vec<u8>, JournalError> {
+        blobs::read(&self.inner.database, &self.lock(), &self.inner.files, id)
+    }
+
+    /// Tells which live process works on a run; none if nobody does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lease's file cannot be read.
+    pub fn lease(&self, run: &RunId) -> Result<Option<Holder>, JournalError> {
+        lease::holder(&self.inner.leases, run)
+    }
+
+    /// Sends a command to the coordinator of a run; returns when it is durable.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, and if the database cannot be written.
+    pub fn send(&self, run: &RunId, command: &Command) -> Result<InboxId, JournalError> {
+        let body = serde_json::to_string(command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
+        let now = (self.inner.clock)();
+        self.query(|connection| inbox::send(connection, run, now, &body))?
+            .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+    }
+
+    /// Gives the answer to a command; none while it is open.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such command.
+    pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
+        self.query(|connection| inbox::answer_of(connection, id))?
+            .ok_or(JournalError::NoSuchCommand(id))
+    }
+
+    /// Waits for the answer to a command; none if there is none in time, and the command stays open.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::answer`].
+    pub fn wait_for_answer(&self, id: InboxId, patience: Duration) -> Result<Option<Reply>, JournalError> {
+        let begun = Instant::now();
+        loop {
+            let answer = self.answer(id)?;
+            if answer.is_some() || begun.elapsed() >= patience {
+                return Ok(answer);
+            }
+            std::thread::sleep(inbox::POLL);
+        }
+    }
+
+    /// Gives the path of the database, for messages.
+    pub fn database(&self) -> &Path {
+        &self.inner.database
+    }
+
+    pub(crate) fn leases(&self) -> &Path {
+        &self.inner.leases
+    }
+
+    pub(crate) fn files(&self) -> &Files {
+        &self.inner.files
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.inner.clock
+    }
+
+    fn facts(
+        &self,
+        run: &RunId,
+        limit: usize,
+        read: impl FnOnce(&Connection, &mut dyn FnMut(Raw) -> bool) -> rusqlite::Result<()>,
+    ) -> Result<Vec<Recorded>, JournalError> {
+        let (mut found, mut failed) = (Vec::new(), None);
+        if limit == 0 {
+            return Ok(found);
+        }
+        self.query(|connection| {
+            read(connection, &mut |raw| {
+                match raw.decode(run) {
+                    Ok(Some(fact)) => found.push(fact),
+                    Ok(None) => {}
+                    Err(error) => failed = Some(error),
+                }
+                failed.is_none() && found.len() < limit
+            })
+        })?;
+        failed.map_or(Ok(found), Err)
+    }
+
+    fn query<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+        ask(&self.lock()).map_err(|error| JournalError::database(&self.inner.database, error))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A reader that panicked leaves nothing half-done in a connection that it only read from.
+        self.inner.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Folds the facts of a run.
+pub(crate) fn replay(database: &Path, connection: &Connection, run: &RunId) -> Result<RunState, JournalError> {
+    let (mut state, mut failed) = (None, None);
+    let mut read = || {
+        let mut query = connection.prepare_cached(
+            "SELECT seq, ts_ms, v, type, body FROM events
+             WHERE run = (SELECT id FROM runs WHERE run = ?1) ORDER BY seq",
+        )?;
+        each_row(&mut query.query([run.as_str()])?, &mut |raw| {
+            failed = fold(&mut state, &raw, run).err();
+            failed.is_none()
+        })
+    };
+    read().map_err(|error| JournalError::database(database, error))?;
+    match (failed, state) {
+        (Some(error), _) => Err(error),
+        (None, Some(state)) => Ok(state),
+        (None, None) => Err(JournalError::NoSuchRun(run.to_string())),
+    }
+}
+
+fn fold(state: &mut Option<RunState>, raw: &Raw, run: &RunId) -> Result<(), JournalError> {
+    match (raw.decode(run)?, state) {
+        (Some(fact), Some(state)) => state.apply(&fact)?,
+        (Some(fact), state) => *state = Some(RunState::begin(&fact)?),
+        // A fact of a type that we do not know changes nothing that we know of, but it has its number.
+        (None, Some(state)) => (state.seq, state.updated_ms) = (raw.seq, raw.ts_ms),
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// A fact as it stands in the database.
+struct Raw {
+    seq: u64,
+    ts_ms: u64,
+    v: u32,
+    kind: String,
+    body: String,
+}
+
+impl Raw {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: from_sql(row.get(0)?),
+            ts_ms: from_sql(row.get(1)?),
+            v: row.get(2)?,
+            kind: row.get(3)?,
+            body: row.get(4)?,
+        })
+    }
+
+    /// Gives the fact; none if its type is not known here.
+    fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
+        if self.v > VERSION {
+            return Err(JournalError::NewerFact {
+                run: run.clone(),
+                seq: self.seq,
+                v: self.v,
+            });
+        }
+        match serde_json::from_str(&self.body) {
+            Ok(event) => Ok(Some(Recorded {
+                run_id: run.clone(),
+                seq: self.seq,
+                ts_ms: self.ts_ms,
+                v: self.v,
+                event,
+            })),
+            Err(_) if !is_known(&self.kind) => Ok(None),
+            Err(error) => Err(JournalError::Undecodable {
+                run: run.clone(),
+                seq: self.seq,
+                reason: error.to_string(),
+            }),
+        }
+    }
+}
+
+/// Tells whether a type of facts is known: a fact of that type without fields then lacks a field, at most.
+fn is_known(kind: &str) -> bool {
+    let probe = serde_json::json!({ "type": kind });
+    match serde_json::from_value::<Event>(probe) {
+        Ok(_) => true,
+        Err(error) => !error.to_string().starts_with("unknown variant"),
+    }
+}
+
+fn each_row(rows: &mut rusqlite::Rows<'_>, each: &mut dyn FnMut(Raw) -> bool) -> rusqlite::Result<()> {
+    while let Some(row) = rows.next()? {
+        if !each(Raw::read(row)?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One row of the list of runs.
+struct SummaryRow {
+    run: RunId,
+    started_ms: u64,
+    updated_ms: u64,
+    facts: u64,
+    first: String,
+    status: String,
+}
+
+impl SummaryRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            run: RunId::new(row.get::<_, String>(0)?),
+            started_ms: from_sql(row.get(1)?),
+            updated_ms: from_sql(row.get(2)?),
+            facts: from_sql(row.get(3)?),
+            first: row.get(4)?,
+            status: row.get(5)?,
+        })
+    }
+
+    fn summary(self) -> Result<RunSummary, JournalError> {
+        let decode = |body: &str| {
+            serde_json::from_str(body).map_err(|error| JournalError::Undecodable {
+                run: self.run.clone(),
+                seq: self.facts,
+                reason: error.to_string(),
+            })
+        };
+        let (plan, title) = match decode(&self.first)? {
+            Event::RunStarted { plan, title, .. } => (plan, title),
+            _ => (None, None),
+        };
+        let (status, exit_code) = match decode(&self.status)? {
+            Event::RunFinished { status, exit_code } => (status, Some(exit_code)),
+            _ => (RunStatus::Running, None),
+        };
+        Ok(RunSummary {
+            plan,
+            title,
+            started_ms: self.started_ms,
+            updated_ms: self.updated_ms,
+            facts: self.facts,
+            status,
+            exit_code,
+            run_id: self.run,
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! The sequencer: one thread owns the writing connection and the state of a run.
+//!
+//! It takes every request that waits, decides each on a scratch copy of the newest state, writes all of them in one
+//! transaction, and only then publishes the state and answers. So a state that anybody has seen is durable, and
+//! whatever is refused or cannot be written leaves no trace. Each transaction checks the run's epoch: a writer
+//! whose lease went to another process can add nothing.
+//!
+//! It deliberately knows no async runtime and no meaning of any fact beyond `RunState::apply`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orchestrate_core::RunState;
+use orchestrate_core::event::{Recorded, VERSION};
+use orchestrate_core::ids::RunId;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use tokio::sync::{mpsc, watch};
+
+use crate::batch::{Answer, Batch};
+use crate::blobs::{self, Blob, Files};
+use crate::database::{self, from_sql, to_sql};
+use crate::error::JournalError;
+use crate::inbox;
+use crate::lease::Lease;
+use crate::reader::{self, Clock, Store};
+
+/// Requests that one transaction may hold: enough to share one sync among all agents of a large run, few enough
+/// that none waits long for the others' decisions.
+const GROUP: usize = 256;
+
+/// One request: decides on the newest state, and is told what became of it.
+pub(crate) trait Job: Send {
+    /// Gives what to record; none if the requester wants nothing recorded after all.
+    fn decide(&mut self, state: &RunState) -> Option<Batch>;
+    /// Tells the requester the numbers of its facts, or why there are none.
+    fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>);
+}
+
+/// The writing side of a run.
+pub(crate) struct Writer {
+    database: PathBuf,
+    connection: Connection,
+    files: Files,
+    clock: Clock,
+    run: RunId,
+    /// The run's row, and the epoch that this writer holds.
+    key: i64,
+    epoch: i64,
+    state: Arc<RunState>,
+    /// Given back when the writer ends.
+    _lease: Lease,
+}
+
+/// Facts and what belongs to them, ready to be written.
+struct Staged {
+    rows: Vec<Row>,
+    blobs: Vec<Blob>,
+    answers: Vec<Answer>,
+}
+
+struct Row {
+    seq: u64,
+    ts_ms: u64,
+    kind: String,
+    task: Option<String>,
+    body: String,
+}
+
+impl Writer {
+    /// Begins a run with its first facts.
+    pub(crate) fn create(store: &Store, run: &RunId, first: Batch) -> Result<Self, JournalError> {
+        let now = (store.clock())();
+        let lease = Lease::take(store.leases(), run, now)?;
+        let database = store.database().to_owned();
+        let mut connection = database::connect(&database)?;
+        let (state, staged) = stage(store.files(), run, None, now, first)?;
+        let key = write(&database, &mut connection, &[staged], |tx| begin_run(tx, run))?;
+        Ok(Self {
+            database,
+            connection,
+            files: store.files().clone(),
+            clock: store.clock(),
+            run: run.clone(),
+            key,
+            epoch: 1,
+            state: Arc::new(state),
+            _lease: lease,
+        })
+    }
+
+    /// Takes a run over: nobody else can write its facts from here on.
+    pub(crate) fn resume(store: &Store, run: &RunId) -> Result<Self, JournalError> {
+        let database = store.database().to_owned();
+        let mut connection = database::connect(&database)?;
+        find_run(&database, &connection, run)?;
+        let lease = Lease::take(store.leases(), run, (store.clock())())?;
+        let (key, epoch) =
+            raise_epoch(&mut connection, run).map_err(|error| JournalError::database(&database, error))?;
+        let state = reader::replay(&database, &connection, run)?;
+        Ok(Self {
+            database,
+            connection,
+            files: store.files().clone(),
+            clock: store.clock(),
+            run: run.clone(),
+            key,
+            epoch,
+            state: Arc::new(state),
+            _lease: lease,
+        })
+    }
+
+    /// Gives the newest durable state.
+    pub(crate) fn state(&self) -> Arc<RunState> {
+        Arc::clone(&self.state)
+    }
+
+    /// Serves requests until nobody can send any more.
+    pub(crate) fn serve(
+        mut self,
+        mut requests: mpsc::Receiver<Box<dyn Job>>,
+        published: &watch::Sender<Arc<RunState>>,
+    ) {
+        while let Some(first) = requests.blocking_recv() {
+            let mut group = vec![first];
+            while group.len() < group_size() {
+                let Ok(next) = requests.try_recv() else { break };
+                group.push(next);
+            }
+            self.commit(group, published);
+        }
+    }
+
+    /// Decides, writes, publishes and answers a group of requests.
+    fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
+        let now = (self.clock)();
+        let mut scratch = Arc::clone(&self.state);
+        let mut to_write = Vec::new();
+        let mut waiting = Vec::new();
+        for mut job in group {
+            let Some(batch) = job.decide(&scratch) else {
+                waiting.push((job, Vec::new()));
+                continue;
+            };
+            match stage(&self.files, &self.run, Some(&scratch), now, batch) {
+                Err(error) => job.finish(Err(error)),
+                Ok((state, staged)) => {
+                    waiting.push((job, staged.rows.iter().map(|row| row.seq).collect()));
+                    if !staged.is_empty() {
+                        scratch = Arc::new(state);
+                        to_write.push(staged);
+                    }
+                }
+            }
+        }
+        let written = self.write(&to_write);
+        if written.is_ok() && scratch.seq != self.state.seq {
+            self.state = scratch;
+            published.send_replace(Arc::clone(&self.state));
+        }
+        for (job, numbers) in waiting {
+            job.finish(written.clone().map(|()| numbers));
+        }
+    }
+
+    fn write(&mut self, staged: &[Staged]) -> Result<(), JournalError> {
+        if staged.is_empty() {
+            return Ok(());
+        }
+        let (run, key, epoch, newest) = (&self.run, self.key, self.epoch, self.state.seq);
+        write(&self.database, &mut self.connection, staged, |tx| {
+            let found = newest_of(tx, key)?;
+            Ok(if found == (epoch, newest) {
+                Ok(key)
+            } else {
+                Err(JournalError::Fenced { run: run.clone() })
+            })
+        })?;
+        Ok(())
+    }
+}
+
+impl Staged {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.blobs.is_empty() && self.answers.is_empty()
+    }
+}
+
+#[cfg(feature = "fault-injection")]
+fn group_size() -> usize {
+    if crate::fault::is_set() { 1 } else { GROUP }
+}
+
+#[cfg(not(feature = "fault-injection"))]
+fn group_size() -> usize {
+    GROUP
+}
+
+/// Applies a batch to a copy of the state and prepares its rows; large blobs are files from here on.
+fn stage(
+    files: &Files,
+    run: &RunId,
+    state: Option<&RunState>,
+    now: u64,
+    batch: Batch,
+) -> Result<(RunState, Staged), JournalError> {
+    // The clock of the system may be set back; that of a run never goes back.
+    let ts_ms = state.map_or(now, |state| now.max(state.updated_ms));
+    let mut next = state.cloned();
+    let mut rows = Vec::with_capacity(batch.events.len());
+    for event in batch.events {
+        let fact = Recorded {
+            run_id: run.clone(),
+            seq: next.as_ref().map_or(0, |state| state.seq) + 1,
+            ts_ms,
+            v: VERSION,
+            event,
+        };
+        match &mut next {
+            Some(state) => state.apply(&fact)?,
+            None => next = Some(RunState::begin(&fact)?),
+        }
+        rows.push(Row::of(&fact)?);
+    }
+    for blob in &batch.blobs {
+        files.keep(blob)?;
+    }
+    let next = next.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
+    Ok((
+        next,
+        Staged {
+            rows,
+            blobs: batch.blobs,
+            answers: batch.answers,
+        },
+    ))
+}
+
+impl Row {
+    fn of(fact: &Recorded) -> Result<Self, JournalError> {
+        let unencodable = |error: serde_json::Error| JournalError::Unencodable(error.to_string());
+        let body = serde_json::to_value(&fact.event).map_err(unencodable)?;
+        let kind = body.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
+        Ok(Self {
+            seq: fact.seq,
+            ts_ms: fact.ts_ms,
+            kind: kind.to_owned(),
+            task: fact.event.task().map(|task| task.as_str().to_owned()),
+            body: body.to_string(),
+        })
+    }
+}
+
+/// Writes everything in one transaction, durable when this returns; `admit` checks inside it and gives the run's row.
+fn write(
+    database: &Path,
+    connection: &mut Connection,
+    staged: &[Staged],
+    admit: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Result<i64, JournalError>>,
+) -> Result<i64, JournalError> {
+    let failed = |error| JournalError::database(database, error);
+    #[cfg(feature = "fault-injection")]
+    let number = crate::fault::before_write().map_err(|crate::fault::DiskFull| JournalError::DiskFull {
+        path: database.to_owned(),
+    })?;
+    let tx = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
+    let key = admit(&tx).map_err(failed)??;
+    for staged in staged {
+        insert(&tx, key, staged).map_err(failed)?;
+    }
+    tx.commit().map_err(failed)?;
+    #[cfg(feature = "fault-injection")]
+    crate::fault::after_write(number);
+    Ok(key)
+}
+
+fn insert(tx: &Transaction<'_>, key: i64, staged: &Staged) -> rusqlite::Result<()> {
+    for blob in &staged.blobs {
+        blobs::insert(tx, blob)?;
+    }
+    let mut add = tx.prepare_cached(
+        "INSERT INTO events (run, seq, ts_ms, v, type, task, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for row in &staged.rows {
+        let (seq, ts_ms) = (to_sql(row.seq), to_sql(row.ts_ms));
+        add.execute(params![key, seq, ts_ms, VERSION, row.kind, row.task, row.body])?;
+    }
+    for answer in &staged.answers {
+        inbox::answer(tx, answer)?;
+    }
+    Ok(())
+}
+
+fn begin_run(tx: &Transaction<'_>, run: &RunId) -> rusqlite::Result<Result<i64, JournalError>> {
+    let key = tx
+        .prepare_cached("INSERT OR IGNORE INTO runs (run, epoch) VALUES (?1, 1) RETURNING id")?
+        .query_row([run.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(key.ok_or_else(|| JournalError::RunExists(run.clone())))
+}
+
+fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(), JournalError> {
+    let found: Option<i64> = connection
+        .query_row("SELECT id FROM runs WHERE run = ?1", [run.as_str()], |row| row.get(0))
+        .optional()
+        .map_err(|error| JournalError::database(database, error))?;
+    found
+        .map(|_| ())
+        .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+}
+
+/// Fences every earlier writer of the run; gives its row and the new epoch.
+fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i64, i64)> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let raised = tx.query_row(
+        "UPDATE runs SET epoch = epoch + 1 WHERE run = ?1 RETURNING id, epoch",
+        [run.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    tx.commit()?;
+    Ok(raised)
+}
+
+/// Gives the run's epoch and the number of its newest fact.
+fn newest_of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<(i64, u64)> {
+    tx.prepare_cached("SELECT epoch, (SELECT max(seq) FROM events WHERE run = runs.id) FROM runs WHERE id = ?1")?
+        .query_row([key], |row| Ok((row.get(0)?, from_sql(row.get(1)?))))
+}

@@ -6,6 +6,9 @@
 mod arrows;
 mod bans;
 mod cycles;
+mod denied;
+mod lints;
+mod sample;
 mod shape;
 mod source;
 
@@ -28,6 +31,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),
         case("architecture::missing_ban_is_caught", bans::examples_are_caught),
         case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),
+        case("architecture::every_lint_bites", lints::every_lint_bites).needs(Need::CLIPPY),
+        case("architecture::every_denied_crate_is_refused", denied::every_crate_is_refused).needs(Need::CARGO_DENY),
+        case("architecture::only_permissive_licences_pass", denied::only_permissive_licences_pass)
+            .needs(Need::CARGO_DENY),
     ]
 }
 

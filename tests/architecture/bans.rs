@@ -4,15 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use libtest_mimic::Failed;
 use toml::{Table, Value};
 
+use super::sample::Sample;
 use super::{Violation, crates, read, require_exactly, require_none, root};
-use crate::support::{Home, Outcome};
+use crate::support::Outcome;
 
 /// The lists of bans that a file may hold.
 const LISTS: [&str; 2] = ["disallowed-methods", "disallowed-types"];
@@ -60,16 +58,6 @@ const USES: [(&str, &str); 36] = [
     ("tokio::task::spawn", "tokio::task::spawn(())"),
 ];
 
-/// As much of tokio as the uses need: clippy goes by the path, so the real one need not be built.
-const STAND_IN_FOR_TOKIO: &str = "pub fn spawn(_: ()) {}
-pub mod task { pub fn spawn(_: ()) {} }
-pub mod sync { pub mod mpsc { pub fn unbounded_channel() {} } }
-pub mod process { pub struct Command; impl Command { pub fn new(_: &str) -> Self { Self } } }
-";
-
-/// Clippy checks a few dozen lines; the time is for a machine that does much else.
-const CLIPPY_PATIENCE: Duration = Duration::from_secs(300);
-
 /// Checks the files of the workspace.
 pub(super) fn workspace_holds() -> Outcome {
     let base = read(&root().join("clippy.toml"))?;
@@ -112,14 +100,15 @@ fn bans(file: &Table) -> BTreeSet<String> {
 pub(super) fn every_ban_bites() -> Outcome {
     let mut folders = vec![root().to_owned()];
     folders.extend(crates()?.into_iter().filter(|folder| folder.join("clippy.toml").is_file()));
-    let home = Home::new()?;
+    let sample = Sample::with_tokio()?;
     let mut violations = Vec::new();
     for folder in folders {
         let banned = bans(&read(&folder.join("clippy.toml"))?.parse()?);
         if banned.is_empty() {
             violations.push(format!("{} bans nothing", folder.display()));
         }
-        let complaints = clippy(&home, &folder, &banned)?;
+        sample.write("src/lib.rs", &uses(&banned)?)?;
+        let complaints = sample.clippy(&folder)?;
         let bites = |ban: &&String| {
             complaints.contains(&format!("a disallowed method `{ban}`"))
                 || complaints.contains(&format!("a disallowed type `{ban}`"))
@@ -130,32 +119,15 @@ pub(super) fn every_ban_bites() -> Outcome {
     require_none(&violations)
 }
 
-/// Gives what clippy says to a crate that uses each of these.
-fn clippy(home: &Home, rules: &Path, banned: &BTreeSet<String>) -> Result<String, Failed> {
-    let sample = home.path().join("sample");
-    let write = |name: &str, text: &str| -> Result<(), Failed> {
-        let path: PathBuf = sample.join(name);
-        fs::create_dir_all(path.parent().unwrap_or(&sample))?;
-        Ok(fs::write(path, text)?)
-    };
-    let package = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n");
-    write(
-        "Cargo.toml",
-        &format!("{}[dependencies]\ntokio = {{ path = \"tokio\" }}\n[workspace]\n", package("sample")),
-    )?;
-    write("tokio/Cargo.toml", &package("tokio"))?;
-    write("tokio/src/lib.rs", STAND_IN_FOR_TOKIO)?;
+/// Gives a crate that uses each of these.
+fn uses(banned: &BTreeSet<String>) -> Result<String, Failed> {
     let mut source = String::new();
     for (number, ban) in banned.iter().enumerate() {
         let used = USES.iter().find(|(path, _)| path == ban);
         let used = used.ok_or_else(|| Failed::from(format!("no line in USES shows that the ban of {ban} bites")))?.1;
         writeln!(source, "pub fn f{number}() {{ let _ = {used}; }}")?;
     }
-    write("src/lib.rs", &source)?;
-    let arguments = ["clippy", "--offline", "--quiet"];
-    let clippy = home.command("cargo", &sample, &arguments).with_toolchain().env("CLIPPY_CONF_DIR", rules);
-    let ran = clippy.patience(CLIPPY_PATIENCE).run()?;
-    if ran.stderr.contains("error[") { Err(Failed::from(ran.stderr)) } else { Ok(ran.stderr) }
+    Ok(source)
 }
 
 /// Shows the check examples that it must catch.

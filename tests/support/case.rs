@@ -26,6 +26,9 @@ impl Need {
     pub(crate) const BUBBLEWRAP: Need = Need::new("bubblewrap", "apt install bubblewrap", || {
         starts("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
     });
+    /// The checker of dependencies.
+    pub(crate) const CARGO_DENY: Need =
+        Need::new("cargo-deny", "cargo install --locked cargo-deny", || starts("cargo-deny", &["--version"]));
     /// The lints of the toolchain that builds the tests.
     pub(crate) const CLIPPY: Need =
         Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));

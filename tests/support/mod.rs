@@ -13,7 +13,7 @@ mod trials;
 
 pub(crate) use case::{Case, Need, Outcome, case, fail};
 pub(crate) use json::{at, lines};
-pub(crate) use program::{Home, until};
+pub(crate) use program::{Home, Ran, until};
 pub(crate) use repository::Repository;
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};

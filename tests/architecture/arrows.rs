@@ -155,10 +155,11 @@ impl Wall {
         everywhere || self.ours.contains(&name) || self.others.contains(&name)
     }
 
-    /// The root's tests see every crate, to start helpers and switch features on; the others' see their own side.
+    /// The root's tests see every crate, to start helpers and switch features on; the others' see their own side,
+    /// themselves with test hooks included.
     fn allows_in_tests(&self, name: &str) -> bool {
         let of_ours = name.starts_with("orchestrate") && self.package == "orchestrate";
-        of_ours || self.allows(name) || IN_TESTS.contains(&name)
+        of_ours || name == self.package || self.allows(name) || IN_TESTS.contains(&name)
     }
 }
 

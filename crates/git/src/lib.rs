@@ -1,1 +1,44 @@
 //! Hides git: libgit2 and the git program.
+//!
+//! Two hands, one job each. The `git` program makes and fills worktrees and merges; libgit2 discovers,
+//! reads objects and history, stores what agents wrote and moves refs by compare-and-swap. Nothing else
+//! starts git, and no type of libgit2 appears in this interface.
+//!
+//! What holds everywhere:
+//!
+//! - The user's checkout, index, stash, configuration and hooks are read, never written; [`Repo::land`] is
+//!   the one exception, and it only fast-forwards.
+//! - Nothing that an agent wrote is ever run: see [`Repo::snapshot`].
+//! - Refs move by compare-and-swap, after the objects that they name are on the disk.
+//! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.
+
+mod beneath;
+mod checkout;
+mod conflict;
+mod diff;
+mod error;
+mod include;
+mod land;
+mod lock;
+mod merge;
+mod probe;
+mod program;
+mod reconcile;
+mod refs;
+mod repo;
+mod snapshot;
+mod stage;
+mod walk;
+mod worktree;
+
+pub use conflict::WrittenConflict;
+pub use diff::{ChangeStatus, CommitInfo, FileChange};
+pub use error::{GitError, LibraryError};
+pub use land::{Landed, Landing};
+pub use merge::{ConflictFile, Merge};
+pub use probe::{NamedProgram, Operation, Refusal, Warning};
+pub use reconcile::Reconciled;
+pub use refs::RefEntry;
+pub use repo::{CommitSpec, Head, Identity, Repo};
+pub use snapshot::{Snapshot, SnapshotRules};
+pub use worktree::{Removed, Worktree, WorktreeSpec};

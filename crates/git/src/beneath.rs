@@ -1,0 +1,205 @@
+//! Files below a worktree's open directory, and nowhere else.
+//!
+//! Every path is resolved by the kernel from the directory's descriptor and may not leave it, and no part of
+//! it may be a symbolic link (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`): whatever an agent puts
+//! in the way, at whatever moment, nothing outside is read or written.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// How often an open that lost a race with a rename is tried again; more is an attack.
+const RACES: usize = 16;
+
+/// What may be resolved.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// Makes a path of git's bytes.
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}
+
+/// Splits git's path in its folder and its name.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
+        None => (b"", path),
+    }
+}
+
+/// Opens a worktree's directory by its path, which we have recorded.
+pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a folder below the root; the empty path is the root itself.
+pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
+    let folder = if folder.is_empty() { b".".as_slice() } else { folder };
+    open(root.as_fd(), OsStr::from_bytes(folder), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+}
+
+/// Looks at an entry of an open folder without following it.
+pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
+    match rustix::fs::statat(folder, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a regular file of an open folder, and its state while it was open; none if it is over the limit.
+pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = open(folder.as_fd(), OsStr::from_bytes(name), flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    if kind(&stat) != FileType::RegularFile {
+        return Err(Errno::INVAL);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
+    std::fs::File::from(file).take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
+}
+
+/// Reads where a symbolic link of an open folder points.
+pub(crate) fn read_link(folder: impl AsFd, name: &[u8]) -> Result<Vec<u8>, Errno> {
+    Ok(rustix::fs::readlinkat(folder, OsStr::from_bytes(name), Vec::new())?.into_bytes())
+}
+
+/// Makes the folders of a path below the root, replacing files that are in the way, and opens the last.
+pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut at = open_folder(&root, b"")?;
+    for name in folder.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        at = match open_folder(&at, name) {
+            Ok(next) => next,
+            Err(Errno::NOENT) => make_one(&at, name)?,
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                rustix::fs::unlinkat(&at, OsStr::from_bytes(name), AtFlags::empty())?;
+                make_one(&at, name)?
+            }
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(at)
+}
+
+/// Writes a file in an open folder: whole or not at all, replacing what is there.
+pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bool) -> Result<(), Errno> {
+    let temporary = temporary_name(name);
+    let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+    let file = open(folder.as_fd(), &temporary, flags, mode)?;
+    std::fs::File::from(file).write_all(bytes).map_err(|error| errno(&error))?;
+    put(folder, &temporary, name)
+}
+
+/// Makes a symbolic link in an open folder, replacing what is there.
+pub(crate) fn write_link(folder: impl AsFd, name: &[u8], target: &[u8]) -> Result<(), Errno> {
+    let temporary = temporary_name(name);
+    remove_file(&folder, temporary.as_bytes())?;
+    rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, &temporary)?;
+    put(folder, &temporary, name)
+}
+
+/// Removes a file or link; what is not there is no error.
+pub(crate) fn remove_file(folder: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    match rustix::fs::unlinkat(folder, OsStr::from_bytes(name), AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a folder with everything in it.
+pub(crate) fn remove_folder(parent: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    let folder = open_folder(&parent, name)?;
+    for (name, is_folder) in list(&folder)? {
+        if is_folder { remove_folder(&folder, &name)? } else { remove_file(&folder, &name)? }
+    }
+    rustix::fs::unlinkat(parent, OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+}
+
+/// Removes the folders of a path that are empty, from the deepest up.
+pub(crate) fn remove_empty_folders(root: impl AsFd, folder: &[u8]) -> Result<(), Errno> {
+    let mut folder = folder;
+    while !folder.is_empty() {
+        let (parent, name) = split(folder);
+        let opened = match open_folder(&root, parent) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match rustix::fs::unlinkat(&opened, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        folder = parent;
+    }
+    Ok(())
+}
+
+/// Lists an open folder: names, and whether each is a folder.
+pub(crate) fn list(folder: impl AsFd) -> Result<Vec<(Vec<u8>, bool)>, Errno> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let is_folder = match entry.file_type() {
+            FileType::Directory => true,
+            FileType::Unknown => look(&folder, name)?.is_some_and(|stat| kind(&stat) == FileType::Directory),
+            _ => false,
+        };
+        names.push((name.to_vec(), is_folder));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Gives the type of a file.
+pub(crate) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+fn open(at: BorrowedFd<'_>, path: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let mut last = Errno::AGAIN;
+    for _ in 0..RACES {
+        match rustix::fs::openat2(at, path, flags | OFlags::CLOEXEC, mode, BENEATH) {
+            Err(error @ (Errno::AGAIN | Errno::INTR)) => last = error,
+            other => return other,
+        }
+    }
+    Err(last)
+}
+
+fn make_one(at: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
+    match rustix::fs::mkdirat(at, OsStr::from_bytes(name), Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => open_folder(at, name),
+        Err(error) => Err(error),
+    }
+}
+
+fn put(folder: impl AsFd, temporary: &OsStr, name: &[u8]) -> Result<(), Errno> {
+    let is_folder = look(&folder, name)?.is_some_and(|stat| kind(&stat) == FileType::Directory);
+    if is_folder {
+        remove_folder(&folder, name)?;
+    }
+    rustix::fs::renameat(&folder, temporary, &folder, OsStr::from_bytes(name))
+}
+
+/// The name that a file has until it is whole; git never lists it, since a lock file of ours is ignored by nobody
+/// else and a left one is removed or overwritten by the next write of the same file.
+fn temporary_name(name: &[u8]) -> OsString {
+    let kept = name.get(..name.len().min(200)).unwrap_or_default();
+    OsString::from_vec([b".".as_slice(), kept, b".orchestrate-tmp"].concat())
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,88 @@
+//! Worktrees brought to another commit: the verifier's before each check, an agent's for a new attempt.
+//!
+//! Tracked files become the commit's; ignored ones (build caches) stay; new files that are not ignored go.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+
+use orchestrate_core::Oid;
+
+use crate::beneath;
+use crate::error::GitError;
+use crate::refs::branch_ref;
+use crate::repo::{Repo, theirs};
+use crate::walk::Walk;
+use crate::worktree::Worktree;
+
+impl Repo {
+    /// Makes a detached worktree hold exactly a commit's (or a tree's) files, besides ignored ones.
+    ///
+    /// With a commit HEAD is moved to it.
+    ///
+    /// # Errors
+    /// If the worktree has a branch, was tampered with, or git fails.
+    pub fn checkout_detached(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
+        if let Some(branch) = worktree.branch() {
+            return Err(GitError::BranchInUse { branch: branch.to_owned(), path: worktree.path().to_owned() });
+        }
+        self.fill(worktree, treeish)?;
+        let is_commit = self.handle()?.find_commit(theirs(treeish)?).is_ok();
+        if is_commit {
+            let repository = self.open_git_dir(worktree.admin_dir())?;
+            repository.set_head_detached(theirs(treeish)?).map_err(GitError::library("move HEAD of the verifier"))?;
+        }
+        self.remove_strays(worktree)
+    }
+
+    /// Moves a worktree's branch to another commit and makes the worktree hold exactly its files, besides
+    /// ignored ones; for a new attempt of an agent whose last one is kept.
+    ///
+    /// It can be repeated. Files that are kept nowhere are not removed.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].
+    pub fn restart_worktree(&self, worktree: &Worktree, expected: &Oid, new: &Oid) -> Result<(), GitError> {
+        let branch = worktree.branch().ok_or_else(|| GitError::NoWorktree {
+            path: worktree.path().to_owned(),
+            reason: "it has no branch".to_owned(),
+        })?;
+        let name = branch_ref(branch);
+        if self.read_ref(&name)?.as_ref() != Some(new) {
+            self.require_kept(worktree)?;
+            self.advance(&name, Some(expected), new)?;
+        }
+        self.fill(worktree, new)?;
+        self.remove_strays(worktree)
+    }
+
+    /// Removes new files that are not ignored, and the folders that they leave empty.
+    fn remove_strays(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let path = worktree.admin_dir().join("index");
+        let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let tracked: BTreeMap<Vec<u8>, ()> = index.iter().map(|entry| (entry.path, ())).collect();
+        let found = Walk::new(worktree, &repository).new_files(&tracked)?;
+        let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
+        for path in found.new.into_iter().chain(special) {
+            let failed = || GitError::errno("remove", worktree.path().join(beneath::path_of(&path)));
+            let (folder, name) = beneath::split(&path);
+            let opened = beneath::open_folder(worktree.root(), folder).map_err(failed())?;
+            beneath::remove_file(&opened, name).map_err(failed())?;
+            beneath::remove_empty_folders(worktree.root(), folder).map_err(failed())?;
+        }
+        for folder in found.nested {
+            let path = folder.as_os_str().as_bytes();
+            let failed = || GitError::errno("remove", worktree.path().join(&folder));
+            if let Ok(opened) = beneath::open_folder(worktree.root(), path) {
+                match beneath::look(&opened, b".git").map_err(failed())? {
+                    Some(stat) if beneath::kind(&stat) == rustix::fs::FileType::Directory => {
+                        beneath::remove_folder(&opened, b".git").map_err(failed())?;
+                    }
+                    _ => beneath::remove_file(&opened, b".git").map_err(failed())?,
+                }
+                beneath::remove_empty_folders(worktree.root(), path).map_err(failed())?;
+            }
+        }
+        Ok(())
+    }
+}

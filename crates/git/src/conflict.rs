@@ -1,0 +1,144 @@
+//! A conflict handed back to its author: the merge, diff3 markers included, written into the worktree.
+//!
+//! Files are written one by one below the worktree's descriptor from git's objects; no program runs, and only
+//! files that the merge changed are touched. It can be repeated: a file that already holds the merge's content is left.
+
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use orchestrate_core::Oid;
+
+use crate::beneath::{self, path_of};
+use crate::error::GitError;
+use crate::merge::{ConflictFile, LABELS, Merge};
+use crate::repo::{Repo, ours, theirs, tree_of};
+use crate::worktree::Worktree;
+
+/// How a marker line of ours begins, besides the plain middle ones.
+const MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
+/// The mode of an executable file in a tree.
+const EXECUTABLE: i32 = 0o100_755;
+/// The mode of a link in a tree.
+const LINK: i32 = 0o120_000;
+
+/// What was written into an author's worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenConflict {
+    /// The tree that was written.
+    pub tree: Oid,
+    /// The files in conflict; none if both sides went together after all.
+    pub files: Vec<ConflictFile>,
+    /// What git says about it.
+    pub messages: Vec<String>,
+}
+
+impl Repo {
+    /// Writes the merge of `candidate` (what the worktree has) into `target` into the worktree, markers included.
+    ///
+    /// The worktree must hold `candidate`'s files, or, when a killed attempt is repeated, some of the merge's.
+    /// The commit of the repair gets both commits as parents. `anchor` holds the merged tree.
+    ///
+    /// # Errors
+    /// [`GitError::Unstorable`] if a file to be written holds something else: it is not overwritten.
+    pub fn write_conflict(
+        &self,
+        worktree: &Worktree,
+        target: &Oid,
+        candidate: &Oid,
+        anchor: &str,
+    ) -> Result<WrittenConflict, GitError> {
+        let (tree, files, messages) = match self.merge(target, candidate, anchor)? {
+            Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
+            Merge::Conflict { tree, files, messages } => (tree, files, messages),
+        };
+        let current = self.current_tree(worktree)?;
+        let handle = self.handle()?;
+        let paths = self.changed_paths(&current, &tree)?;
+        for path in &paths {
+            let held = entry(&handle, &current, path)?;
+            if held != entry(&handle, candidate, path)? {
+                let reason = "the worktree holds a change of it that was not committed".to_owned();
+                return Err(GitError::Unstorable { path: path.clone(), reason });
+            }
+        }
+        // What goes is removed before what comes is written: a folder may take the place of a file.
+        let wanted: Vec<_> =
+            paths.iter().map(|path| Ok((path, entry(&handle, &tree, path)?))).collect::<Result<_, GitError>>()?;
+        for (path, _) in wanted.iter().filter(|(_, entry)| entry.is_none()) {
+            remove(worktree, path)?;
+        }
+        for (path, entry) in wanted {
+            if let Some((oid, mode)) = entry {
+                write(&handle, worktree, path, (oid, mode))?;
+            }
+        }
+        Ok(WrittenConflict { tree, files, messages })
+    }
+
+    /// Lists those of the files in which a tree still has conflict markers of ours.
+    ///
+    /// # Errors
+    /// If the tree is missing.
+    pub fn remaining_markers(&self, tree: &Oid, files: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+        let mut remaining = Vec::new();
+        for path in files {
+            if self.read_file(tree, path)?.is_some_and(|bytes| has_markers(&bytes)) {
+                remaining.push(path.clone());
+            }
+        }
+        Ok(remaining)
+    }
+}
+
+/// Tells whether a file has a line that opens or closes one of our conflicts.
+fn has_markers(bytes: &[u8]) -> bool {
+    let marks: Vec<Vec<u8>> =
+        MARKERS.iter().zip(LABELS).map(|(mark, label)| format!("{mark}{label}").into_bytes()).collect();
+    bytes.split(|byte| *byte == b'\n').any(|line| marks.iter().any(|mark| line.starts_with(mark)))
+}
+
+fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
+    match tree_of(repository, treeish)?.get_path(path) {
+        Ok(entry) => Ok(Some((entry.id(), entry.filemode()))),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
+    }
+}
+
+fn remove(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
+    use std::os::unix::ffi::OsStrExt;
+    let failed = || GitError::errno("remove", worktree.path().join(path));
+    let (folder, name) = beneath::split(path.as_os_str().as_bytes());
+    match beneath::open_folder(worktree.root(), folder) {
+        Ok(opened) => beneath::remove_file(&opened, name).map_err(failed())?,
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(()),
+        Err(error) => return Err(failed()(error)),
+    }
+    beneath::remove_empty_folders(worktree.root(), folder).map_err(failed())
+}
+
+fn write(repository: &Repository, worktree: &Worktree, path: &Path, entry: (git2::Oid, i32)) -> Result<(), GitError> {
+    use std::os::unix::ffi::OsStrExt;
+    let (oid, mode) = entry;
+    let oid_text = ours(oid);
+    let blob = repository.find_blob(theirs(&oid_text)?).map_err(GitError::library(format!("read {oid}")))?;
+    let (folder, name) = beneath::split(path.as_os_str().as_bytes());
+    let failed = || GitError::errno("write", worktree.path().join(path_of(path.as_os_str().as_bytes())));
+    let opened = beneath::make_folder(worktree.root(), folder).map_err(failed())?;
+    match mode {
+        LINK => beneath::write_link(&opened, name, blob.content()).map_err(failed()),
+        _ => beneath::write(&opened, name, blob.content(), mode == EXECUTABLE).map_err(failed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_lines_of_ours() {
+        assert!(has_markers(b"a\n<<<<<<< integration\nb\n"));
+        assert!(has_markers(b">>>>>>> yours"));
+        assert!(!has_markers(b"=======\n<<<<<<< HEAD\n text <<<<<<< integration\n"));
+    }
+}

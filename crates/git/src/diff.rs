@@ -1,0 +1,263 @@
+//! What two trees differ in, and what history says; read by libgit2, which runs no program for it.
+
+use std::path::{Path, PathBuf};
+
+use git2::{Delta, DiffOptions};
+use orchestrate_core::Oid;
+
+use crate::beneath::path_of;
+use crate::error::GitError;
+use crate::repo::{Identity, Repo, ours, theirs, tree_of};
+
+/// One file that differs between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Where it is now, or was if it is deleted.
+    pub path: PathBuf,
+    /// Where it was, if it was renamed.
+    pub old_path: Option<PathBuf>,
+    /// What happened to it.
+    pub status: ChangeStatus,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// Whether its mode (executable, link) changed.
+    pub mode_changed: bool,
+    /// Whether it is binary, so that no lines are counted.
+    pub binary: bool,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeStatus {
+    /// It is new.
+    Added,
+    /// It is other than it was.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It stands elsewhere.
+    Renamed,
+    /// It became another kind of file.
+    TypeChanged,
+}
+
+/// A commit of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitInfo {
+    /// Its name.
+    pub id: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// Its author.
+    pub author: Identity,
+    /// Its time in seconds since 1970.
+    pub time_unix: i64,
+    /// Its whole message.
+    pub message: String,
+}
+
+impl CommitInfo {
+    /// Gives the first line of the message.
+    pub fn subject(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+
+    /// Gives the value of a `Key: value` line of the message's last paragraph.
+    pub fn trailer(&self, key: &str) -> Option<&str> {
+        let last = self.message.trim_end().rsplit("\n\n").next()?;
+        last.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+    }
+}
+
+impl Repo {
+    /// Lists the files that differ between two trees (or commits), with renames found.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
+        let handle = self.handle()?;
+        let diff = renamed_diff(&handle, from, to, None)?;
+        let failed = || GitError::library(format!("compare {from} and {to}"));
+        let mut changes = Vec::new();
+        for (at, delta) in diff.deltas().enumerate() {
+            let patch = git2::Patch::from_diff(&diff, at).map_err(failed())?;
+            let (_, added, removed) =
+                patch.as_ref().map(git2::Patch::line_stats).transpose().map_err(failed())?.unwrap_or_default();
+            let binary = patch.as_ref().map_or(delta.flags(), |patch| patch.delta().flags()).is_binary();
+            changes.push(file_change(&delta, (added, removed), binary));
+        }
+        changes.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(changes)
+    }
+
+    /// Gives the difference of two trees (or commits) as a unified diff.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff_text(&self, from: &Oid, to: &Oid) -> Result<String, GitError> {
+        self.diff_text_of(from, to, &[])
+    }
+
+    /// Like [`Repo::diff_text`], of these files and folders only; none named means all.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
+        let handle = self.handle()?;
+        let diff = renamed_diff(&handle, from, to, Some(paths))?;
+        let mut text = Vec::new();
+        diff.print(git2::DiffFormat::Patch, |_, _, line| {
+            if matches!(line.origin(), '+' | '-' | ' ') {
+                text.push(u8::try_from(line.origin()).unwrap_or(b' '));
+            }
+            text.extend_from_slice(line.content());
+            true
+        })
+        .map_err(GitError::library(format!("compare {from} and {to}")))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Lists the paths that differ between two trees, old and new names of renamed files both.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn changed_paths(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let diff = plain_diff(&handle, from, to, None)?;
+        let mut paths: Vec<PathBuf> = diff
+            .deltas()
+            .filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(path_of))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Lists the history of a commit, newest first, at most so many.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn log(&self, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read the history of {tip}"));
+        let mut walk = handle.revwalk().map_err(failed())?;
+        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
+        walk.push(theirs(tip)?).map_err(failed())?;
+        walk.take(limit)
+            .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
+            .collect()
+    }
+
+    /// Lists the commits that one commit has and another has not, newest first, at most so many.
+    ///
+    /// # Errors
+    /// If one of them is missing.
+    pub fn log_between(&self, from: &Oid, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read the history from {from} to {tip}"));
+        let mut walk = handle.revwalk().map_err(failed())?;
+        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
+        walk.push(theirs(tip)?).map_err(failed())?;
+        walk.hide(theirs(from)?).map_err(failed())?;
+        walk.take(limit)
+            .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
+            .collect()
+    }
+
+    /// Gives what is known about one commit.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn commit_info(&self, commit: &Oid) -> Result<CommitInfo, GitError> {
+        let handle = self.handle()?;
+        let found = handle.find_commit(theirs(commit)?);
+        found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
+    }
+
+    /// Reads a file as a commit (or tree) has it; none if it has none there.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, treeish)?;
+        let entry = match tree.get_path(path) {
+            Ok(entry) => entry,
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(GitError::library(format!("read {} of {treeish}", path.display()))(error));
+            }
+        };
+        Ok(handle.find_blob(entry.id()).ok().map(|blob| blob.content().to_vec()))
+    }
+}
+
+/// Compares two trees without looking for renames.
+pub(crate) fn plain_diff<'r>(
+    repository: &'r git2::Repository,
+    from: &Oid,
+    to: &Oid,
+    paths: Option<&[PathBuf]>,
+) -> Result<git2::Diff<'r>, GitError> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).disable_pathspec_match(true);
+    for path in paths.unwrap_or_default() {
+        options.pathspec(path);
+    }
+    let (old, new) = (tree_of(repository, from)?, tree_of(repository, to)?);
+    repository
+        .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
+        .map_err(GitError::library(format!("compare {from} and {to}")))
+}
+
+fn renamed_diff<'r>(
+    repository: &'r git2::Repository,
+    from: &Oid,
+    to: &Oid,
+    paths: Option<&[PathBuf]>,
+) -> Result<git2::Diff<'r>, GitError> {
+    let mut diff = plain_diff(repository, from, to, paths)?;
+    let mut find = git2::DiffFindOptions::new();
+    diff.find_similar(Some(find.renames(true)))
+        .map_err(GitError::library(format!("find what was renamed from {from} to {to}")))?;
+    Ok(diff)
+}
+
+fn file_change(delta: &git2::DiffDelta<'_>, lines: (usize, usize), binary: bool) -> FileChange {
+    let old = delta.old_file().path_bytes().map(path_of);
+    let new = delta.new_file().path_bytes().map(path_of);
+    let status = match delta.status() {
+        Delta::Added | Delta::Copied | Delta::Untracked => ChangeStatus::Added,
+        Delta::Deleted => ChangeStatus::Deleted,
+        Delta::Renamed => ChangeStatus::Renamed,
+        Delta::Typechange => ChangeStatus::TypeChanged,
+        _ => ChangeStatus::Modified,
+    };
+    let both = !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted);
+    FileChange {
+        path: new.or_else(|| old.clone()).unwrap_or_default(),
+        old_path: old.filter(|_| status == ChangeStatus::Renamed),
+        status,
+        added: lines.0,
+        removed: lines.1,
+        mode_changed: both && delta.old_file().mode() != delta.new_file().mode(),
+        binary,
+    }
+}
+
+fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {
+    let author = commit.author();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    CommitInfo {
+        id: ours(commit.id()),
+        tree: ours(commit.tree_id()),
+        parents: commit.parent_ids().map(ours).collect(),
+        author: Identity { name: text(author.name_bytes()), email: text(author.email_bytes()) },
+        time_unix: commit.time().seconds(),
+        message: text(commit.message_bytes()),
+    }
+}

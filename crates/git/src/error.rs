@@ -1,0 +1,257 @@
+//! What can go wrong with git, each case with the path, ref or command that it concerns.
+//!
+//! Conflicts of a merge are values ([`crate::Merge`]), not errors: an error means that we cannot continue.
+
+use std::path::PathBuf;
+
+use orchestrate_core::Oid;
+
+use crate::probe::Refusal;
+
+/// The reason why something with git failed; fits "failed to {error}".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// The repository is of a kind, or in a state, that this program does not work with.
+    #[error("use the repository at {path}: {refusal}")]
+    Refused {
+        /// Where the repository was looked for.
+        path: PathBuf,
+        /// Why, and what to do about it.
+        refusal: Refusal,
+    },
+    /// A revision does not name a commit.
+    #[error("resolve {rev:?}: it names no commit of this repository")]
+    UnknownRevision {
+        /// The revision as given.
+        rev: String,
+    },
+    /// A ref is not where the caller believed it to be, so it was not moved.
+    #[error("move {name}: it was expected at {} and is at {}", shown(.expected), shown(.actual))]
+    RefMoved {
+        /// The full name of the ref.
+        name: String,
+        /// Where the caller believed it to be; none means absent.
+        expected: Option<Oid>,
+        /// Where it is; none means absent.
+        actual: Option<Oid>,
+    },
+    /// A ref's name is not one that git allows.
+    #[error("name a ref {name:?}: git does not allow this name")]
+    BadRefName {
+        /// The name as given.
+        name: String,
+    },
+    /// Another process holds a lock of git's.
+    #[error("lock {path}: another process holds it, or a process that was killed left it behind")]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// A worktree's own files of git's are not the ones that were recorded when it was made.
+    #[error("trust the worktree at {path}: {what} is not what git wrote there; its files are kept")]
+    Tampered {
+        /// The worktree.
+        path: PathBuf,
+        /// Which file was changed.
+        what: &'static str,
+    },
+    /// The branch of a worktree that we are asked to make is in use somewhere else.
+    #[error("make a worktree for {branch}: it is checked out at {path}")]
+    BranchInUse {
+        /// The short name of the branch.
+        branch: String,
+        /// Where it is checked out.
+        path: PathBuf,
+    },
+    /// There is something at the place of a worktree that we did not put there.
+    #[error("make a worktree at {path}: {reason}")]
+    PathInUse {
+        /// The place.
+        path: PathBuf,
+        /// What is there.
+        reason: String,
+    },
+    /// There is no worktree of this repository there.
+    #[error("open the worktree at {path}: {reason}")]
+    NoWorktree {
+        /// The place.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A worktree's files are kept nowhere else, so it is not removed.
+    #[error("remove the worktree at {path}: its files are kept nowhere else; snapshot it first")]
+    Unkept {
+        /// The worktree.
+        path: PathBuf,
+    },
+    /// A snapshot holds no files although its base does.
+    #[error("snapshot {path}: all {lost} files are gone and no deletion was recorded; the worktree is kept as it is")]
+    EmptySnapshot {
+        /// The worktree.
+        path: PathBuf,
+        /// How many files the base had.
+        lost: usize,
+    },
+    /// A snapshot lost more than half of its base's files without recorded deletions.
+    #[error(
+        "snapshot {path}: {lost} of {total} files are gone and their deletion was not recorded; \
+         the worktree is kept as it is"
+    )]
+    LostFiles {
+        /// The worktree.
+        path: PathBuf,
+        /// How many files of the base are gone without a record.
+        lost: usize,
+        /// How many files the base had.
+        total: usize,
+    },
+    /// A file that changed asks for a program (a filter) to be stored, and we run none.
+    #[error(
+        "store {path}: its attributes ask for the filter {filter:?}, which would run a program on what an agent wrote"
+    )]
+    FilterAsked {
+        /// The file, below its worktree.
+        path: PathBuf,
+        /// The filter's name.
+        filter: String,
+    },
+    /// A file cannot be stored as it is.
+    #[error("store {path}: {reason}")]
+    Unstorable {
+        /// The file, below its worktree.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A snapshot or a checkout is larger than its limit.
+    #[error("snapshot {path}: {what} is over the limit of {limit}")]
+    TooLarge {
+        /// The worktree or file.
+        path: PathBuf,
+        /// What was counted.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// Landing would overwrite changes that the user has not committed.
+    #[error("land on {branch}: it would overwrite local changes in {}", listed(.paths))]
+    LocalChanges {
+        /// The short name of the branch.
+        branch: String,
+        /// The files that both sides change, below the checkout.
+        paths: Vec<PathBuf>,
+    },
+    /// The branch is gone.
+    #[error("land on {branch}: the branch is gone")]
+    BranchGone {
+        /// The short name of the branch.
+        branch: String,
+    },
+    /// The branch no longer contains what the run started from.
+    #[error("land on {branch}: it no longer contains {base}, which the run started from")]
+    BaseLost {
+        /// The short name of the branch.
+        branch: String,
+        /// The base.
+        base: Oid,
+    },
+    /// The new commit is not a descendant of what the branch has.
+    #[error("land on {branch}: {new} does not contain {old}, so it is no fast-forward")]
+    NotFastForward {
+        /// The short name of the branch.
+        branch: String,
+        /// What the branch has.
+        old: Oid,
+        /// What it should get.
+        new: Oid,
+    },
+    /// The git program failed.
+    #[error("run git {command}: {reason}")]
+    Program {
+        /// The subcommand.
+        command: String,
+        /// How it ended, with what it wrote.
+        reason: String,
+    },
+    /// The git program printed something that we do not understand.
+    #[error("read the output of git {command}: {reason}")]
+    Output {
+        /// The subcommand.
+        command: String,
+        /// What was wrong with it.
+        reason: String,
+    },
+    /// Libgit2 failed.
+    #[error("{doing}: {source}")]
+    Library {
+        /// What was being done, as a bare infinitive.
+        doing: String,
+        /// What libgit2 says.
+        source: LibraryError,
+    },
+    /// The file system failed.
+    #[error("{doing} {path}: {source}")]
+    Io {
+        /// What was being done, as a bare infinitive.
+        doing: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// An error of libgit2, without its type in our interface.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct LibraryError(#[from] git2::Error);
+
+impl GitError {
+    /// Tells whether the disk is full, so that the caller can pause instead of failing.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            GitError::Io { source, .. } => {
+                matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+            }
+            GitError::Library { source: LibraryError(error), .. } => error.message().contains("No space left"),
+            GitError::Program { reason, .. } => reason.contains("No space left"),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> GitError {
+        let path = path.into();
+        move |source| GitError::Io { doing, path, source }
+    }
+
+    pub(crate) fn errno(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(rustix::io::Errno) -> GitError {
+        let path = path.into();
+        move |source| GitError::Io { doing, path, source: source.into() }
+    }
+
+    pub(crate) fn library(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> GitError {
+        let doing = doing.into();
+        move |source| GitError::Library { doing, source: LibraryError(source) }
+    }
+
+    pub(crate) fn output(command: &str, reason: impl Into<String>) -> GitError {
+        GitError::Output { command: command.to_owned(), reason: reason.into() }
+    }
+}
+
+fn shown(oid: &Option<Oid>) -> String {
+    oid.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
+}
+
+/// How many paths an error names before it only counts them: a screenful.
+const LISTED_PATHS: usize = 10;
+
+fn listed(paths: &[PathBuf]) -> String {
+    let mut text: Vec<String> = paths.iter().take(LISTED_PATHS).map(|path| path.display().to_string()).collect();
+    if paths.len() > LISTED_PATHS {
+        text.push(format!("and {} more", paths.len() - LISTED_PATHS));
+    }
+    text.join(", ")
+}

@@ -1,0 +1,196 @@
+//! Landing: the one step that moves a branch of the user's, and only forward.
+//!
+//! Where the branch is checked out, git itself does it (`merge --ff-only`, and `reset --keep` to undo), since
+//! it alone keeps the user's local changes right; it refuses when they overlap. Elsewhere the branch is moved
+//! by compare-and-swap. Here the user's own configuration holds, filters included: it is his checkout.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::lock;
+use crate::probe::{self, Refusal};
+use crate::program::{Ended, Run};
+use crate::reconcile;
+use crate::refs::branch_ref;
+use crate::repo::Repo;
+
+/// A branch to be landed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The short name of the branch.
+    pub branch: String,
+    /// The commit that the run started from, which the branch must still contain.
+    pub base: Oid,
+    /// Where the caller believes the branch to be.
+    pub expected: Oid,
+    /// The commit to land, which must contain `expected`.
+    pub new: Oid,
+}
+
+/// What landing did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// Where the branch was.
+    pub old: Oid,
+    /// Where it is.
+    pub new: Oid,
+    /// The checkout whose files changed with it; none if the branch is checked out nowhere.
+    pub checkout: Option<PathBuf>,
+}
+
+/// A place where a branch is checked out.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    git_dir: PathBuf,
+}
+
+impl Repo {
+    /// Brings a commit into a branch of the user's by fast-forward.
+    ///
+    /// Landing what is already there succeeds.
+    ///
+    /// # Errors
+    /// [`GitError::BranchGone`], [`GitError::BaseLost`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
+    /// [`GitError::LocalChanges`] with the overlapping files, or [`GitError::Refused`] in the middle of a merge.
+    pub fn land(&self, landing: &Landing) -> Result<Landed, GitError> {
+        let Landing { branch, base, expected, new } = landing;
+        let actual = self.branch_tip(branch)?;
+        let checkout = self.only_checkout(branch)?;
+        let landed =
+            Landed { old: expected.clone(), new: new.clone(), checkout: checkout.as_ref().map(|at| at.path.clone()) };
+        if actual == *new {
+            return Ok(landed);
+        }
+        if !self.contains(&actual, base)? {
+            return Err(GitError::BaseLost { branch: branch.clone(), base: base.clone() });
+        }
+        self.require_at(branch, expected, &actual)?;
+        if !self.contains(new, &actual)? {
+            return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: new.clone() });
+        }
+        match checkout {
+            None => self.advance(&branch_ref(branch), Some(expected), new)?,
+            Some(place) => {
+                let args = [
+                    "merge",
+                    "--ff-only",
+                    "--no-overwrite-ignore",
+                    "--no-autostash",
+                    "--quiet",
+                    "--no-stat",
+                    new.as_str(),
+                ];
+                self.move_checkout(&place, branch, &args)?;
+            }
+        }
+        Ok(landed)
+    }
+
+    /// Takes a landing back: the branch returns to where it was, local changes stay.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`].
+    pub fn unland(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
+        let actual = self.branch_tip(branch)?;
+        if actual == landed.old {
+            return Ok(());
+        }
+        self.require_at(branch, &landed.new, &actual)?;
+        match self.only_checkout(branch)? {
+            None => self.advance(&branch_ref(branch), Some(&landed.new), &landed.old),
+            Some(place) => self.move_checkout(&place, branch, &["reset", "--keep", "--quiet", landed.old.as_str()]),
+        }
+    }
+
+    /// Gives the commit that a branch is at.
+    ///
+    /// # Errors
+    /// [`GitError::BranchGone`].
+    pub fn branch_tip(&self, branch: &str) -> Result<Oid, GitError> {
+        let tip = self.read_ref(&branch_ref(branch))?;
+        tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
+    }
+
+    /// Finds the places where a branch is checked out, a rebase of it in progress included.
+    pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
+        let main = self.common_dir();
+        let mut places = Vec::new();
+        for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
+            if names_branch(&git_dir, branch) {
+                places.push(Place { path: self.worktree_of(&git_dir), git_dir });
+            }
+        }
+        Ok(places)
+    }
+
+    fn only_checkout(&self, branch: &str) -> Result<Option<Place>, GitError> {
+        let mut places = self.checked_out_at(branch)?;
+        if places.len() > 1 {
+            let path = places.pop().map(|place| place.path).unwrap_or_default();
+            return Err(GitError::BranchInUse { branch: branch.to_owned(), path });
+        }
+        let Some(place) = places.pop() else { return Ok(None) };
+        let repository = self.open_git_dir(&place.git_dir)?;
+        match probe::operation(repository.state()) {
+            Some(operation) => Err(GitError::Refused { path: place.path, refusal: Refusal::InProgress(operation) }),
+            None => Ok(Some(place)),
+        }
+    }
+
+    fn move_checkout(&self, place: &Place, branch: &str, args: &[&str]) -> Result<(), GitError> {
+        let _held = lock::common(self.common_dir())?;
+        let ended = self.shared.program.run(&Run::new(&place.git_dir, &place.path, args))?;
+        let overlapping = listed_files(&ended);
+        if ended.code == 0 {
+            Ok(())
+        } else if overlapping.is_empty() {
+            Err(ended.failure(args.first().copied().unwrap_or_default()))
+        } else {
+            Err(GitError::LocalChanges { branch: branch.to_owned(), paths: overlapping })
+        }
+    }
+
+    fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {
+        if expected == actual {
+            return Ok(());
+        }
+        let (expected, actual) = (Some(expected.clone()), Some(actual.clone()));
+        Err(GitError::RefMoved { name: branch_ref(branch), expected, actual })
+    }
+
+    fn worktree_of(&self, git_dir: &Path) -> PathBuf {
+        let recorded = std::fs::read(git_dir.join("gitdir")).ok();
+        let recorded = recorded.map(|bytes| crate::beneath::path_of(bytes.trim_ascii_end()));
+        match recorded.as_deref().and_then(Path::parent) {
+            Some(path) => path.to_owned(),
+            None if git_dir == self.shared.git_dir => self.workdir().to_owned(),
+            None => git_dir.parent().unwrap_or(git_dir).to_owned(),
+        }
+    }
+}
+
+/// Tells whether a worktree has a branch checked out, or is in the middle of rebasing it.
+fn names_branch(git_dir: &Path, branch: &str) -> bool {
+    let full = branch_ref(branch);
+    let says =
+        |file: &str, text: &str| std::fs::read_to_string(git_dir.join(file)).is_ok_and(|read| read.trim_end() == text);
+    says("HEAD", &format!("ref: {full}"))
+        || says("rebase-merge/head-name", &full)
+        || says("rebase-apply/head-name", &full)
+}
+
+/// Reads the files that git lists in its refusal, one per line after a tab.
+fn listed_files(ended: &Ended) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        ended.stderr.lines().filter_map(|line| line.strip_prefix('\t')).map(PathBuf::from).collect();
+    // `reset --keep` names one file in the line itself.
+    files.extend(ended.stderr.lines().filter_map(|line| {
+        let quoted = line.strip_prefix("error: Entry '")?;
+        Some(PathBuf::from(quoted.split_once("' not uptodate")?.0))
+    }));
+    files.sort();
+    files
+}

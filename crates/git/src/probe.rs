@@ -1,0 +1,356 @@
+//! Which repositories we do not work with, found before anything is made in them.
+//!
+//! Each refusal says why and what to do. What libgit2 or our staging would get wrong silently (LFS content
+//! stored raw, files outside a sparse cone committed as deleted) is refused here, not handled half.
+//! It reads only; it starts no program but `git rev-parse`, which runs none of its own.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
+
+use crate::error::GitError;
+use crate::program::{OLDEST, Program, Run};
+
+/// Why a repository is not worked with; its text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no repository.
+    #[error("there is no git repository here or above; run `git init` and make a first commit")]
+    NoRepository,
+    /// The repository has no working tree.
+    #[error("it is bare, which is not supported yet; run from a clone with a working tree")]
+    Bare,
+    /// The repository has no commit.
+    #[error("it has no commit yet; make a first one, for example `git commit --allow-empty -m start`")]
+    Unborn,
+    /// The repository names its objects by SHA-256.
+    #[error("it uses sha256 object names, which are not supported yet; use a clone made with `--object-format=sha1`")]
+    Sha256,
+    /// The repository keeps its refs in reftable files.
+    #[error("it keeps refs as reftable, which is not supported yet; run `git refs migrate --ref-format=files`")]
+    Reftable,
+    /// The commit has submodules.
+    #[error("it has submodules ({path}), which are not supported yet; start from a commit without them")]
+    Submodules {
+        /// Where one of them is.
+        path: PathBuf,
+    },
+    /// The commit stores files with Git LFS.
+    #[error("{path} stores files with Git LFS, which is not supported yet; start from a commit without `filter=lfs`")]
+    Lfs {
+        /// The attributes file that says so.
+        path: PathBuf,
+    },
+    /// The checkout is sparse.
+    #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
+    Sparse,
+    /// The index is split.
+    #[error("its index is split, which is not supported yet; run `git update-index --no-split-index`")]
+    SplitIndex,
+    /// Objects are missing on purpose.
+    #[error(
+        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or clone it whole"
+    )]
+    PartialClone,
+    /// The user is in the middle of something.
+    #[error("{0} is in progress in it; finish or abort that first")]
+    InProgress(Operation),
+    /// Git is not installed.
+    #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
+    GitMissing,
+    /// Git is too old.
+    #[error("{path} is {found}; install git {OLDEST} or newer")]
+    GitTooOld {
+        /// The program.
+        path: PathBuf,
+        /// What it said to be.
+        found: String,
+    },
+    /// Somebody else owns the repository.
+    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {path}`")]
+    ForeignOwner {
+        /// The folder to name.
+        path: PathBuf,
+    },
+    /// The index cannot be read.
+    #[error("its index cannot be read ({0}); run `git status` to see more")]
+    UnreadableIndex(String),
+}
+
+/// What git is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `git merge`
+    Merge,
+    /// `git rebase`
+    Rebase,
+    /// `git cherry-pick`
+    CherryPick,
+    /// `git revert`
+    Revert,
+    /// `git bisect`
+    Bisect,
+    /// `git am`
+    ApplyMailbox,
+}
+
+/// What the user should know and what does not stop a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The checkout has changes that are not committed, so agents do not see them.
+    Dirty {
+        /// How many files.
+        files: usize,
+    },
+    /// No branch is checked out, so that nothing can be landed on it.
+    DetachedHead,
+    /// History is cut off; a merge that needs what is missing fails.
+    Shallow,
+    /// Jujutsu manages this repository as well.
+    Jujutsu,
+}
+
+/// A program that the repository's own configuration names; we run none of them without consent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedProgram {
+    /// The configuration key.
+    pub key: String,
+    /// The program, as written.
+    pub value: String,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Operation::Merge => "a merge",
+            Operation::Rebase => "a rebase",
+            Operation::CherryPick => "a cherry-pick",
+            Operation::Revert => "a revert",
+            Operation::Bisect => "a bisect",
+            Operation::ApplyMailbox => "a `git am`",
+        })
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::Dirty { files } => {
+                write!(f, "{files} files have changes that are not committed; agents start without them")
+            }
+            Warning::DetachedHead => f.write_str("no branch is checked out; the result cannot be landed from here"),
+            Warning::Shallow => f.write_str("history is cut off here; `git fetch --unshallow` completes it"),
+            Warning::Jujutsu => f.write_str("jujutsu manages this repository too; it may move what git shows"),
+        }
+    }
+}
+
+/// Finds the repository around a folder, and refuses what we cannot work with.
+pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitError> {
+    let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+    let none: [&Path; 0] = [];
+    let repository = match Repository::open_ext(start, RepositoryOpenFlags::empty(), none) {
+        Ok(repository) => repository,
+        Err(error) => return Err(refused(why_it_did_not_open(start, program, &error)?)),
+    };
+    if let Some(refusal) = format_refusal(&repository.config().map_err(GitError::library("read the configuration"))?) {
+        return Err(refused(refusal));
+    }
+    if repository.is_bare() || repository.workdir().is_none() {
+        return Err(refused(Refusal::Bare));
+    }
+    if repository.head().is_err_and(|error| matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)) {
+        return Err(refused(Refusal::Unborn));
+    }
+    if let Some(operation) = operation(repository.state()) {
+        return Err(refused(Refusal::InProgress(operation)));
+    }
+    if let Some(refusal) = index_refusal(&repository) {
+        return Err(refused(refusal));
+    }
+    Ok(repository)
+}
+
+/// Looks through a commit's tree for what we do not handle.
+pub(crate) fn tree_refusal(repository: &Repository, tree: &git2::Tree<'_>) -> Result<Option<Refusal>, GitError> {
+    let mut found = None;
+    let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        let path = || crate::beneath::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+        if entry.filemode() == i32::from(git2::FileMode::Commit) {
+            found = Some(Refusal::Submodules { path: path() });
+        } else if entry.name_bytes() == b".gitattributes" && asks_for_lfs(repository, entry) {
+            found = Some(Refusal::Lfs { path: path() });
+        }
+        if found.is_some() { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+    });
+    match walked {
+        Err(error) if found.is_none() && error.code() != ErrorCode::User => {
+            Err(GitError::library("read the tree")(error))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Lists the programs that the repository's own configuration names.
+pub(crate) fn named_programs(repository: &Repository) -> Result<Vec<NamedProgram>, GitError> {
+    let failed = || GitError::library("read the configuration");
+    let config = repository.config().map_err(failed())?;
+    let entries = config.entries(None).map_err(failed())?;
+    let mut found = Vec::new();
+    entries
+        .for_each(|entry| {
+            let local = matches!(entry.level(), git2::ConfigLevel::Local | git2::ConfigLevel::Worktree);
+            let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
+            if let (true, Ok(key)) = (local, entry.name())
+                && names_a_program(key, &value)
+            {
+                found.push(NamedProgram { key: key.to_owned(), value });
+            }
+        })
+        .map_err(failed())?;
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Gives the settings that switch the filters of the repository's own configuration off.
+pub(crate) fn without_filters(programs: &[NamedProgram]) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    for program in programs {
+        let Some(name) = program.key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')) else {
+            continue;
+        };
+        for (key, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
+            settings.push((format!("filter.{}.{key}", name.0), value.to_owned()));
+        }
+    }
+    settings
+}
+
+/// Lists what the user should know about.
+pub(crate) fn warnings(repository: &Repository) -> Result<Vec<Warning>, GitError> {
+    let mut warnings = Vec::new();
+    let files = changed_files(repository)?;
+    if files > 0 {
+        warnings.push(Warning::Dirty { files });
+    }
+    if repository.head_detached().map_err(GitError::library("read HEAD"))? {
+        warnings.push(Warning::DetachedHead);
+    }
+    if repository.is_shallow() {
+        warnings.push(Warning::Shallow);
+    }
+    if repository.workdir().is_some_and(|folder| folder.join(".jj").is_dir()) {
+        warnings.push(Warning::Jujutsu);
+    }
+    Ok(warnings)
+}
+
+/// Counts the files of the user's checkout that differ from HEAD, untracked ones included.
+pub(crate) fn changed_files(repository: &Repository) -> Result<usize, GitError> {
+    let mut options = git2::StatusOptions::new();
+    options.include_untracked(true).include_ignored(false).exclude_submodules(true).update_index(false);
+    let statuses = repository.statuses(Some(&mut options)).map_err(GitError::library("read the status"))?;
+    Ok(statuses.len())
+}
+
+/// Tells what a repository is in the middle of.
+pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
+    match state {
+        RepositoryState::Clean => None,
+        RepositoryState::Merge => Some(Operation::Merge),
+        RepositoryState::Revert | RepositoryState::RevertSequence => Some(Operation::Revert),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some(Operation::CherryPick),
+        RepositoryState::Bisect => Some(Operation::Bisect),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+            Some(Operation::Rebase)
+        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some(Operation::ApplyMailbox),
+    }
+}
+
+fn format_refusal(config: &git2::Config) -> Option<Refusal> {
+    let text = |key: &str| config.get_string(key).unwrap_or_default().to_ascii_lowercase();
+    let promised = || {
+        let mut entries = config.entries(Some("remote\\..*\\.(promisor|partialclonefilter)")).ok()?;
+        entries.next().map(|entry| entry.is_ok())
+    };
+    if text("extensions.objectformat") == "sha256" {
+        Some(Refusal::Sha256)
+    } else if text("extensions.refstorage") == "reftable" {
+        Some(Refusal::Reftable)
+    } else if !text("extensions.partialclone").is_empty() || promised().unwrap_or(false) {
+        Some(Refusal::PartialClone)
+    } else if config.get_bool("core.sparsecheckout").unwrap_or(false) {
+        Some(Refusal::Sparse)
+    } else if config.get_bool("core.splitindex").unwrap_or(false) {
+        Some(Refusal::SplitIndex)
+    } else {
+        None
+    }
+}
+
+fn index_refusal(repository: &Repository) -> Option<Refusal> {
+    let text = repository.index().err()?.message().to_owned();
+    Some(if text.contains("'sdir'") {
+        Refusal::Sparse
+    } else if text.contains("'link'") {
+        Refusal::SplitIndex
+    } else {
+        Refusal::UnreadableIndex(text)
+    })
+}
+
+/// Asks git where the repository is, when libgit2 could not open it, and reads why from its configuration.
+fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> Result<Refusal, GitError> {
+    if error.code() == ErrorCode::Owner {
+        return Ok(Refusal::ForeignOwner { path: start.to_owned() });
+    }
+    let config = start
+        .ancestors()
+        .find_map(|folder| [folder.join(".git/config"), folder.join("config")].into_iter().find(|path| path.is_file()));
+    let refusal = config.and_then(|path| git2::Config::open(&path).ok()).and_then(|config| format_refusal(&config));
+    match refusal {
+        Some(refusal) => Ok(refusal),
+        None if error.code() == ErrorCode::NotFound => Ok(Refusal::NoRepository),
+        None => {
+            let git_dir = start.join(".git");
+            program.require(&Run::new(&git_dir, start, ["rev-parse", "--git-dir"]))?;
+            Err(GitError::Library {
+                doing: format!("open the repository at {}", start.display()),
+                source: git2::Error::from_str(error.message()).into(),
+            })
+        }
+    }
+}
+
+fn asks_for_lfs(repository: &Repository, entry: &git2::TreeEntry<'_>) -> bool {
+    repository.find_blob(entry.id()).is_ok_and(|blob| {
+        blob.content()
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.trim_ascii_start().starts_with(b"#"))
+            .any(|line| line.split(u8::is_ascii_whitespace).any(|word| word == b"filter=lfs"))
+    })
+}
+
+/// Tells whether a configuration key names something that git would run.
+fn names_a_program(key: &str, value: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let first = key.split('.').next().unwrap_or_default();
+    match (first, last) {
+        ("filter", "clean" | "smudge" | "process") | ("merge" | "mergetool" | "difftool", "driver" | "cmd") => true,
+        ("diff", "external" | "command" | "textconv") | ("credential", "helper") | ("gpg", "program") => true,
+        ("core", "sshcommand" | "hookspath" | "pager" | "editor" | "askpass" | "gitproxy") => true,
+        ("core", "fsmonitor") => !matches!(value, "" | "true" | "false" | "1" | "0"),
+        ("remote", "uploadpack" | "receivepack" | "vcs") | ("sequence", "editor") | ("interactive", "difffilter") => {
+            true
+        }
+        ("trailer", "command" | "cmd") => true,
+        ("submodule", "update") | ("alias", _) => value.starts_with('!'),
+        _ => false,
+    }
+}

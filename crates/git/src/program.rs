@@ -1,0 +1,328 @@
+//! The git program: the only place that starts it.
+//!
+//! Every process gets an emptied environment, directories named outright (never found by looking upwards
+//! from a tree that an agent can write), no hooks, no monitors, no background work, no prompts and no
+//! optional locks. Programs (filters) that the repository's own configuration names are switched off
+//! unless a caller asks for them, because nobody has consented to them.
+//!
+//! It runs in a process group of its own, so that Ctrl-C at the terminal never stops it half-way.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::error::GitError;
+use crate::probe::Refusal;
+
+/// The oldest git whose `merge-tree --write-tree` we rely on.
+pub(crate) const OLDEST: Version = Version(2, 38);
+/// From here `merge-tree` can be told where attributes come from.
+pub(crate) const ATTR_SOURCE: Version = Version(2, 41);
+/// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// The most that we read from one git process: listings of a million paths fit.
+const MAX_OUTPUT: u64 = 256 << 20;
+/// How much of git's complaint an error repeats.
+const MAX_COMPLAINT: usize = 2_000;
+/// What is kept of our own environment: where the user's configuration and programs are.
+const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
+/// The settings of every process; see `git.md` for what each of them closes.
+const HYGIENE: [(&str, &str); 14] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.fsync", "committed,reference"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("commit.gpgSign", "false"),
+    ("branch.autoSetupMerge", "false"),
+    ("submodule.recurse", "false"),
+    ("advice.detachedHead", "false"),
+    ("checkout.guess", "false"),
+    ("worktree.guessRemote", "false"),
+    ("worktree.useRelativePaths", "false"),
+];
+
+/// A version of git, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Version(pub(crate) u32, pub(crate) u32);
+
+/// The git program that was found, with what is switched off in each of its processes.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    version: Version,
+}
+
+/// One run of git: where, with what.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    /// The repository's own directory.
+    pub(crate) git_dir: &'a Path,
+    /// The working tree, and the directory that git starts in.
+    pub(crate) work_tree: &'a Path,
+    /// More settings.
+    pub(crate) settings: Vec<(String, String)>,
+    /// More environment.
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// The subcommand and its arguments.
+    pub(crate) args: Vec<OsString>,
+}
+
+/// How a git process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// What it wrote.
+    pub(crate) stdout: Vec<u8>,
+    /// What it complained about.
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    /// Finds git in the absolute directories of the search path, and asks for its version once.
+    pub(crate) fn find() -> Result<Program, Refusal> {
+        Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// Like [`Program::find`], in this search path. Relative directories are passed over: what they name
+    /// depends on where we stand, and we may stand in an untrusted tree.
+    pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
+        let path = std::env::split_paths(search)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join("git"))
+            .find(|path| is_executable(path))
+            .ok_or(Refusal::GitMissing)?;
+        let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
+        let printed = trusted(&path).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let printed = printed.map_err(|error| unknown(error.to_string()))?;
+        let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+        let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
+        if version < OLDEST {
+            return Err(unknown(text));
+        }
+        Ok(Program { path, version })
+    }
+
+    /// Gives the absolute path of the program.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives its version.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Runs git to its end; any exit code is an answer.
+    pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
+        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let failed = |reason: String| GitError::Program { command: name.clone(), reason };
+        let mut command = self.command(run);
+        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", self.path.display())))?;
+        let ended = attend(child).map_err(|error| failed(error.to_string()))?;
+        ended.ok_or_else(|| failed(format!("it was stopped: over {} s, or ended by a signal", TIMEOUT.as_secs())))
+    }
+
+    /// Runs git to its end, which must be exit code 0.
+    pub(crate) fn require(&self, run: &Run<'_>) -> Result<Vec<u8>, GitError> {
+        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let ended = self.run(run)?;
+        if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
+    }
+
+    fn command(&self, run: &Run<'_>) -> Command {
+        let mut command = trusted(&self.path);
+        for (name, value) in &run.environment {
+            command.env(name, value);
+        }
+        let settings: Vec<(&str, &str)> =
+            HYGIENE.into_iter().chain(run.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()))).collect();
+        command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (at, (key, value)) in settings.into_iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        command.env("GIT_DIR", run.git_dir).env("GIT_WORK_TREE", run.work_tree);
+        if let Some(parent) = run.work_tree.parent() {
+            command.env("GIT_CEILING_DIRECTORIES", parent);
+        }
+        command.args(&run.args).current_dir(run.work_tree).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Prepares a run of this subcommand.
+    pub(crate) fn new(
+        git_dir: &'a Path,
+        work_tree: &'a Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Self {
+        Run {
+            git_dir,
+            work_tree,
+            settings: Vec::new(),
+            environment: Vec::new(),
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+        }
+    }
+
+    /// Adds settings.
+    pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// Adds one variable.
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+}
+
+impl Ended {
+    /// Makes an error of an exit code that is no answer.
+    pub(crate) fn failure(&self, command: &str) -> GitError {
+        let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
+        GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
+    }
+}
+
+impl Version {
+    fn parse(printed: &str) -> Option<Version> {
+        let mut numbers = printed.strip_prefix("git version ")?.split('.');
+        Some(Version(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+/// Starts a command for a program that we trust, with the environment emptied.
+fn trusted(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env_clear();
+    for name in KEPT_ENVIRONMENT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_LITERAL_PATHSPECS", "1").env("GIT_ADVICE", "0");
+    command
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Reads what a process writes, and waits for it; none means that it had to be stopped.
+fn attend(mut child: Child) -> std::io::Result<Option<Ended>> {
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    std::thread::scope(|scope| {
+        let output = scope.spawn(move || read_all(stdout));
+        let complaint = scope.spawn(move || read_all(stderr));
+        let in_time = wait_until(&child, Instant::now() + TIMEOUT)?;
+        if !in_time {
+            stop(&mut child);
+        }
+        let status = child.wait()?;
+        let read = |handle: std::thread::ScopedJoinHandle<'_, std::io::Result<Vec<u8>>>| {
+            handle.join().unwrap_or_else(|_| Err(std::io::Error::other("the reader panicked")))
+        };
+        let (stdout, stderr) = (read(output)?, read(complaint)?);
+        Ok(status.code().filter(|_| in_time).map(|code| Ended {
+            code,
+            stdout,
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        }))
+    })
+}
+
+fn read_all(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 == MAX_OUTPUT {
+            return Err(std::io::Error::other("it wrote more than we read"));
+        }
+    }
+    Ok(bytes)
+}
+
+/// Waits until the process has ended, and tells whether it did so in time.
+fn wait_until(child: &Child, deadline: Instant) -> std::io::Result<bool> {
+    let Some(pid) = pid_of(child) else { return Ok(true) };
+    let ending = pidfd_open(pid, PidfdFlags::empty())?;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = rustix::time::Timespec { tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+        match poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&left)) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn stop(child: &mut Child) {
+    if let Some(pid) = pid_of(child) {
+        kill_process_group(pid, Signal::KILL).ok();
+    }
+    child.kill().ok();
+}
+
+fn pid_of(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_ordered() {
+        assert_eq!(Version::parse("git version 2.47.3"), Some(Version(2, 47)));
+        assert_eq!(Version::parse("git version 2.39.5 (Apple Git-154)"), Some(Version(2, 39)));
+        assert_eq!(Version::parse("gut version 2.1"), None);
+        assert!(Version(2, 9) < OLDEST && Version(3, 0) > ATTR_SOURCE);
+    }
+
+    fn fake_git(script: &str) -> (tempfile::TempDir, OsString) {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("git");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let search = folder.path().as_os_str().to_owned();
+        (folder, search)
+    }
+
+    #[test]
+    fn an_old_git_is_refused_with_its_version() {
+        let (folder, search) = fake_git("#!/bin/sh\necho git version 2.30.2\n");
+        let refusal = Program::find_in(&search).unwrap_err();
+        let path = folder.path().join("git");
+        assert_eq!(refusal, Refusal::GitTooOld { path, found: "git version 2.30.2".to_owned() });
+    }
+
+    #[test]
+    fn an_absent_git_and_relative_folders_are_refused() {
+        assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), Refusal::GitMissing);
+    }
+}

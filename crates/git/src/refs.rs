@@ -1,0 +1,166 @@
+//! Refs: read, moved by compare-and-swap, never deleted without their expected value.
+
+use git2::ErrorCode;
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::lock;
+use crate::repo::{Repo, ours, theirs};
+
+/// How often a ref that another git process has locked is tried again.
+const LOCKED_TRIES: u32 = 20;
+/// How long we wait between two tries: git holds a ref's lock for a millisecond.
+const LOCKED_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+/// What our moves are called in a ref's log.
+const LOG_MESSAGE: &str = "orchestrate";
+
+/// A ref and what it names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RefEntry {
+    /// The full name.
+    pub name: String,
+    /// The object: a commit, or the tree of a merge.
+    pub target: Oid,
+}
+
+impl Repo {
+    /// Gives what a ref names; none if it is absent.
+    ///
+    /// # Errors
+    /// If the name is not allowed or the ref cannot be read.
+    pub fn read_ref(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        match self.handle()?.refname_to_id(name) {
+            Ok(oid) => Ok(Some(ours(oid))),
+            Err(error) => match error.code() {
+                ErrorCode::NotFound => Ok(None),
+                ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
+                _ => Err(GitError::library(format!("read {name}"))(error)),
+            },
+        }
+    }
+
+    /// Lists the refs whose name begins with a prefix, sorted by name.
+    ///
+    /// # Errors
+    /// If the refs cannot be read.
+    pub fn refs_below(&self, prefix: &str) -> Result<Vec<RefEntry>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("list the refs below {prefix}"));
+        let mut entries = Vec::new();
+        for reference in handle.references_glob(&format!("{prefix}*")).map_err(failed())? {
+            let reference = reference.map_err(failed())?;
+            if let (Ok(name), Some(target)) = (reference.name(), reference.target()) {
+                entries.push(RefEntry { name: name.to_owned(), target: ours(target) });
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// Moves a ref if it is where the caller believes it to be: a compare-and-swap under git's own lock.
+    ///
+    /// Moving a ref to where it already is succeeds, so that a repeated step does.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if it is elsewhere.
+    pub fn advance(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<(), GitError> {
+        let handle = self.handle()?;
+        let target = theirs(new)?;
+        let old = expected.map(theirs).transpose()?;
+        let moved = retry_while_locked(|| match old {
+            Some(old) => handle.reference_matching(name, target, true, old, LOG_MESSAGE).map(drop),
+            None => handle.reference(name, target, false, LOG_MESSAGE).map(drop),
+        });
+        let Err(error) = moved else { return Ok(()) };
+        match error.code() {
+            ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
+            ErrorCode::Locked => Err(GitError::Locked { path: self.common_dir().join(format!("{name}.lock")) }),
+            _ => {
+                let actual = self.read_ref(name)?;
+                if actual.as_ref() == Some(new) {
+                    Ok(())
+                } else if actual.as_ref() != expected {
+                    Err(GitError::RefMoved { name: name.to_owned(), expected: expected.cloned(), actual })
+                } else {
+                    Err(GitError::library(format!("move {name}"))(error))
+                }
+            }
+        }
+    }
+
+    /// Creates a branch at a commit; one that is there already must be at that commit.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is there and elsewhere.
+    pub fn create_branch(&self, branch: &str, at: &Oid) -> Result<(), GitError> {
+        self.advance(&branch_ref(branch), None, at)
+    }
+
+    /// Holds an object by a ref of ours, so that no clean-up of git's takes it.
+    ///
+    /// # Errors
+    /// If the name is not below `refs/orchestrate/`, or the ref is there and names something else.
+    pub fn keep(&self, name: &str, target: &Oid) -> Result<(), GitError> {
+        if !name.starts_with("refs/orchestrate/") {
+            return Err(GitError::BadRefName { name: name.to_owned() });
+        }
+        self.advance(name, None, target)
+    }
+
+    /// Deletes a ref that is where the caller believes it to be; an absent one is no error.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if it is elsewhere.
+    pub fn delete_ref(&self, name: &str, expected: &Oid) -> Result<(), GitError> {
+        let _held = lock::common(self.common_dir())?;
+        let Some(actual) = self.read_ref(name)? else {
+            return Ok(());
+        };
+        if actual != *expected {
+            let (expected, actual) = (Some(expected.clone()), Some(actual));
+            return Err(GitError::RefMoved { name: name.to_owned(), expected, actual });
+        }
+        let handle = self.handle()?;
+        // libgit2 compares the value that it looked up under the ref's lock before it deletes.
+        retry_while_locked(|| handle.find_reference(name)?.delete()).map_err(|error| match error.code() {
+            ErrorCode::Locked => GitError::Locked { path: self.common_dir().join("packed-refs.lock") },
+            _ => GitError::library(format!("delete {name}"))(error),
+        })
+    }
+
+    /// Lists a run's snapshots and attempts that are held by refs of ours.
+    ///
+    /// # Errors
+    /// If the refs cannot be read.
+    pub fn kept(&self, run: &orchestrate_core::RunId) -> Result<Vec<RefEntry>, GitError> {
+        self.refs_below(&run.keep_prefix())
+    }
+
+    /// Makes a branch of a kept commit; it never moves a branch that is there.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is there and elsewhere; if the object is no commit.
+    pub fn restore(&self, kept: &Oid, branch: &str) -> Result<(), GitError> {
+        self.handle()?.find_commit(theirs(kept)?).map_err(GitError::library(format!("restore {kept}")))?;
+        self.create_branch(branch, kept)
+    }
+}
+
+/// Gives the full name of a branch.
+pub(crate) fn branch_ref(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}
+
+fn retry_while_locked(mut attempt: impl FnMut() -> Result<(), git2::Error>) -> Result<(), git2::Error> {
+    let mut last = attempt();
+    for _ in 0..LOCKED_TRIES {
+        match &last {
+            Err(error) if error.code() == ErrorCode::Locked => {
+                std::thread::sleep(LOCKED_PAUSE);
+                last = attempt();
+            }
+            _ => break,
+        }
+    }
+    last
+}

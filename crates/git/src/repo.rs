@@ -1,0 +1,349 @@
+//! The repository: opened once and probed, then shared.
+//!
+//! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle of
+//! libgit2 from a small pool. Objects are synced to the disk before the refs that name them are moved.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use git2::{ErrorCode, Repository, RepositoryOpenFlags};
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::probe::{self, NamedProgram, Warning};
+use crate::program::Program;
+
+/// How many handles are kept open: as many as operations run at once in practice.
+const KEPT_HANDLES: usize = 8;
+/// What libgit2 is told besides the user's configuration: sync objects and refs when they are written.
+const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
+
+/// A repository that has been found fit to work with.
+#[derive(Clone, Debug)]
+pub struct Repo {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all clones of a [`Repo`] share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) common_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) workdir: PathBuf,
+    pub(crate) program: Program,
+    /// Programs that the repository's own configuration names.
+    pub(crate) programs: Vec<NamedProgram>,
+    handles: Handles,
+    durable: tempfile::NamedTempFile,
+}
+
+#[derive(Default)]
+struct Handles(Mutex<Vec<Repository>>);
+
+/// A handle of libgit2, given back to the pool when dropped.
+pub(crate) struct Handle<'a> {
+    repository: Option<Repository>,
+    pool: &'a Handles,
+}
+
+/// What is checked out in the user's working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The commit.
+    pub commit: Oid,
+    /// The short name of the branch; none if HEAD is detached.
+    pub branch: Option<String>,
+}
+
+/// Who made a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+/// A commit to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitSpec {
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents, in order.
+    pub parents: Vec<Oid>,
+    /// Subject and body.
+    pub message: String,
+    /// `Key: value` lines that close the message.
+    pub trailers: Vec<(String, String)>,
+    /// Author and committer.
+    pub author: Identity,
+    /// Its time in seconds since 1970; fixed by the caller, so that a repeated commit is the same object.
+    pub time_unix: i64,
+}
+
+impl Repo {
+    /// Finds the repository around a folder, and refuses what we cannot work with.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the reason and what to do about it.
+    pub fn open(start: &Path) -> Result<Repo, GitError> {
+        let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+        let program = Program::find().map_err(refused)?;
+        let repository = probe::open(start, &program)?;
+        let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
+        let workdir = repository.workdir().ok_or_else(|| refused(probe::Refusal::Bare))?;
+        let durable = durable_settings()?;
+        let shared = Shared {
+            common_dir: real(repository.commondir())?,
+            git_dir: real(repository.path())?,
+            workdir: real(workdir)?,
+            programs: probe::named_programs(&repository)?,
+            program,
+            handles: Handles::default(),
+            durable,
+        };
+        let repo = Repo { shared: Arc::new(shared) };
+        repo.require_plain_tree(&repo.head()?.commit)?;
+        Ok(repo)
+    }
+
+    /// Refuses a commit whose tree has what we do not handle: submodules or LFS files.
+    ///
+    /// [`Repo::open`] asks for HEAD; call it for another base.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`].
+    pub fn require_plain_tree(&self, commit: &Oid) -> Result<(), GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, commit)?;
+        match probe::tree_refusal(&handle, &tree)? {
+            Some(refusal) => Err(GitError::Refused { path: self.shared.workdir.clone(), refusal }),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the directory that all worktrees of the repository share, as a real path.
+    pub fn common_dir(&self) -> &Path {
+        &self.shared.common_dir
+    }
+
+    /// Gives the user's working tree, as a real path.
+    pub fn workdir(&self) -> &Path {
+        &self.shared.workdir
+    }
+
+    /// Gives the git program's absolute path.
+    pub fn git_path(&self) -> &Path {
+        self.shared.program.path()
+    }
+
+    /// Gives the git program's version, for example `2.47`.
+    pub fn git_version(&self) -> String {
+        self.shared.program.version().to_string()
+    }
+
+    /// Gives the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
+    pub fn id(&self) -> String {
+        use std::os::unix::ffi::OsStrExt;
+        let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, self.shared.common_dir.as_os_str().as_bytes());
+        // Hashing memory cannot fail; if it ever does, the path itself still tells repositories apart.
+        let text = hashed.map_or_else(|_| self.shared.common_dir.display().to_string(), |oid| oid.to_string());
+        text.chars().take(16).collect()
+    }
+
+    /// Gives the identity that the user's configuration names, if it is complete.
+    pub fn identity(&self) -> Option<Identity> {
+        let handle = self.handle().ok()?;
+        let signature = handle.signature().ok()?;
+        let (name, email) = (signature.name().ok()?, signature.email().ok()?);
+        Some(Identity { name: name.to_owned(), email: email.to_owned() })
+    }
+
+    /// Gives what is checked out in the user's working tree.
+    ///
+    /// # Errors
+    /// If HEAD cannot be read.
+    pub fn head(&self) -> Result<Head, GitError> {
+        let handle = self.handle()?;
+        let head = handle.head().map_err(GitError::library("read HEAD"))?;
+        let commit = head.peel_to_commit().map_err(GitError::library("read the commit of HEAD"))?;
+        let branch = head.is_branch().then(|| String::from_utf8_lossy(head.shorthand_bytes()).into_owned());
+        Ok(Head { commit: ours(commit.id()), branch })
+    }
+
+    /// Finds the commit that a revision names.
+    ///
+    /// # Errors
+    /// [`GitError::UnknownRevision`].
+    pub fn resolve(&self, rev: &str) -> Result<Oid, GitError> {
+        let handle = self.handle()?;
+        let unknown = || GitError::UnknownRevision { rev: rev.to_owned() };
+        let object = handle.revparse_single(rev).map_err(|_| unknown())?;
+        let commit = object.peel_to_commit().map_err(|_| unknown())?;
+        Ok(ours(commit.id()))
+    }
+
+    /// Tells whether the user's checkout has changes that are not committed, untracked files included.
+    ///
+    /// # Errors
+    /// If the checkout cannot be read.
+    pub fn is_dirty(&self) -> Result<bool, GitError> {
+        Ok(probe::changed_files(&*self.handle()?)? > 0)
+    }
+
+    /// Lists what the user should know about and what does not stop a run.
+    ///
+    /// # Errors
+    /// If the checkout cannot be read.
+    pub fn warnings(&self) -> Result<Vec<Warning>, GitError> {
+        probe::warnings(&*self.handle()?)
+    }
+
+    /// Lists the programs that the repository's own configuration names; filters among them are not run.
+    pub fn named_programs(&self) -> &[NamedProgram] {
+        &self.shared.programs
+    }
+
+    /// Makes a commit object; no ref moves.
+    ///
+    /// # Errors
+    /// If a parent or the tree is missing, or the disk is full.
+    pub fn commit(&self, spec: &CommitSpec) -> Result<Oid, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library("make a commit");
+        let tree = handle.find_tree(theirs(&spec.tree)?).map_err(failed())?;
+        let parents: Vec<git2::Commit<'_>> = spec
+            .parents
+            .iter()
+            .map(|oid| handle.find_commit(theirs(oid)?).map_err(failed()))
+            .collect::<Result<_, _>>()?;
+        let time = git2::Time::new(spec.time_unix, 0);
+        let author = git2::Signature::new(&spec.author.name, &spec.author.email, &time).map_err(failed())?;
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        let oid = handle.commit(None, &author, &author, &spec.text(), &tree, &parents).map_err(failed())?;
+        Ok(ours(oid))
+    }
+
+    /// Gives the tree of a commit.
+    ///
+    /// # Errors
+    /// If there is no such commit.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        Ok(ours(tree_of(&*self.handle()?, commit)?.id()))
+    }
+
+    /// Tells whether the second commit has the first in its history (or is it).
+    ///
+    /// # Errors
+    /// If one of them is missing.
+    pub fn contains(&self, descendant: &Oid, ancestor: &Oid) -> Result<bool, GitError> {
+        if descendant == ancestor {
+            return Ok(true);
+        }
+        let handle = self.handle()?;
+        handle
+            .graph_descendant_of(theirs(descendant)?, theirs(ancestor)?)
+            .map_err(GitError::library(format!("follow the history of {descendant}")))
+    }
+
+    /// Gives the best common ancestor of two commits, if they have one.
+    ///
+    /// # Errors
+    /// If one of them is missing.
+    pub fn merge_base(&self, one: &Oid, two: &Oid) -> Result<Option<Oid>, GitError> {
+        match self.handle()?.merge_base(theirs(one)?, theirs(two)?) {
+            Ok(oid) => Ok(Some(ours(oid))),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(GitError::library(format!("find where {one} and {two} part"))(error)),
+        }
+    }
+
+    /// Borrows a handle of libgit2 on the common directory.
+    pub(crate) fn handle(&self) -> Result<Handle<'_>, GitError> {
+        let pool = &self.shared.handles;
+        let kept = pool.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let repository = match kept {
+            Some(repository) => repository,
+            None => self.open_git_dir(&self.shared.git_dir)?,
+        };
+        Ok(Handle { repository: Some(repository), pool })
+    }
+
+    /// Opens libgit2 on a recorded directory, never by looking for one.
+    pub(crate) fn open_git_dir(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let failed = || GitError::library(format!("open {}", git_dir.display()));
+        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+        let none: [&Path; 0] = [];
+        let repository = Repository::open_ext(git_dir, flags, none).map_err(failed())?;
+        let mut config = repository.config().map_err(failed())?;
+        config.add_file(self.shared.durable.path(), git2::ConfigLevel::App, true).map_err(failed())?;
+        Ok(repository)
+    }
+}
+
+impl CommitSpec {
+    fn text(&self) -> String {
+        let mut text = self.message.trim_end().to_owned();
+        text.push('\n');
+        if !self.trailers.is_empty() {
+            text.push('\n');
+        }
+        for (key, value) in &self.trailers {
+            text.push_str(&format!("{key}: {}\n", value.replace('\n', " ")));
+        }
+        text
+    }
+}
+
+impl std::ops::Deref for Handle<'_> {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        // The handle is only taken out by `drop`.
+        match &self.repository {
+            Some(repository) => repository,
+            None => unreachable!("BUG: a handle is used after it was given back"),
+        }
+    }
+}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(repository) = self.repository.take().filter(|_| kept.len() < KEPT_HANDLES) {
+            kept.push(repository);
+        }
+    }
+}
+
+impl std::fmt::Debug for Handles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handles")
+    }
+}
+
+/// Gives our name of an object.
+pub(crate) fn ours(oid: git2::Oid) -> Oid {
+    Oid::new(oid.to_string())
+}
+
+/// Gives libgit2's name of an object.
+pub(crate) fn theirs(oid: &Oid) -> Result<git2::Oid, GitError> {
+    git2::Oid::from_str(oid.as_str()).map_err(GitError::library(format!("read the object name {oid:?}")))
+}
+
+/// Finds the tree of a commit, or the tree itself.
+pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<git2::Tree<'r>, GitError> {
+    repository
+        .find_object(theirs(treeish)?, None)
+        .and_then(|object| object.peel_to_tree())
+        .map_err(GitError::library(format!("read the tree of {treeish}")))
+}
+
+fn durable_settings() -> Result<tempfile::NamedTempFile, GitError> {
+    use std::io::Write;
+    let failed = || GitError::io("write settings below", std::env::temp_dir());
+    let mut file = tempfile::NamedTempFile::new().map_err(failed())?;
+    file.write_all(DURABLE.as_bytes()).map_err(failed())?;
+    Ok(file)
+}

@@ -1,0 +1,325 @@
+//! Staging a worktree without running a program: the files as they are, stored as git would store them.
+//!
+//! An agent's tree is where code can run (see `git.md`): `git add` and `git status` follow a nested repository's
+//! configuration whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files
+//! ourselves below the worktree's descriptor, libgit2 decides in our own process what is ignored and converts
+//! line ends, and it starts no program for either. Where git would need a program, or libgit2 is known to
+//! store something else than git, we refuse: a changed file with a configured `filter`, or with a
+//! `working-tree-encoding`.
+//!
+//! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
+//! instant as the index was written is (git's own rule for "racy" entries).
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::beneath::{self, path_of};
+use crate::error::GitError;
+use crate::repo::Repo;
+use crate::walk::{Found, Walk};
+use crate::worktree::Worktree;
+
+/// The largest file that an agent may add or change; larger ones do not belong in a repository.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// The most files that one snapshot may add or change: an unignored `node_modules` is ten times this.
+const MAX_NEW_FILES: usize = 50_000;
+/// The most bytes that one snapshot may add or change.
+const MAX_NEW_BYTES: u64 = 1 << 30;
+/// The attributes that make git store other bytes than the file has.
+const CONVERTING: [&str; 4] = ["text", "crlf", "eol", "ident"];
+
+const REGULAR: u32 = 0o100_644;
+const EXECUTABLE: u32 = 0o100_755;
+const LINK: u32 = 0o120_000;
+const GITLINK: u32 = 0o160_000;
+
+/// A worktree's files as an index, and what differed from the index that git has of it.
+pub(crate) struct Staged {
+    pub(crate) index: Index,
+    pub(crate) repository: Repository,
+    pub(crate) found: Found,
+    /// Whether anything differed.
+    pub(crate) changed: bool,
+}
+
+/// Where the files of one staging are read and stored.
+struct Stager<'a> {
+    walk: Walk<'a>,
+    worktree: &'a Worktree,
+    repository: &'a Repository,
+    conversion: Conversion,
+    /// When the index was written, in seconds and nanoseconds; files as young are read again.
+    index_time: (i64, i64),
+    /// The folder that was opened last: the index is sorted, so it is mostly the next one too.
+    last_folder: Option<(Vec<u8>, Option<OwnedFd>)>,
+    new_files: usize,
+    new_bytes: u64,
+}
+
+/// The configuration that decides how files are stored.
+struct Conversion {
+    trust_mode: bool,
+    links: bool,
+    auto_crlf: bool,
+    filters: Vec<String>,
+}
+
+/// Stages a worktree's files into a copy of its index, in memory; objects are stored, nothing else is written.
+pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
+    worktree.verify_untampered()?;
+    let repository = repo.open_git_dir(worktree.admin_dir())?;
+    let index_path = worktree.admin_dir().join("index");
+    let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
+    let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
+    let mut stager = Stager {
+        walk: Walk::new(worktree, &repository),
+        worktree,
+        repository: &repository,
+        conversion: Conversion::of(&repository)?,
+        index_time: modified(&index_path)?,
+        last_folder: None,
+        new_files: 0,
+        new_bytes: 0,
+    };
+    let found = stager.walk.new_files(&tracked)?;
+    let mut deleted = Vec::new();
+    let mut stored = Vec::new();
+    for (path, entry) in &tracked {
+        match stager.restage(path, Some(entry))? {
+            Fate::Same => {}
+            Fate::Gone => deleted.push(path.clone()),
+            Fate::Stored(entry) => stored.push(entry),
+        }
+    }
+    for path in &found.new {
+        if let Fate::Stored(entry) = stager.restage(path, None)? {
+            stored.push(entry);
+        }
+    }
+    for path in &deleted {
+        index.remove(&path_of(path), 0).map_err(GitError::library("take a file out of the index"))?;
+    }
+    let changed = !deleted.is_empty() || !stored.is_empty();
+    for entry in stored {
+        index.add(&entry).map_err(|error| unstorable(&entry.path, error.message()))?;
+    }
+    Ok(Staged { index, repository, found, changed })
+}
+
+/// What became of one path.
+enum Fate {
+    Same,
+    Gone,
+    Stored(Box<IndexEntry>),
+}
+
+impl Stager<'_> {
+    fn restage(&mut self, path: &[u8], known: Option<&IndexEntry>) -> Result<Fate, GitError> {
+        if known.is_some_and(|entry| entry.mode == GITLINK) {
+            return Ok(Fate::Same);
+        }
+        let shown = || self.worktree.path().join(path_of(path));
+        let (folder, name) = beneath::split(path);
+        let Some(folder) = self.folder(folder)? else {
+            return Ok(Fate::Gone);
+        };
+        let stat = beneath::look(&folder, name).map_err(GitError::errno("look at", shown()))?;
+        let Some(stat) = stat else { return Ok(Fate::Gone) };
+        let mode = match beneath::kind(&stat) {
+            FileType::RegularFile => self.conversion.mode(&stat, known),
+            FileType::Symlink => LINK,
+            _ => return Ok(Fate::Gone),
+        };
+        if known.is_some_and(|entry| entry.mode == mode && self.is_same(&stat, entry)) {
+            return Ok(Fate::Same);
+        }
+        let (id, stat) = match beneath::kind(&stat) {
+            FileType::Symlink => (self.store_link(&folder, name, path)?, stat),
+            _ => self.store_file(&folder, name, path)?,
+        };
+        Ok(Fate::Stored(Box::new(entry_of(path, mode, id, &stat))))
+    }
+
+    fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
+        let target = beneath::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
+        self.count(path, target.len() as u64)?;
+        self.repository.blob(&target).map_err(|error| unstorable(path, error.message()))
+    }
+
+    fn store_file(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<(git2::Oid, Stat), GitError> {
+        let read = match beneath::read(folder, name, MAX_FILE_BYTES) {
+            Err(Errno::INVAL | Errno::LOOP | Errno::NOENT) => {
+                return Err(unstorable(path, "it changed while it was read"));
+            }
+            other => other.map_err(GitError::errno("read", self.worktree.path().join(path_of(path))))?,
+        };
+        let Some((bytes, stat)) = read else {
+            return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
+        };
+        self.count(path, bytes.len() as u64)?;
+        self.walk.require_plain_rules_for(path)?;
+        let failed = |error: git2::Error| unstorable(path, error.message());
+        let id = if self.converts(path)? {
+            let mut writer = self.repository.blob_writer(Some(&path_of(path))).map_err(failed)?;
+            std::io::Write::write_all(&mut writer, &bytes).map_err(GitError::io("store", path_of(path)))?;
+            writer.commit().map_err(failed)?
+        } else {
+            self.repository.blob(&bytes).map_err(failed)?
+        };
+        Ok((id, stat))
+    }
+
+    /// Tells whether git would store other bytes than the file has; refuses where that needs a program.
+    fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
+        let attribute = |name: &str| {
+            let flags = AttrCheckFlags::FILE_THEN_INDEX;
+            let value = self.repository.get_attr_bytes(&path_of(path), name, flags);
+            value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
+        };
+        if let Some(filter) = attribute("filter")?
+            && let AttrValue::Bytes(_) | AttrValue::String(_) = AttrValue::from_bytes(Some(&filter))
+        {
+            let filter = String::from_utf8_lossy(&filter).into_owned();
+            if self.conversion.filters.contains(&filter) {
+                return Err(GitError::FilterAsked { path: path_of(path), filter });
+            }
+        }
+        if let Some(encoding) = attribute("working-tree-encoding")?
+            && let AttrValue::Bytes(_) | AttrValue::String(_) = AttrValue::from_bytes(Some(&encoding))
+            && !encoding.eq_ignore_ascii_case(b"utf-8")
+        {
+            let name = String::from_utf8_lossy(&encoding);
+            return Err(unstorable(
+                path,
+                format!("its attributes ask for the encoding {name}, which is not supported"),
+            ));
+        }
+        if self.conversion.auto_crlf {
+            return Ok(true);
+        }
+        for name in CONVERTING {
+            let value = attribute(name)?;
+            if !matches!(AttrValue::from_bytes(value.as_deref()), AttrValue::Unspecified | AttrValue::False) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn folder(&mut self, folder: &[u8]) -> Result<Option<OwnedFd>, GitError> {
+        let again = |fd: &OwnedFd| fd.try_clone().map_err(GitError::io("open", path_of(folder)));
+        if let Some((last, opened)) = &self.last_folder
+            && last == folder
+        {
+            return opened.as_ref().map(again).transpose();
+        }
+        let opened = match beneath::open_folder(self.worktree.root(), folder) {
+            Ok(opened) => Some(opened),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
+            Err(error) => {
+                return Err(GitError::errno("open", self.worktree.path().join(path_of(folder)))(error));
+            }
+        };
+        let result = opened.as_ref().map(again).transpose()?;
+        self.last_folder = Some((folder.to_vec(), opened));
+        Ok(result)
+    }
+
+    fn is_same(&self, stat: &Stat, entry: &IndexEntry) -> bool {
+        let on_disk = entry_of(&[], entry.mode, entry.id, stat);
+        let facts = |entry: &IndexEntry| {
+            let times =
+                (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
+            (times, entry.file_size, entry.ino, entry.uid, entry.gid)
+        };
+        facts(&on_disk) == facts(entry) && (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec)) < self.index_time
+    }
+
+    fn count(&mut self, path: &[u8], bytes: u64) -> Result<(), GitError> {
+        self.new_files += 1;
+        self.new_bytes += bytes;
+        let too_large = |what, limit| Err(GitError::TooLarge { path: path_of(path), what, limit });
+        if self.new_files > MAX_NEW_FILES {
+            too_large("the number of new and changed files", MAX_NEW_FILES as u64)
+        } else if self.new_bytes > MAX_NEW_BYTES {
+            too_large("the size of new and changed files", MAX_NEW_BYTES)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Conversion {
+    fn of(repository: &Repository) -> Result<Conversion, GitError> {
+        let failed = || GitError::library("read the configuration");
+        let config = repository.config().map_err(failed())?;
+        let flag = |key, default| config.get_bool(key).unwrap_or(default);
+        let auto_crlf =
+            config.get_string("core.autocrlf").is_ok_and(|text| !matches!(text.as_str(), "false" | "0" | "no" | "off"));
+        let mut filters = Vec::new();
+        let entries = config.entries(Some("filter\\..*\\.(clean|process)")).map_err(failed())?;
+        entries
+            .for_each(|entry| {
+                let name = entry.name().ok().and_then(|name| name.strip_prefix("filter.")?.rsplit_once('.'));
+                if let (Some((name, _)), false) = (name, entry.value_bytes().is_empty()) {
+                    filters.push(name.to_owned());
+                }
+            })
+            .map_err(failed())?;
+        Ok(Conversion {
+            trust_mode: flag("core.filemode", true),
+            links: flag("core.symlinks", true),
+            auto_crlf,
+            filters,
+        })
+    }
+
+    fn mode(&self, stat: &Stat, known: Option<&IndexEntry>) -> u32 {
+        match known.map(|entry| entry.mode) {
+            Some(LINK) if !self.links => LINK,
+            Some(mode @ (REGULAR | EXECUTABLE)) if !self.trust_mode => mode,
+            _ if self.trust_mode && stat.st_mode & 0o100 != 0 => EXECUTABLE,
+            _ => REGULAR,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
+fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
+    IndexEntry {
+        ctime: IndexTime::new(seconds(stat.st_ctime) as i32, nanoseconds(stat.st_ctime_nsec) as u32),
+        mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        mode,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        file_size: stat.st_size as u32,
+        id,
+        flags: u16::try_from(path.len()).unwrap_or(0xfff).min(0xfff),
+        flags_extended: 0,
+        path: path.to_vec(),
+    }
+}
+
+fn seconds(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or_default()
+}
+
+fn nanoseconds(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or_default()
+}
+
+fn modified(path: &std::path::Path) -> Result<(i64, i64), GitError> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.metadata().map_err(GitError::io("look at", path))?;
+    Ok((meta.mtime(), meta.mtime_nsec()))
+}
+
+fn unstorable(path: &[u8], reason: impl Into<String>) -> GitError {
+    GitError::Unstorable { path: path_of(path), reason: reason.into() }
+}

@@ -1,0 +1,341 @@
+//! Worktrees: made outside the user's checkout, one per agent, locked with a reason while they live.
+//!
+//! A worktree's `.git` file lies in a folder that an agent can write, and git follows it. So nothing here ever
+//! finds a repository from inside a worktree: git and libgit2 are given the recorded admin directory, and the
+//! `.git`, `commondir` and `gitdir` files are compared with what git writes there before each use.
+//!
+//! Every step is idempotent: names follow from ids, and what a killed process left half-made is taken over.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::Oid;
+use orchestrate_sandbox::{Content, HostView, Mask, View};
+
+use crate::beneath;
+use crate::error::GitError;
+use crate::lock::{self, Held};
+use crate::probe;
+use crate::program::Run;
+use crate::reconcile;
+use crate::refs::branch_ref;
+use crate::repo::{Repo, theirs};
+
+/// The longest of git's own files that we compare; they hold one path each.
+const POINTER_BYTES: u64 = 8 << 10;
+
+/// What an agent sees as the repository's configuration.
+const PLAIN_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+
+/// A worktree to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorktreeSpec {
+    /// Where; its last component becomes git's id of it, so make it unique and plain ASCII.
+    pub path: PathBuf,
+    /// The short name of its branch, made at `base` unless it is there; none detaches HEAD at `base`.
+    pub branch: Option<String>,
+    /// The commit that it starts from.
+    pub base: Oid,
+    /// What `git worktree list` shows as the reason why it is locked.
+    pub lock_reason: String,
+}
+
+/// A worktree of ours, with its directory held open.
+#[derive(Debug)]
+pub struct Worktree {
+    path: PathBuf,
+    admin_dir: PathBuf,
+    root: OwnedFd,
+    branch: Option<String>,
+}
+
+/// What became of a worktree that was removed.
+#[must_use = "the files are still in the trash: call `delete`"]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Where the files are now; none if there were none.
+    pub trashed: Option<PathBuf>,
+}
+
+impl Worktree {
+    /// Gives the directory, as a real path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives git's own directory for this worktree, below the common directory.
+    pub fn admin_dir(&self) -> &Path {
+        &self.admin_dir
+    }
+
+    /// Gives git's id of it: the admin directory's name.
+    pub fn id(&self) -> &OsStr {
+        self.admin_dir.file_name().unwrap_or_default()
+    }
+
+    /// Gives the short name of the branch that is checked out; none if HEAD is detached.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    /// Gives the open directory, below which every file is to be opened.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Gives what a process of the worktree's agent sees of it: its files to write, git's to read.
+    ///
+    /// The `.git` file is read-only; the configuration, which may name programs and hold tokens, is a generated
+    /// one, and there are no hooks. A tier that cannot mask inside a writable folder leaves `.git` writable,
+    /// so nothing relies on that: see [`Worktree::verify_untampered`].
+    pub fn view(&self) -> View {
+        let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir).to_owned();
+        let mask = |path: PathBuf, content| Mask { path, content };
+        let masks = vec![
+            mask(self.path.join(".git"), Content::ReadOnly),
+            mask(common_dir.join("config"), Content::File(PLAIN_CONFIG.as_bytes().to_vec())),
+            mask(common_dir.join("hooks"), Content::EmptyDir),
+        ];
+        View::Host(HostView { writable: vec![self.path.clone()], read_only: vec![common_dir], masks })
+    }
+
+    /// Checks that the files which tie the worktree to its repository are what git wrote there.
+    ///
+    /// # Errors
+    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or removed.
+    pub fn verify_untampered(&self) -> Result<(), GitError> {
+        let gone = |reason: &str| GitError::NoWorktree { path: self.path.clone(), reason: reason.to_owned() };
+        let here = beneath::open_root(&self.path).map_err(|_| gone("its directory is gone"))?;
+        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino);
+        let stat = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path));
+        if !same(stat(here.as_fd())?, stat(self.root())?) {
+            return Err(gone("its directory was replaced"));
+        }
+        let tampered = |what| GitError::Tampered { path: self.path.clone(), what };
+        let admin = beneath::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
+        let expected = Pointers::of(&self.path, &self.admin_dir);
+        let files = [
+            (self.root(), ".git", expected.dot_git),
+            (admin.as_fd(), "commondir", expected.commondir),
+            (admin.as_fd(), "gitdir", expected.gitdir),
+        ];
+        for (folder, name, expected) in files {
+            match beneath::read(folder, name.as_bytes(), POINTER_BYTES) {
+                Ok(Some((bytes, _))) if bytes == expected => {}
+                _ => return Err(tampered(name)),
+            }
+        }
+        match beneath::look(&admin, b"config.worktree") {
+            Ok(None) => Ok(()),
+            _ => Err(tampered("config.worktree")),
+        }
+    }
+}
+
+/// What git writes into the files that tie a worktree to its repository.
+struct Pointers {
+    dot_git: Vec<u8>,
+    commondir: Vec<u8>,
+    gitdir: Vec<u8>,
+}
+
+impl Pointers {
+    fn of(path: &Path, admin_dir: &Path) -> Pointers {
+        Pointers {
+            dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
+            commondir: b"../..\n".to_vec(),
+            gitdir: [path.as_os_str().as_bytes(), b"/.git\n"].concat(),
+        }
+    }
+}
+
+impl Removed {
+    /// Deletes the files; what cannot be deleted stays in the trash.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn delete(self) -> Result<(), GitError> {
+        let Some(trashed) = self.trashed else { return Ok(()) };
+        match std::fs::remove_dir_all(&trashed) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::Io { doing: "delete", path: trashed, source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Repo {
+    /// Makes a worktree, or takes over what exists of it.
+    ///
+    /// A branch of that name stays where it is; a directory that was deleted by hand is made again from the
+    /// branch; one whose making was interrupted is filled. Files of a worktree that was whole are not touched.
+    ///
+    /// # Errors
+    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], or git's own failure.
+    pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+        let path = self.real_place(&spec.path)?;
+        let worktree = {
+            let held = lock::common(self.common_dir())?;
+            reconcile::heal(self.common_dir(), &held, &|id| Some(OsStr::new(id)) == path.file_name())?;
+            match self.entry_at(&path)? {
+                Some(admin_dir) if path.exists() => self.hold(path, admin_dir)?,
+                Some(admin_dir) => {
+                    reconcile::drop_entry(&admin_dir, &held)?;
+                    self.register(spec, &path, &held)?
+                }
+                None => self.register(spec, &path, &held)?,
+            }
+        };
+        if worktree.branch != spec.branch {
+            let reason = "there is a worktree on another branch".to_owned();
+            return Err(GitError::PathInUse { path: worktree.path, reason });
+        }
+        worktree.verify_untampered()?;
+        if !worktree.admin_dir.join("index").exists() {
+            self.fill(&worktree, &Oid::new("HEAD"))?;
+        }
+        Ok(worktree)
+    }
+
+    /// Opens a worktree that was made before, by the place where it was made.
+    ///
+    /// # Errors
+    /// [`GitError::NoWorktree`], or [`GitError::Tampered`].
+    pub fn open_worktree(&self, path: &Path) -> Result<Worktree, GitError> {
+        let none = |reason: &str| GitError::NoWorktree { path: path.to_owned(), reason: reason.to_owned() };
+        let real = path.canonicalize().map_err(|_| none("its directory is gone"))?;
+        let admin_dir = self.entry_at(&real)?.ok_or_else(|| none("git has no entry for it"))?;
+        let worktree = self.hold(real, admin_dir)?;
+        worktree.verify_untampered()?;
+        Ok(worktree)
+    }
+
+    /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
+    ///
+    /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours.
+    ///
+    /// # Errors
+    /// [`GitError::Unkept`] if they are not; nothing is removed then.
+    pub fn remove_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
+        if worktree.branch.is_some() && worktree.path.exists() {
+            self.require_kept(worktree)?;
+        }
+        self.discard_worktree(worktree, trash)
+    }
+
+    /// Removes a worktree whatever is in it; only for those whose files are worth nothing.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn discard_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
+        std::fs::create_dir_all(trash).map_err(GitError::io("make", trash))?;
+        let held = lock::common(self.common_dir())?;
+        let place = tempfile::Builder::new().prefix("worktree-").tempdir_in(trash);
+        let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
+        let target = place.join(worktree.id());
+        let trashed = match std::fs::rename(&worktree.path, &target) {
+            Ok(()) => Some(place),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                drop(std::fs::remove_dir(&place));
+                None
+            }
+            Err(error) => {
+                return Err(GitError::Io { doing: "move to the trash", path: worktree.path.clone(), source: error });
+            }
+        };
+        reconcile::drop_entry(&worktree.admin_dir, &held)?;
+        Ok(Removed { trashed })
+    }
+
+    /// Finds git's entry whose worktree is at this real path.
+    fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
+        let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+        let entries = reconcile::entries(self.common_dir())?;
+        Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
+    }
+
+    fn real_place(&self, path: &Path) -> Result<PathBuf, GitError> {
+        let in_use = |reason: &str| GitError::PathInUse { path: path.to_owned(), reason: reason.to_owned() };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(in_use("it has no parent"));
+        };
+        std::fs::create_dir_all(parent).map_err(GitError::io("make", parent))?;
+        let real = parent.canonicalize().map_err(GitError::io("resolve", parent))?.join(name);
+        if real.starts_with(self.workdir()) {
+            return Err(in_use("it is inside the user's checkout"));
+        }
+        Ok(real)
+    }
+
+    fn register(&self, spec: &WorktreeSpec, path: &Path, _held: &Held) -> Result<Worktree, GitError> {
+        if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
+            let reason = "there are files that are no worktree of this repository".to_owned();
+            return Err(GitError::PathInUse { path: path.to_owned(), reason });
+        }
+        if let Some(branch) = &spec.branch {
+            if self.read_ref(&branch_ref(branch))?.is_none() {
+                self.create_branch(branch, &spec.base)?;
+            }
+            if let Some(place) = self.checked_out_at(branch)?.into_iter().next() {
+                return Err(GitError::BranchInUse { branch: branch.clone(), path: place.path });
+            }
+        }
+        let mut args: Vec<&OsStr> =
+            ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason"].map(OsStr::new).to_vec();
+        args.push(OsStr::new(&spec.lock_reason));
+        match &spec.branch {
+            Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
+            None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
+        }
+        self.shared.program.require(&Run::new(self.common_dir(), self.workdir(), args))?;
+        let registered = self.entry_at(path)?;
+        let admin_dir =
+            registered.ok_or_else(|| GitError::output("worktree add", "it made no entry for the worktree"))?;
+        self.hold(path.to_owned(), admin_dir)
+    }
+
+    fn hold(&self, path: PathBuf, admin_dir: PathBuf) -> Result<Worktree, GitError> {
+        let root = beneath::open_root(&path).map_err(GitError::errno("open", &path))?;
+        let head = admin_dir.join("HEAD");
+        let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
+        let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
+        // A lock of git's on this worktree's own files can only be a leftover: one coordinator has the worktree.
+        for name in ["index.lock", "HEAD.lock"] {
+            drop(std::fs::remove_file(admin_dir.join(name)));
+        }
+        Ok(Worktree { path, admin_dir, root, branch })
+    }
+
+    /// Makes the worktree's tracked files and index those of a commit or tree; others stay.
+    ///
+    /// Filters that the repository's own configuration names are not run.
+    pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
+        worktree.verify_untampered()?;
+        let args = ["read-tree", "--reset", "-u", treeish.as_str()];
+        let run = Run::new(&worktree.admin_dir, &worktree.path, args)
+            .settings(probe::without_filters(&self.shared.programs))
+            .env("GIT_LFS_SKIP_SMUDGE", "1");
+        self.shared.program.require(&run).map(drop)
+    }
+
+    pub(crate) fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let tree = self.current_tree(worktree)?;
+        let handle = self.handle()?;
+        let is_kept = |target: &Oid| -> Result<bool, GitError> {
+            let object = handle.find_object(theirs(target)?, None);
+            Ok(object.and_then(|object| object.peel_to_tree()).is_ok_and(|kept| kept.id().to_string() == tree.as_str()))
+        };
+        let branch = worktree.branch.as_deref().map(branch_ref).map(|name| self.read_ref(&name)).transpose()?.flatten();
+        for target in
+            branch.into_iter().chain(self.refs_below("refs/orchestrate/")?.into_iter().map(|kept| kept.target))
+        {
+            if is_kept(&target)? {
+                return Ok(());
+            }
+        }
+        Err(GitError::Unkept { path: worktree.path.clone() })
+    }
+}

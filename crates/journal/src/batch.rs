@@ -3,7 +3,7 @@
 use orchestrate_core::event::Event;
 
 use crate::blobs::Blob;
-use crate::inbox::InboxId;
+use crate::command::InboxId;
 
 /// What the sender of a command is told: what was done, or why it was not.
 pub type Reply = Result<String, String>;
@@ -49,10 +49,7 @@ impl Batch {
 
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Self {
-        Self {
-            events,
-            ..Self::default()
-        }
+        Self { events, ..Self::default() }
     }
 }
 

@@ -3,7 +3,7 @@
 use orchestrate_core::event::Event;
 
 use crate::blobs::Blob;
-use crate::command::InboxId;
+use crate::inbox::InboxId;
 
 /// What the sender of a command is told: what was done, or why it was not.
 pub type Reply = Result<String, String>;
@@ -49,7 +49,10 @@ impl Batch {
 
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Self {
-        Self { events, ..Self::default() }
+        Self {
+            events,
+            ..Self::default()
+        }
     }
 }
 

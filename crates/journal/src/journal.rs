@@ -15,10 +15,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batch::{Batch, Reply};
 use crate::blobs::Blob;
-use crate::command::{InboxId, Received};
 use crate::database;
 use crate::error::JournalError;
-use crate::inbox::Watch;
+use crate::inbox::{InboxId, Received, Watch};
 use crate::reader::Store;
 use crate::writer::{Job, Writer};
 
@@ -55,7 +54,9 @@ impl Drop for Inner {
 
 impl std::fmt::Debug for Journal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal").field("run", &self.inner.run).finish_non_exhaustive()
+        f.debug_struct("Journal")
+            .field("run", &self.inner.run)
+            .finish_non_exhaustive()
     }
 }
 
@@ -115,7 +116,11 @@ impl Journal {
     ///
     /// As [`Journal::append`].
     pub async fn append_with_blobs(&self, events: Vec<Event>, blobs: Vec<Blob>) -> Result<Vec<u64>, JournalError> {
-        let batch = Batch { events, blobs, answers: Vec::new() };
+        let batch = Batch {
+            events,
+            blobs,
+            answers: Vec::new(),
+        };
         self.append(batch).await
     }
 
@@ -222,7 +227,11 @@ where
     E: Send + 'static,
 {
     let (requester, outcome) = oneshot::channel();
-    let job = Deciding { decide: Some(decide), refusal: None, requester };
+    let job = Deciding {
+        decide: Some(decide),
+        refusal: None,
+        requester,
+    };
     (Box::new(job), outcome)
 }
 

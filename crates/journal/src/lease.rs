@@ -68,11 +68,17 @@ impl Lease {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        Err(JournalError::Held { run: run.clone(), pid: 0 })
+        Err(JournalError::Held {
+            run: run.clone(),
+            pid: 0,
+        })
     }
 
     fn sign(&mut self, since_ms: u64) -> std::io::Result<()> {
-        let holder = Holder { pid: std::process::id(), since_ms };
+        let holder = Holder {
+            pid: std::process::id(),
+            since_ms,
+        };
         self.file.set_len(0)?;
         self.file.write_all(serde_json::to_string(&holder)?.as_bytes())
     }
@@ -98,7 +104,13 @@ fn path(folder: &Path, run: &RunId) -> PathBuf {
 }
 
 fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Tells whether the open file is still the one of that name.

@@ -31,7 +31,6 @@
 
 mod batch;
 mod blobs;
-mod command;
 mod database;
 mod error;
 #[cfg(feature = "fault-injection")]
@@ -44,8 +43,8 @@ mod writer;
 
 pub use batch::{Answer, Batch, Reply};
 pub use blobs::{Blob, INLINE_BYTES};
-pub use command::{Command, InboxId, Received, StopLevel};
 pub use error::{Cause, JournalError};
+pub use inbox::{Command, InboxId, Received, StopLevel};
 pub use journal::Journal;
 pub use lease::Holder;
 pub use reader::{Clock, RunSummary, Store, system_clock};

@@ -15,10 +15,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::batch::Reply;
 use crate::blobs::{self, Files};
-use crate::command::{Command, InboxId};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
-use crate::inbox;
+use crate::inbox::{self, Command, InboxId};
 use crate::lease::{self, Holder};
 
 /// Gives the time in Unix milliseconds.
@@ -167,7 +166,10 @@ impl Store {
             (Some(run), true) => Ok(run),
             (Some(last), false) => {
                 found.push(last);
-                Err(JournalError::AmbiguousRun { prefix: prefix.to_owned(), runs: found })
+                Err(JournalError::AmbiguousRun {
+                    prefix: prefix.to_owned(),
+                    runs: found,
+                })
             }
             (None, _) => Err(JournalError::NoSuchRun(prefix.to_owned())),
         }
@@ -205,7 +207,10 @@ impl Store {
                 "SELECT seq, ts_ms, v, type, body FROM events
                  WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3 ORDER BY seq",
             )?;
-            each_row(&mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?, each)
+            each_row(
+                &mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?,
+                each,
+            )
         })
     }
 
@@ -255,7 +260,8 @@ impl Store {
     ///
     /// Fails if there is no such command.
     pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
-        self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchCommand(id))
+        self.query(|connection| inbox::answer_of(connection, id))?
+            .ok_or(JournalError::NoSuchCommand(id))
     }
 
     /// Waits for the answer to a command; none if there is none in time, and the command stays open.
@@ -379,12 +385,26 @@ impl Raw {
     /// Gives the fact; none if its type is not known here.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
         if self.v > VERSION {
-            return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
+            return Err(JournalError::NewerFact {
+                run: run.clone(),
+                seq: self.seq,
+                v: self.v,
+            });
         }
         match serde_json::from_str(&self.body) {
-            Ok(event) => Ok(Some(Recorded { run_id: run.clone(), seq: self.seq, ts_ms: self.ts_ms, v: self.v, event })),
+            Ok(event) => Ok(Some(Recorded {
+                run_id: run.clone(),
+                seq: self.seq,
+                ts_ms: self.ts_ms,
+                v: self.v,
+                event,
+            })),
             Err(_) if !is_known(&self.kind) => Ok(None),
-            Err(error) => Err(JournalError::Undecodable { run: run.clone(), seq: self.seq, reason: error.to_string() }),
+            Err(error) => Err(JournalError::Undecodable {
+                run: run.clone(),
+                seq: self.seq,
+                reason: error.to_string(),
+            }),
         }
     }
 }

@@ -334,14 +334,23 @@ impl AgentLoop {
     }
 
     fn returned(&mut self, text: String) -> Result<(), IllegalFact> {
-        if matches!(self.state, State::RunningTools { .. }) {
-            return Err(self.illegal("work came back in the middle of a turn"));
-        }
+        self.answer_open_calls();
         self.state = State::Ready;
         self.empty_replies = 0;
         self.repeats = Repeats::default();
         self.context.push(Message::User { text });
         Ok(())
+    }
+
+    /// Answers the calls that an attempt left open when it ended: no call may stand without a result.
+    fn answer_open_calls(&mut self) {
+        if let State::RunningTools { calls, results } = &mut self.state {
+            for (call, slot) in calls.iter().zip(results.iter_mut()) {
+                let text = "Not run: the attempt had ended.".to_owned();
+                slot.get_or_insert_with(|| ToolResult { call_id: call.id.clone(), text, is_error: true });
+            }
+        }
+        self.close_turn_if_answered();
     }
 
     fn illegal(&self, reason: &str) -> IllegalFact {

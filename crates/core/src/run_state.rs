@@ -253,9 +253,22 @@ impl RunState {
                 self.approvals.insert(call.clone(), Approval { task, tool, summary, rule, decision: None });
             }
             Event::TaskReturned { .. } if was_merged => self.mark_stale(&id),
+            Event::TaskReturned { .. } => self.unskip(&id),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Lets what was skipped because of this task wait for it again.
+    fn unskip(&mut self, retried: &TaskId) {
+        let mut reached = vec![retried.clone()];
+        for id in &self.order {
+            let Some(record) = self.tasks.get_mut(id) else { continue };
+            if record.state == TaskState::Skipped && record.task.depends.iter().any(|on| reached.contains(on)) {
+                Arc::make_mut(record).wait_again();
+                reached.push(id.clone());
+            }
+        }
     }
 
     /// Marks everything merged that was built on this task.
@@ -352,6 +365,11 @@ impl RunState {
     /// Gives the calls that wait for a person, with their hashes.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(_, approval)| approval.decision.is_none())
+    }
+
+    /// Gives the calls of one agent that asked, decided or not.
+    pub fn approvals_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
+        self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
     }
 
     /// Gives what is known of a call that asked.

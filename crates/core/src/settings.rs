@@ -21,8 +21,12 @@ pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSettings {
-    /// `provider/model` of tasks that name none.
+    /// `provider/model` that the user asked for with a flag or the environment: it wins over every other.
     pub model: Option<String>,
+    /// `provider/model` of the plan's front matter, for tasks that name none.
+    pub plan_model: Option<String>,
+    /// `provider/model` of the project's or the user's configuration, for roles that name none.
+    pub default_model: Option<String>,
     /// Role of tasks that name none.
     pub agent: String,
     /// Agents at work at once.
@@ -65,6 +69,8 @@ impl Default for RunSettings {
     fn default() -> Self {
         Self {
             model: None,
+            plan_model: None,
+            default_model: None,
             agent: "implementer".to_owned(),
             max_agents: MAX_AGENTS,
             max_depth: 3,

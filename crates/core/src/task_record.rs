@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
-use crate::task::Task;
+use crate::task::{Task, Work};
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -336,8 +336,14 @@ impl TaskRecord {
             self.denied = false;
             self.merged = None;
             self.state = TaskState::Ready;
+            return Ok(());
+        }
+        self.rounds += 1;
+        if matches!(self.task.work, Work::Run(_)) {
+            // A command cannot mend anything: it is run again from the integration branch's tip.
+            self.onto = None;
+            self.state = TaskState::Ready;
         } else {
-            self.rounds += 1;
             self.state = TaskState::Running;
         }
         Ok(())
@@ -350,6 +356,12 @@ impl TaskRecord {
         self.state = state;
         self.error = Some(TaskError { cause: cause.to_owned(), message: message.to_owned() });
         Ok(())
+    }
+
+    /// Lets a skipped task wait again for what it depends on.
+    pub(crate) fn wait_again(&mut self) {
+        self.error = None;
+        self.state = TaskState::Pending;
     }
 
     /// Reopens a parked task once its call is decided.

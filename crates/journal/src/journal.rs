@@ -155,6 +155,17 @@ impl Journal {
         outcome.blocking_recv().map_err(|_| self.closed())?.map(never_refused)
     }
 
+    /// Reserves the place of one request, so that what it will record can be handed over without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal is closed.
+    pub async fn reserve(&self) -> Result<Slot, JournalError> {
+        let requests = self.inner.requests.clone().ok_or_else(|| self.closed())?;
+        let permit = requests.reserve_owned().await.map_err(|_| self.closed())?;
+        Ok(Slot { permit, run: self.inner.run.clone() })
+    }
+
     /// Answers a command that led to no facts; one that did is answered in their batch (see [`Batch::answering`]).
     ///
     /// # Errors
@@ -208,6 +219,25 @@ impl Journal {
 
     fn closed(&self) -> JournalError {
         JournalError::Closed(self.inner.run.clone())
+    }
+}
+
+/// The reserved place of one request.
+pub struct Slot {
+    permit: mpsc::OwnedPermit<Box<dyn Job>>,
+    run: RunId,
+}
+
+impl Slot {
+    /// Hands a batch over at once; the future resolves when it is durable, and dropping it takes nothing back.
+    pub fn append(
+        self,
+        batch: impl Into<Batch>,
+    ) -> impl Future<Output = Result<Vec<u64>, JournalError>> + Send + 'static {
+        let (batch, run) = (batch.into(), self.run);
+        let (job, outcome) = deciding(move |_| Ok(batch));
+        self.permit.send(job);
+        async move { outcome.await.map_err(|_| JournalError::Closed(run))?.map(never_refused) }
     }
 }
 

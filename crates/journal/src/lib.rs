@@ -45,6 +45,6 @@ pub use batch::{Answer, Batch, Reply};
 pub use blobs::{Blob, INLINE_BYTES};
 pub use error::{Cause, JournalError};
 pub use inbox::{Command, InboxId, Received, StopLevel};
-pub use journal::Journal;
+pub use journal::{Journal, Slot};
 pub use lease::Holder;
 pub use reader::{Clock, RunSummary, Store, system_clock};

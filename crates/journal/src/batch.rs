@@ -3,19 +3,7 @@
 use orchestrate_core::event::Event;
 
 use crate::blobs::Blob;
-use crate::inbox::InboxId;
-
-/// What the sender of a command is told: what was done, or why it was not.
-pub type Reply = Result<String, String>;
-
-/// The answer to one command of the inbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The command.
-    pub to: InboxId,
-    /// What its sender is told.
-    pub reply: Reply,
-}
+use crate::command::{Answer, InboxId, Reply};
 
 /// Facts, blobs and answers that become durable together or not at all.
 ///
@@ -49,10 +37,7 @@ impl Batch {
 
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Self {
-        Self {
-            events,
-            ..Self::default()
-        }
+        Self { events, ..Self::default() }
     }
 }
 

@@ -30,10 +30,7 @@ impl Blob {
     /// Wraps bytes and computes their id, so that facts can name the blob before it is stored.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
-        Self {
-            id: id_of(&bytes),
-            bytes,
-        }
+        Self { id: id_of(&bytes), bytes }
     }
 
     /// Gives the id: SHA-256 in lower-case hexadecimal.
@@ -80,8 +77,11 @@ impl Files {
 pub(crate) fn insert(tx: &Connection, blob: &Blob) -> rusqlite::Result<()> {
     let inline = (blob.bytes.len() <= INLINE_BYTES).then_some(blob.bytes.as_slice());
     let size = database::to_sql(blob.bytes.len() as u64);
-    tx.prepare_cached("INSERT OR IGNORE INTO blobs (id, size, bytes) VALUES (?1, ?2, ?3)")?
-        .execute(params![blob.id.as_str(), size, inline])?;
+    tx.prepare_cached("INSERT OR IGNORE INTO blobs (id, size, bytes) VALUES (?1, ?2, ?3)")?.execute(params![
+        blob.id.as_str(),
+        size,
+        inline
+    ])?;
     Ok(())
 }
 
@@ -104,11 +104,7 @@ pub(crate) fn read(
             fs::read(&path).map_err(|error| JournalError::io(&path, error))?
         }
     };
-    if id_of(&bytes) == *id {
-        Ok(bytes)
-    } else {
-        Err(JournalError::DamagedBlob { id: id.clone() })
-    }
+    if id_of(&bytes) == *id { Ok(bytes) } else { Err(JournalError::DamagedBlob { id: id.clone() }) }
 }
 
 fn id_of(bytes: &[u8]) -> BlobId {

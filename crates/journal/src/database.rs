@@ -96,9 +96,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     check_owner(path, &connection)?;
     let mode: String = pragma(&connection, "journal_mode").map_err(failed)?;
     if mode != "wal" {
-        let mode: String = connection
-            .query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))
-            .map_err(failed)?;
+        let mode: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0)).map_err(failed)?;
         if mode != "wal" {
             return Err(JournalError::ForeignFileSystem {
                 path: path.to_owned(),
@@ -123,11 +121,7 @@ fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError>
     }
     let found: i64 = pragma(connection, "user_version").map_err(failed)?;
     if found > SCHEMA {
-        return Err(JournalError::NewerSchema {
-            path: path.to_owned(),
-            found,
-            known: SCHEMA,
-        });
+        return Err(JournalError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
     }
     Ok(())
 }
@@ -170,10 +164,7 @@ fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
     // The type's width and sign differ between platforms; the magic numbers fit 32 bits.
     let kind = found.f_type as u64 & 0xffff_ffff;
     match FOREIGN_FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind) {
-        Some((_, name)) => Err(JournalError::ForeignFileSystem {
-            path: folder.to_owned(),
-            kind: name,
-        }),
+        Some((_, name)) => Err(JournalError::ForeignFileSystem { path: folder.to_owned(), kind: name }),
         None => Ok(()),
     }
 }
@@ -185,12 +176,7 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
 
 /// Makes an empty file that only this user can read, or empties the one that is there.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Gives a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.

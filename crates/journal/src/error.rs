@@ -10,7 +10,7 @@ use orchestrate_core::ids::{BlobId, RunId};
 use orchestrate_core::run_state::IllegalEvent;
 use rusqlite::ErrorCode;
 
-use crate::inbox::InboxId;
+use crate::command::InboxId;
 
 /// The error below ours, shared by everybody who is told of it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -165,10 +165,7 @@ impl JournalError {
         if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
             return Self::ReadOnly { path: path.to_owned() };
         }
-        Self::Io {
-            path: path.to_owned(),
-            source: Arc::new(source),
-        }
+        Self::Io { path: path.to_owned(), source: Arc::new(source) }
     }
 
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
@@ -177,23 +174,16 @@ impl JournalError {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt {
-                path,
-                reason: source.to_string(),
-            },
-            _ => Self::Database {
-                path,
-                source: Arc::new(source),
-            },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Corrupt { path, reason: source.to_string() }
+            }
+            _ => Self::Database { path, source: Arc::new(source) },
         }
     }
 
     /// Tells whether the same append may succeed later, once somebody has made room or let go.
     pub fn is_temporary(&self) -> bool {
-        matches!(
-            self,
-            Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. }
-        )
+        matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. })
     }
 }
 

@@ -2,19 +2,17 @@
 //!
 //! A command is durable before its sender is told so. It stays open until its answer is recorded, which happens in
 //! the transaction of the facts that it led to, so it is carried out once: a coordinator that died in between
-//! finds it open again. Nothing here knows what a command means.
+//! finds it open again.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration;
 
-use orchestrate_core::ids::{AgentId, CallHash, Oid, RunId, TaskId};
+use orchestrate_core::ids::RunId;
 use rusqlite::{Connection, OptionalExtension, params};
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::batch::{Answer, Reply};
+use crate::command::{Answer, InboxId, Received, Reply};
 use crate::database::{from_sql, to_sql};
 use crate::error::JournalError;
 
@@ -24,92 +22,6 @@ pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 /// Commands taken over but not yet read by the coordinator; the rest waits in the database.
 const WAITING_COMMANDS: usize = 64;
-
-/// What a person asks of a run from another process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "snake_case")]
-pub enum Command {
-    /// Approves a task's work.
-    Approve {
-        /// The task.
-        task: TaskId,
-        /// The tree that the person saw, which the approval is bound to.
-        tree: Oid,
-    },
-    /// Sends a task's work back with a comment.
-    Reject {
-        /// The task.
-        task: TaskId,
-        /// What the author is told.
-        message: String,
-        /// The place that the comment is about, as `file:line`.
-        at: Option<String>,
-    },
-    /// Answers a parked tool call.
-    Decide {
-        /// The call.
-        call: CallHash,
-        /// Whether it may run.
-        allowed: bool,
-        /// What the agent is told.
-        message: Option<String>,
-    },
-    /// Tries a task again that has ended without success.
-    Retry {
-        /// The task.
-        task: TaskId,
-        /// What the author is told.
-        message: Option<String>,
-    },
-    /// Sends a message to an agent.
-    Message {
-        /// The agent.
-        to: AgentId,
-        /// The text.
-        body: String,
-    },
-    /// Stops the run, or one agent and its children.
-    Stop {
-        /// How hard.
-        level: StopLevel,
-        /// The agent; none for the whole run.
-        agent: Option<AgentId>,
-    },
-}
-
-/// How hard something is stopped; a level only rises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopLevel {
-    /// Running turns end, nothing new begins.
-    Drain,
-    /// Calls in progress are cancelled and recorded.
-    Stop,
-    /// Processes are killed at once.
-    Kill,
-}
-
-/// The number of a command, unique within a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct InboxId(pub(crate) i64);
-
-impl fmt::Display for InboxId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A command that has arrived and is open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// Its number, for the answer.
-    pub id: InboxId,
-    /// When it was sent, in Unix milliseconds.
-    pub sent_ms: u64,
-    /// The command.
-    pub command: Command,
-}
 
 /// Writes a command down.
 pub(crate) fn send(
@@ -150,19 +62,11 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId) -> rusqlite:
         let (id, sent_ms, body) = row?;
         (last, count) = (InboxId(id), count + 1);
         match serde_json::from_str(&body) {
-            Ok(command) => commands.push(Received {
-                id: InboxId(id),
-                sent_ms: from_sql(sent_ms),
-                command,
-            }),
+            Ok(command) => commands.push(Received { id: InboxId(id), sent_ms: from_sql(sent_ms), command }),
             Err(error) => tracing::warn!(%run, id, %error, "passing over a command that this version does not know"),
         }
     }
-    Ok(Page {
-        commands,
-        last,
-        is_full: count == WAITING_COMMANDS,
-    })
+    Ok(Page { commands, last, is_full: count == WAITING_COMMANDS })
 }
 
 /// Records an answer, once; tells whether there is such a command.
@@ -237,9 +141,7 @@ impl Watch {
 
     /// Reads what has arrived, if anything in the database has changed since the last look.
     fn arrived(&self, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
-        let version: i64 = self
-            .connection
-            .pragma_query_value(None, "data_version", |row| row.get(0))?;
+        let version: i64 = self.connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         if *seen == Some(version) {
             return Ok(Vec::new());
         }

@@ -13,11 +13,12 @@ use orchestrate_core::event::Event;
 use orchestrate_core::ids::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::batch::{Batch, Reply};
+use crate::batch::Batch;
 use crate::blobs::Blob;
+use crate::command::{InboxId, Received, Reply};
 use crate::database;
 use crate::error::JournalError;
-use crate::inbox::{InboxId, Received, Watch};
+use crate::inbox::Watch;
 use crate::reader::Store;
 use crate::writer::{Job, Writer};
 
@@ -54,9 +55,7 @@ impl Drop for Inner {
 
 impl std::fmt::Debug for Journal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal")
-            .field("run", &self.inner.run)
-            .finish_non_exhaustive()
+        f.debug_struct("Journal").field("run", &self.inner.run).finish_non_exhaustive()
     }
 }
 
@@ -116,11 +115,7 @@ impl Journal {
     ///
     /// As [`Journal::append`].
     pub async fn append_with_blobs(&self, events: Vec<Event>, blobs: Vec<Blob>) -> Result<Vec<u64>, JournalError> {
-        let batch = Batch {
-            events,
-            blobs,
-            answers: Vec::new(),
-        };
+        let batch = Batch { events, blobs, answers: Vec::new() };
         self.append(batch).await
     }
 
@@ -163,7 +158,7 @@ impl Journal {
     pub async fn reserve(&self) -> Result<Slot, JournalError> {
         let requests = self.inner.requests.clone().ok_or_else(|| self.closed())?;
         let permit = requests.reserve_owned().await.map_err(|_| self.closed())?;
-        Ok(Slot { permit, run: self.inner.run.clone() })
+        Ok(Slot { permit, journal: self.clone() })
     }
 
     /// Answers a command that led to no facts; one that did is answered in their batch (see [`Batch::answering`]).
@@ -222,10 +217,12 @@ impl Journal {
     }
 }
 
-/// The reserved place of one request.
+/// The reserved place of one request; it keeps the journal open.
+#[derive(Debug)]
 pub struct Slot {
+    /// Dropped before the journal, whose writer ends once nobody can send.
     permit: mpsc::OwnedPermit<Box<dyn Job>>,
-    run: RunId,
+    journal: Journal,
 }
 
 impl Slot {
@@ -234,7 +231,7 @@ impl Slot {
         self,
         batch: impl Into<Batch>,
     ) -> impl Future<Output = Result<Vec<u64>, JournalError>> + Send + 'static {
-        let (batch, run) = (batch.into(), self.run);
+        let (batch, run) = (batch.into(), self.journal.run().clone());
         let (job, outcome) = deciding(move |_| Ok(batch));
         self.permit.send(job);
         async move { outcome.await.map_err(|_| JournalError::Closed(run))?.map(never_refused) }
@@ -257,11 +254,7 @@ where
     E: Send + 'static,
 {
     let (requester, outcome) = oneshot::channel();
-    let job = Deciding {
-        decide: Some(decide),
-        refusal: None,
-        requester,
-    };
+    let job = Deciding { decide: Some(decide), refusal: None, requester };
     (Box::new(job), outcome)
 }
 

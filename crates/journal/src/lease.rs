@@ -2,7 +2,7 @@
 //!
 //! The lease is an exclusive `flock` on one file per run, so it ends with the process that holds it, however that
 //! ends. The file says who holds it, for messages only. Should the file be deleted while it is held, a second
-//! process can get a lease of the same run; the epoch in the database (see [`crate::writer`]) then fences the first.
+//! process can get a lease of the same run; the epoch in the database then fences the first.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -68,17 +68,11 @@ impl Lease {
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        Err(JournalError::Held {
-            run: run.clone(),
-            pid: 0,
-        })
+        Err(JournalError::Held { run: run.clone(), pid: 0 })
     }
 
     fn sign(&mut self, since_ms: u64) -> std::io::Result<()> {
-        let holder = Holder {
-            pid: std::process::id(),
-            since_ms,
-        };
+        let holder = Holder { pid: std::process::id(), since_ms };
         self.file.set_len(0)?;
         self.file.write_all(serde_json::to_string(&holder)?.as_bytes())
     }
@@ -104,13 +98,7 @@ fn path(folder: &Path, run: &RunId) -> PathBuf {
 }
 
 fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Tells whether the open file is still the one of that name.

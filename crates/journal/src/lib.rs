@@ -31,6 +31,7 @@
 
 mod batch;
 mod blobs;
+mod command;
 mod database;
 mod error;
 #[cfg(feature = "fault-injection")]
@@ -41,10 +42,10 @@ mod lease;
 mod reader;
 mod writer;
 
-pub use batch::{Answer, Batch, Reply};
+pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
+pub use command::{Answer, Command, InboxId, Received, Reply, StopLevel};
 pub use error::{Cause, JournalError};
-pub use inbox::{Command, InboxId, Received, StopLevel};
 pub use journal::{Journal, Slot};
 pub use lease::Holder;
 pub use reader::{Clock, RunSummary, Store, system_clock};

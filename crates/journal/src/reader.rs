@@ -13,11 +13,11 @@ use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
 use orchestrate_core::ids::{BlobId, RunId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::batch::Reply;
 use crate::blobs::{self, Files};
+use crate::command::{Command, InboxId, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
-use crate::inbox::{self, Command, InboxId};
+use crate::inbox;
 use crate::lease::{self, Holder};
 
 /// Gives the time in Unix milliseconds.
@@ -166,10 +166,7 @@ impl Store {
             (Some(run), true) => Ok(run),
             (Some(last), false) => {
                 found.push(last);
-                Err(JournalError::AmbiguousRun {
-                    prefix: prefix.to_owned(),
-                    runs: found,
-                })
+                Err(JournalError::AmbiguousRun { prefix: prefix.to_owned(), runs: found })
             }
             (None, _) => Err(JournalError::NoSuchRun(prefix.to_owned())),
         }
@@ -207,10 +204,7 @@ impl Store {
                 "SELECT seq, ts_ms, v, type, body FROM events
                  WHERE run = (SELECT id FROM runs WHERE run = ?1) AND task = ?2 AND seq > ?3 ORDER BY seq",
             )?;
-            each_row(
-                &mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?,
-                each,
-            )
+            each_row(&mut query.query(params![run.as_str(), task.as_str(), to_sql(after_seq)])?, each)
         })
     }
 
@@ -260,8 +254,7 @@ impl Store {
     ///
     /// Fails if there is no such command.
     pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
-        self.query(|connection| inbox::answer_of(connection, id))?
-            .ok_or(JournalError::NoSuchCommand(id))
+        self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchCommand(id))
     }
 
     /// Waits for the answer to a command; none if there is none in time, and the command stays open.
@@ -385,26 +378,12 @@ impl Raw {
     /// Gives the fact; none if its type is not known here.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
         if self.v > VERSION {
-            return Err(JournalError::NewerFact {
-                run: run.clone(),
-                seq: self.seq,
-                v: self.v,
-            });
+            return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
         }
         match serde_json::from_str(&self.body) {
-            Ok(event) => Ok(Some(Recorded {
-                run_id: run.clone(),
-                seq: self.seq,
-                ts_ms: self.ts_ms,
-                v: self.v,
-                event,
-            })),
+            Ok(event) => Ok(Some(Recorded { run_id: run.clone(), seq: self.seq, ts_ms: self.ts_ms, v: self.v, event })),
             Err(_) if !is_known(&self.kind) => Ok(None),
-            Err(error) => Err(JournalError::Undecodable {
-                run: run.clone(),
-                seq: self.seq,
-                reason: error.to_string(),
-            }),
+            Err(error) => Err(JournalError::Undecodable { run: run.clone(), seq: self.seq, reason: error.to_string() }),
         }
     }
 }

@@ -16,8 +16,9 @@ use orchestrate_core::ids::RunId;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
 
-use crate::batch::{Answer, Batch};
+use crate::batch::Batch;
 use crate::blobs::{self, Blob, Files};
+use crate::command::Answer;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
 use crate::inbox;
@@ -170,11 +171,7 @@ impl Writer {
         let (run, key, epoch, newest) = (&self.run, self.key, self.epoch, self.state.seq);
         write(&self.database, &mut self.connection, staged, |tx| {
             let found = newest_of(tx, key)?;
-            Ok(if found == (epoch, newest) {
-                Ok(key)
-            } else {
-                Err(JournalError::Fenced { run: run.clone() })
-            })
+            Ok(if found == (epoch, newest) { Ok(key) } else { Err(JournalError::Fenced { run: run.clone() }) })
         })?;
         Ok(())
     }
@@ -226,14 +223,7 @@ fn stage(
         files.keep(blob)?;
     }
     let next = next.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
-    Ok((
-        next,
-        Staged {
-            rows,
-            blobs: batch.blobs,
-            answers: batch.answers,
-        },
-    ))
+    Ok((next, Staged { rows, blobs: batch.blobs, answers: batch.answers }))
 }
 
 impl Row {
@@ -260,12 +250,9 @@ fn write(
 ) -> Result<i64, JournalError> {
     let failed = |error| JournalError::database(database, error);
     #[cfg(feature = "fault-injection")]
-    let number = crate::fault::before_write().map_err(|crate::fault::DiskFull| JournalError::DiskFull {
-        path: database.to_owned(),
-    })?;
-    let tx = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed)?;
+    let number = crate::fault::before_write()
+        .map_err(|crate::fault::DiskFull| JournalError::DiskFull { path: database.to_owned() })?;
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let key = admit(&tx).map_err(failed)??;
     for staged in staged {
         insert(&tx, key, staged).map_err(failed)?;
@@ -306,19 +293,16 @@ fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(),
         .query_row("SELECT id FROM runs WHERE run = ?1", [run.as_str()], |row| row.get(0))
         .optional()
         .map_err(|error| JournalError::database(database, error))?;
-    found
-        .map(|_| ())
-        .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+    found.map(|_| ()).ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
 }
 
 /// Fences every earlier writer of the run; gives its row and the new epoch.
 fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i64, i64)> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let raised = tx.query_row(
-        "UPDATE runs SET epoch = epoch + 1 WHERE run = ?1 RETURNING id, epoch",
-        [run.as_str()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
+    let raised =
+        tx.query_row("UPDATE runs SET epoch = epoch + 1 WHERE run = ?1 RETURNING id, epoch", [run.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     tx.commit()?;
     Ok(raised)
 }

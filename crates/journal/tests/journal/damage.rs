@@ -1,0 +1,157 @@
+//! What is damaged, newer than us or not ours is refused with what to do, and not a byte of it changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::RunState;
+use orchestrate_core::event::VERSION;
+use orchestrate_journal::{Journal, JournalError, Store};
+use rusqlite::Connection;
+use tempfile::{TempDir, tempdir};
+
+use crate::support::{added, recorded, run, started, store};
+
+/// Makes a journal with some facts in it; gives its database, with everything in the one file.
+fn journal() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    for number in 0..50 {
+        journal.append_blocking(added(&format!("T{number}"))).unwrap();
+    }
+    drop(journal);
+    drop(store);
+    let path = folder.path().join("journal.db");
+    (folder, path)
+}
+
+/// Checks that opening is refused and changes nothing; gives the error.
+fn check_refused(folder: &Path, path: &Path) -> JournalError {
+    let before = fs::read(path).unwrap();
+    let refused = Store::open(folder).unwrap_err();
+    assert_eq!(fs::read(path).unwrap(), before);
+    refused
+}
+
+#[test]
+fn a_truncated_journal_is_refused() {
+    for kept in [0, 50, 1000, 4096, 4096 * 5] {
+        let (folder, path) = journal();
+        fs::File::options().write(true).open(&path).unwrap().set_len(kept).unwrap();
+        let refused = check_refused(folder.path(), &path);
+        assert!(matches!(refused, JournalError::Corrupt { .. }), "{kept}: {refused}");
+        assert!(refused.to_string().contains("move the folder"), "{refused}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_database_are_refused() {
+    let (folder, path) = journal();
+    fs::write(&path, "not a database ".repeat(1000)).unwrap();
+    assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    assert!(matches!(check_refused(folder.path(), &path), JournalError::Corrupt { .. }));
+}
+
+#[test]
+fn damage_inside_is_found_when_it_is_read() {
+    let (folder, path) = journal();
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[4096 * 3..end].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let read = Store::open(folder.path()).and_then(|store| store.state(&run()));
+    assert!(matches!(read, Err(JournalError::Corrupt { .. })), "{read:?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let (folder, path) = journal();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    match check_refused(folder.path(), &path) {
+        JournalError::NewerSchema { found, .. } => assert_eq!(found, 99),
+        other => panic!("{other}"),
+    }
+}
+
+/// Adds a fact behind our back, as a newer version would.
+fn add_foreign(path: &Path, v: u32, body: &str) {
+    Connection::open(path)
+        .unwrap()
+        .execute(
+            "INSERT INTO events (run, seq, ts_ms, v, type, body)
+             SELECT run, max(seq) + 1, max(ts_ms), ?1, json_extract(?2, '$.type'), ?2 FROM events",
+            (v, body),
+        )
+        .unwrap();
+}
+
+#[test]
+fn facts_of_unknown_types_are_passed_over() {
+    let (folder, path) = journal();
+    add_foreign(&path, VERSION, r#"{"type":"moon.risen","phase":"full"}"#);
+    let store = store(folder.path());
+    let journal = Journal::resume(&store, &run()).unwrap();
+    assert_eq!(journal.append_blocking(added("T50")).unwrap(), [53]);
+    let mut facts = vec![started()];
+    facts.extend((0..50).map(|number| added(&format!("T{number}"))));
+    let mut facts = recorded(facts);
+    let mut known = RunState::replay(&facts).unwrap().unwrap();
+    let mut last = recorded(vec![added("T50")]).remove(0);
+    last.seq = 53;
+    facts.push(last.clone());
+    known.seq = 52;
+    known.apply(&last).unwrap();
+    assert_eq!(store.events(&run(), 0, 99).unwrap(), facts);
+    assert_eq!(store.state(&run()).unwrap(), known);
+}
+
+#[test]
+fn facts_that_would_be_misread_are_refused() {
+    let (folder, path) = journal();
+    add_foreign(&path, VERSION, r#"{"type":"task.ready"}"#);
+    let read = store(folder.path()).state(&run());
+    assert!(matches!(read, Err(JournalError::Undecodable { seq: 52, .. })), "{read:?}");
+
+    let (folder, path) = journal();
+    add_foreign(&path, VERSION + 1, r#"{"type":"task.ready","task":"T1"}"#);
+    let resumed = Journal::resume(&store(folder.path()), &run()).map(|_| ());
+    assert!(matches!(resumed, Err(JournalError::NewerFact { seq: 52, .. })), "{resumed:?}");
+}
+
+#[test]
+fn facts_are_never_changed_or_deleted() {
+    let (_folder, path) = journal();
+    let connection = Connection::open(&path).unwrap();
+    for statement in ["DELETE FROM events", "UPDATE events SET body = '{}'"] {
+        let refused = connection.execute(statement, []).unwrap_err().to_string();
+        assert!(refused.contains("facts are never"), "{refused}");
+    }
+}
+
+#[test]
+fn only_the_user_can_read_a_journal() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempdir().unwrap();
+    let folder = parent.path().join("state");
+    let store = store(&folder);
+    let _journal = Journal::create(&store, &run(), started()).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let found =
+        ["", "leases", "journal.db", "journal.db-wal", "leases/r-abcdef.lock"].map(|name| mode(&folder.join(name)));
+    assert_eq!(found, [0o700, 0o700, 0o600, 0o600, 0o600]);
+}
+
+#[test]
+fn a_folder_without_a_journal_stays_as_it_is() {
+    let folder = tempdir().unwrap();
+    assert!(Store::open_existing(folder.path()).unwrap().is_none());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}

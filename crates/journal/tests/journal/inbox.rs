@@ -1,0 +1,111 @@
+//! Commands: durable when sent, received in order, answered with the facts that they led to, and open until then.
+
+use std::time::Duration;
+
+use orchestrate_journal::{Batch, Command, Journal, JournalError, Received, StopLevel, Store};
+use rusqlite::Connection;
+use tempfile::tempdir;
+
+use crate::support::{NOW, added, run, sent, started, store};
+
+fn message(number: u64) -> Command {
+    Command::Message { to: "T1".into(), body: format!("message {number}") }
+}
+
+fn received(journal: &Journal, count: usize) -> Vec<Received> {
+    let mut commands = journal.commands().unwrap();
+    (0..count).map(|_| commands.blocking_recv().unwrap()).collect()
+}
+
+#[test]
+fn every_command_comes_out_as_it_went_in() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let commands = [
+        Command::Approve { task: "T1".into(), tree: "a".into() },
+        Command::Reject { task: "T1".into(), message: "no".to_owned(), at: Some("src/lib.rs:3".to_owned()) },
+        Command::Decide { call: "c".into(), allowed: true, message: None },
+        Command::Retry { task: "T1".into(), message: Some("again".to_owned()) },
+        message(1),
+        Command::Stop { level: StopLevel::Drain, agent: None },
+    ];
+    let sent: Vec<Received> = commands
+        .into_iter()
+        .map(|command| Received { id: store.send(&run(), &command).unwrap(), sent_ms: NOW, command })
+        .collect();
+    assert_eq!(received(&journal, sent.len()), sent);
+}
+
+#[test]
+fn a_command_that_arrives_later_is_received_and_its_sender_answered() {
+    let folder = tempdir().unwrap();
+    let journal = Journal::create(&store(folder.path()), &run(), vec![started(), added("T1")]).unwrap();
+    let mut commands = journal.commands().unwrap();
+    // A store of its own is what another process has.
+    let other: Store = store(folder.path());
+    let id = other.send(&run(), &message(1)).unwrap();
+    assert_eq!(other.answer(id).unwrap(), None);
+    assert_eq!(other.wait_for_answer(id, Duration::ZERO).unwrap(), None);
+    let command = commands.blocking_recv().unwrap();
+    assert_eq!((command.id, command.command), (id, message(1)));
+    let answer = Batch::from(sent("T1", 1)).answering(id, Ok("delivered soon".to_owned()));
+    journal.append_blocking(answer).unwrap();
+    let answered = other.wait_for_answer(id, Duration::from_secs(60)).unwrap();
+    assert_eq!(answered, Some(Ok("delivered soon".to_owned())));
+}
+
+#[test]
+fn a_command_stays_open_until_its_answer_is_recorded() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), vec![started(), added("T1")]).unwrap();
+    let ids = [1, 2].map(|number| store.send(&run(), &message(number)).unwrap());
+    assert_eq!(received(&journal, 2).len(), 2);
+    // An answer goes down with the impossible fact that it came with.
+    let impossible = Batch::from(added("T1")).answering(ids[0], Ok(String::new()));
+    assert!(journal.append_blocking(impossible).is_err());
+    let refusal = Batch::default().answering(ids[1], Err("no such agent".to_owned()));
+    journal.append_blocking(refusal).unwrap();
+    drop(journal);
+    let resumed = Journal::resume(&store, &run()).unwrap();
+    let open: Vec<_> = received(&resumed, 1).into_iter().map(|command| command.id).collect();
+    assert_eq!(open, ids[..1]);
+    assert_eq!(store.answer(ids[1]).unwrap(), Some(Err("no such agent".to_owned())));
+}
+
+#[test]
+fn commands_of_other_runs_and_of_newer_versions_are_left_alone() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let _other = Journal::create(&store, &"r-others".into(), started()).unwrap();
+    store.send(&"r-others".into(), &message(1)).unwrap();
+    Connection::open(store.database())
+        .unwrap()
+        .execute_batch("INSERT INTO inbox (run, sent_ms, body) SELECT id, 0, '{\"command\":\"fly\"}' FROM runs")
+        .unwrap();
+    let id = store.send(&run(), &message(2)).unwrap();
+    assert_eq!(received(&journal, 1)[0].id, id);
+}
+
+#[test]
+fn more_commands_than_the_channel_holds_all_arrive() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let ids: Vec<_> = (0..150).map(|number| store.send(&run(), &message(number)).unwrap()).collect();
+    let found: Vec<_> = received(&journal, ids.len()).into_iter().map(|command| command.id).collect();
+    assert_eq!(found, ids);
+}
+
+#[test]
+fn the_inbox_ends_with_the_journal() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let mut commands = journal.commands().unwrap();
+    drop(journal);
+    assert_eq!(commands.blocking_recv(), None);
+    assert!(matches!(store.send(&"r-nowhere".into(), &message(1)), Err(JournalError::NoSuchRun(_))));
+}

@@ -1,0 +1,201 @@
+//! Appends: in order, all or nothing, decided on the newest state, and refused without a trace.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use orchestrate_core::message::Sender;
+use orchestrate_core::{RunState, TaskId, TaskState};
+use orchestrate_journal::{Batch, Blob, Journal, JournalError, fault};
+use tempfile::tempdir;
+
+use crate::children::{Other, say};
+use crate::support::{added, ready, recorded, run, sent, spawned, started, store, turn};
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+#[test]
+fn an_append_gives_its_numbers_and_is_there_for_everybody() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let seqs = block_on(journal.append(vec![added("T1"), ready("T1")])).unwrap();
+    assert_eq!(seqs, [2, 3]);
+    let facts = recorded(vec![started(), added("T1"), ready("T1")]);
+    let reader = crate::support::store(folder.path());
+    assert_eq!(reader.events(&run(), 0, 100).unwrap(), facts);
+    assert_eq!(reader.events(&run(), 1, 1).unwrap(), facts[1..2]);
+    assert_eq!(reader.events_of_task(&run(), &"T1".into(), 2, 100).unwrap(), facts[2..]);
+    assert_eq!(Some(reader.state(&run()).unwrap()), RunState::replay(&facts).unwrap());
+    assert_eq!(*journal.state(), reader.state(&run()).unwrap());
+    assert_eq!(journal.watch().borrow().seq, 3);
+}
+
+#[test]
+fn an_impossible_fact_takes_its_whole_batch_with_it() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let before = journal.state();
+    let blob = Blob::new("never named");
+    let batch = Batch::from(vec![added("T1"), spawned("T1")]).with_blob(blob.clone());
+    let Err(JournalError::Illegal(refused)) = journal.append_blocking(batch) else {
+        panic!("an agent cannot be spawned before its task is ready")
+    };
+    assert_eq!((refused.seq, refused.kind.as_str()), (3, "agent.spawned"));
+    assert!(Arc::ptr_eq(&before, &journal.state()));
+    assert!(matches!(store.blob(blob.id()), Err(JournalError::NoSuchBlob(_))));
+    assert_eq!(journal.append_blocking(added("T1")).unwrap(), [2]);
+}
+
+#[test]
+fn a_run_begins_with_run_started_and_only_once() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    assert!(matches!(Journal::create(&store, &run(), added("T1")), Err(JournalError::Illegal(_))));
+    assert_eq!(store.runs().unwrap(), []);
+    drop(Journal::create(&store, &run(), started()).unwrap());
+    assert!(matches!(Journal::create(&store, &run(), started()), Err(JournalError::RunExists(_))));
+}
+
+#[test]
+fn decisions_from_many_threads_never_see_the_same_state() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), vec![started(), added("T1")]).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..8 {
+                    let send = journal.append_if(|state: &RunState| {
+                        state.check_message("T1", "")?;
+                        Ok::<_, orchestrate_core::run_state::MessageRefused>(Batch::from(sent(
+                            "T1",
+                            state.next_sequence(&Sender::User),
+                        )))
+                    });
+                    block_on(send).unwrap().unwrap();
+                }
+            });
+        }
+    });
+    let found = store.events(&run(), 2, 100).unwrap();
+    let sequences = (1..=64).map(|sequence| sent("T1", sequence)).collect::<Vec<_>>();
+    assert_eq!(found.into_iter().map(|fact| fact.event).collect::<Vec<_>>(), sequences);
+    let refused = block_on(journal.append_if(|state| state.check_message("T1", "").map(|()| Batch::default())));
+    assert!(refused.unwrap().is_err());
+    assert_eq!(journal.state().seq, 66);
+}
+
+/// Sends while the writer is busy, and says how many transactions all of it took.
+pub(crate) fn group(folder: &Path) {
+    let mut first = vec![started()];
+    first.extend((0..32).map(|number| added(&format!("T{number}"))));
+    let journal = Journal::create(&store(folder), &run(), first).unwrap();
+    let before = fault::appends();
+    let (busy, begun) = mpsc::channel();
+    let (release, held) = mpsc::channel::<()>();
+    let hold = journal.clone();
+    let holder = thread::spawn(move || {
+        block_on(hold.append_if(move |_| {
+            busy.send(()).unwrap();
+            held.recv().unwrap();
+            Ok::<_, ()>(Batch::default())
+        }))
+    });
+    begun.recv().unwrap();
+    let mut waiting: Vec<_> = (0..32).map(|number| Box::pin(journal.append(ready(&format!("T{number}"))))).collect();
+    for future in &mut waiting {
+        let mut future = pin!(future);
+        // The first poll sends the request; the answer comes once the writer is free.
+        let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Pending));
+    }
+    release.send(()).unwrap();
+    holder.join().unwrap().unwrap().unwrap();
+    for future in waiting {
+        block_on(future).unwrap();
+    }
+    say(fault::appends() - before);
+}
+
+#[test]
+fn requests_that_wait_together_share_one_transaction() {
+    let folder = tempdir().unwrap();
+    let (said, _) = Other::start("group", folder.path(), None).finish();
+    assert_eq!(said, ["1"]);
+    assert_eq!(store(folder.path()).state(&run()).unwrap().seq, 65);
+}
+
+/// Appends on a disk that is full for the third append only.
+pub(crate) fn full(folder: &Path) {
+    let journal = Journal::create(&store(folder), &run(), started()).unwrap();
+    for id in ["T1", "T2", "T2"] {
+        let said = journal.append_blocking(added(id));
+        say(said.map_or_else(|error| error.to_string(), |seqs| format!("{seqs:?}")));
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_an_append_that_works_later() {
+    let folder = tempdir().unwrap();
+    let (said, _) = Other::start("full", folder.path(), Some("full:3")).finish();
+    let path = folder.path().join("journal.db");
+    let refused = JournalError::DiskFull { path }.to_string();
+    assert_eq!(said, ["[2]".to_owned(), refused, "[3]".to_owned()]);
+    let facts = store(folder.path()).events(&run(), 0, 100).unwrap();
+    assert_eq!(facts, recorded(vec![started(), added("T1"), added("T2")]));
+}
+
+#[test]
+fn the_time_of_a_run_never_goes_back() {
+    fn yesterday() -> u64 {
+        crate::support::NOW - 86_400_000
+    }
+    let folder = tempdir().unwrap();
+    drop(Journal::create(&store(folder.path()), &run(), started()).unwrap());
+    let store = orchestrate_journal::Store::open_with(folder.path(), yesterday).unwrap();
+    let journal = Journal::resume(&store, &run()).unwrap();
+    journal.append_blocking(added("T1")).unwrap();
+    assert_eq!(store.events(&run(), 0, 9).unwrap(), recorded(vec![started(), added("T1")]));
+}
+
+#[test]
+fn runs_are_listed_newest_first_and_found_by_prefix() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    assert_eq!(store.latest_run().unwrap(), None);
+    for id in ["r-abc111", "r-abc222"] {
+        drop(Journal::create(&store, &id.into(), vec![started(), added("T1")]).unwrap());
+    }
+    let listed: Vec<(String, u64)> =
+        store.runs().unwrap().into_iter().map(|run| (run.run_id.to_string(), run.facts)).collect();
+    assert_eq!(listed, [("r-abc222".to_owned(), 2), ("r-abc111".to_owned(), 2)]);
+    assert_eq!(store.latest_run().unwrap(), Some("r-abc222".into()));
+    assert_eq!(store.find_run("r-abc1").unwrap(), "r-abc111".into());
+    assert!(matches!(store.find_run("r-x"), Err(JournalError::NoSuchRun(_))));
+    let Err(JournalError::AmbiguousRun { runs, .. }) = store.find_run("r-a") else { panic!("two runs begin so") };
+    assert_eq!(runs, ["r-abc111".into(), "r-abc222".into()]);
+}
+
+#[test]
+fn the_last_handle_gives_the_run_back() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), vec![started(), added("T1"), ready("T1")]).unwrap();
+    let second = journal.clone();
+    drop(journal);
+    assert!(store.lease(&run()).unwrap().is_some());
+    drop(second);
+    assert_eq!(store.lease(&run()).unwrap(), None);
+    let resumed = Journal::resume(&store, &run()).unwrap();
+    let state = resumed.state();
+    assert_eq!(state.task(&TaskId::from("T1")).unwrap().state, TaskState::Ready);
+    resumed.append_blocking(vec![spawned("T1"), turn("T1", 1)]).unwrap();
+}

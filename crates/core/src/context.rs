@@ -1,7 +1,7 @@
 //! The bound on what a model is sent, and what is given up to keep it.
 //!
 //! A request is measured by its *canonical rendering*: the system text, each tool and each message as one
-//! JSON text, counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`]. That sum is at
+//! JSON text, counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum is at
 //! most the agent's bound before a request leaves. What is given up is decided once, recorded as a
 //! [`Compaction`] and never recomputed, so that a resumed agent sends what the first one would have sent.
 
@@ -14,6 +14,10 @@ use crate::conversation::{Message, ModelRequest, ToolSpec};
 /// Chat Completions adds about four tokens a message and Anthropic Messages a system block for tools; the
 /// canonical rendering's own JSON keys are counted already and are longer than either.
 pub const PROTOCOL_MARGIN: usize = 256;
+
+/// Tokens left free for each tool, message, call and result: what their keys in a protocol may have more than
+/// ours. The model crate's tests hold the bodies of both protocols against the sum.
+pub const PART_MARGIN: usize = 8;
 
 /// The newest tool results that are never collapsed: the model is still working with them.
 pub const KEPT_RESULTS: usize = 4;
@@ -183,7 +187,7 @@ pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> 
 pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
     let fixed = fixed_tokens(&request.system, &request.tools, counter);
     let messages: usize = request.messages.iter().map(|message| message_tokens(message, counter)).sum();
-    fixed + messages + PROTOCOL_MARGIN
+    fixed + messages + PROTOCOL_MARGIN + PART_MARGIN * parts(request)
 }
 
 /// Gives the tokens of the part that every request of a role carries: system text and tool schemas.
@@ -191,8 +195,24 @@ pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter
     counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
 }
 
+/// Chat Completions carries the arguments of a call as JSON within a JSON text, so that they are counted.
 fn message_tokens(message: &Message, counter: &dyn TokenCounter) -> usize {
-    counter.count(&canonical(message))
+    let mut message = message.clone();
+    if let Message::Assistant { tool_calls, .. } = &mut message {
+        for call in tool_calls {
+            call.arguments = call.arguments.to_string().into();
+        }
+    }
+    counter.count(&canonical(&message))
+}
+
+fn parts(request: &ModelRequest) -> usize {
+    let inner = |message: &Message| match message {
+        Message::User { .. } => 0,
+        Message::Assistant { tool_calls, .. } => tool_calls.len(),
+        Message::Tool { results } => results.len(),
+    };
+    request.tools.len() + request.messages.len() + request.messages.iter().map(inner).sum::<usize>()
 }
 
 /// Renders one part canonically: compact JSON, keys in the order of the type. These types always serialise.

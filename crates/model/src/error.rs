@@ -211,17 +211,9 @@ impl ModelError {
 }
 
 fn at_line(line: usize) -> String {
-    if line == 0 {
-        String::new()
-    } else {
-        format!(", line {line}")
-    }
+    if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
 fn with_status(status: u16) -> String {
-    if status == 0 {
-        String::new()
-    } else {
-        format!(" (HTTP {status})")
-    }
+    if status == 0 { String::new() } else { format!(" (HTTP {status})") }
 }

@@ -16,13 +16,12 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
+use crate::tokens::estimated_usage;
 
 /// The provider of a scripted model in `provider:FILE`.
 pub const SCRIPT_PREFIX: &str = "script:";
 /// The largest script: far above any that a person writes, so only a wrong file is refused.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
-/// Bytes that count as one token where a script gives no usage; the usual rule of thumb for English and code.
-const BYTES_PER_TOKEN: usize = 4;
 
 /// Answers by the first rule of a script that fits the request.
 #[derive(Debug)]
@@ -95,11 +94,7 @@ impl ScriptedModel {
         let unreadable = |cause: std::io::Error| script_error(&name, 0, format!("cannot be read: {cause}"));
         let length = std::fs::metadata(file).map_err(unreadable)?.len();
         if length > MAX_SCRIPT_BYTES {
-            return Err(script_error(
-                &name,
-                0,
-                format!("is larger than {MAX_SCRIPT_BYTES} bytes"),
-            ));
+            return Err(script_error(&name, 0, format!("is larger than {MAX_SCRIPT_BYTES} bytes")));
         }
         let text = std::fs::read_to_string(file).map_err(unreadable)?;
         Self::parse(&name, &text)
@@ -123,12 +118,7 @@ impl ScriptedModel {
             return Err(script_error(name, 0, "has no rules".to_owned()));
         }
         let answered = Mutex::new(vec![0; rules.len()]);
-        Ok(Self {
-            name: name.to_owned(),
-            rules,
-            answered,
-            pace: Duration::ZERO,
-        })
+        Ok(Self { name: name.to_owned(), rules, answered, pace: Duration::ZERO })
     }
 
     /// Counts the replies that a run has already recorded, so that `times` survives a resume.
@@ -188,13 +178,8 @@ impl Model for ScriptedModel {
             task: request.origin.task.clone(),
             turn: request.origin.turn,
         })?;
-        let reply = rule.reply.answer(
-            request,
-            RawBlocks {
-                model: self.name.clone(),
-                blocks: vec![json!({ "rule": number })],
-            },
-        );
+        let reply =
+            rule.reply.answer(request, RawBlocks { model: self.name.clone(), blocks: vec![json!({ "rule": number })] });
         if !rule.reply.text.is_empty() {
             on_delta(Delta::Text(&rule.reply.text));
         }
@@ -207,16 +192,10 @@ impl Model for ScriptedModel {
 
 impl Rule {
     fn fits(&self, request: &ModelRequest) -> bool {
-        let Self {
-            task,
-            when: When { turn, last_contains },
-            ..
-        } = self;
+        let Self { task, when: When { turn, last_contains }, .. } = self;
         task.as_ref().is_none_or(|task| task == request.origin.task.as_str())
             && turn.is_none_or(|turn| turn == request.origin.turn)
-            && last_contains
-                .as_ref()
-                .is_none_or(|part| last_contains_text(request, part))
+            && last_contains.as_ref().is_none_or(|part| last_contains_text(request, part))
     }
 }
 
@@ -233,30 +212,16 @@ impl Reply {
                 arguments: call.arguments.clone(),
             })
             .collect();
-        let stop = if tool_calls.is_empty() {
-            StopReason::EndTurn
-        } else {
-            StopReason::ToolCalls
+        let stop = if tool_calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
+        let usage = Usage::default();
+        let mut reply = ModelReply { text: self.text.clone(), tool_calls, stop, usage, raw: Some(raw) };
+        let estimated = estimated_usage(request, &reply);
+        reply.usage = Usage {
+            input_tokens: self.usage.input_tokens.unwrap_or(estimated.input_tokens),
+            cached_tokens: self.usage.cached_tokens.unwrap_or(estimated.cached_tokens),
+            output_tokens: self.usage.output_tokens.unwrap_or(estimated.output_tokens),
         };
-        let usage = self.usage(request, &tool_calls);
-        ModelReply {
-            text: self.text.clone(),
-            tool_calls,
-            stop,
-            usage,
-            raw: Some(raw),
-        }
-    }
-
-    fn usage(&self, request: &ModelRequest, calls: &[ToolCall]) -> Usage {
-        let given = &self.usage;
-        Usage {
-            input_tokens: given.input_tokens.unwrap_or_else(|| estimate(request_bytes(request))),
-            cached_tokens: given.cached_tokens.unwrap_or(0),
-            output_tokens: given
-                .output_tokens
-                .unwrap_or_else(|| estimate(self.text.len() + calls_bytes(calls))),
-        }
+        reply
     }
 }
 
@@ -267,18 +232,13 @@ fn parse_rule(line: &str) -> Result<Rule, String> {
         format!("{problem}, at column {}", error.column())
     })?;
     if rule.times == Some(0) {
-        return Err(
-            "`times` is 0, so the rule could never answer; remove the rule, or `times` for no limit".to_owned(),
-        );
+        return Err("`times` is 0, so the rule could never answer; remove the rule, or `times` for no limit".to_owned());
     }
     if rule.reply.text.is_empty() && rule.reply.tool_calls.is_empty() {
         return Err("`reply` has neither `text` nor `tool_calls`".to_owned());
     }
     if let Some(call) = rule.reply.tool_calls.iter().find(|call| call.name.is_empty()) {
-        return Err(format!(
-            "a tool call has an empty `name` (arguments {})",
-            call.arguments
-        ));
+        return Err(format!("a tool call has an empty `name` (arguments {})", call.arguments));
     }
     Ok(rule)
 }
@@ -301,34 +261,6 @@ fn last_contains_text(request: &ModelRequest, part: &str) -> bool {
         Some(Message::Tool { results }) => results.iter().any(|result| result.text.contains(part)),
         None => false,
     }
-}
-
-fn estimate(bytes: usize) -> u64 {
-    bytes.div_ceil(BYTES_PER_TOKEN) as u64
-}
-
-fn request_bytes(request: &ModelRequest) -> usize {
-    let tools: usize = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
-        .sum();
-    request.system.len() + tools + request.messages.iter().map(message_bytes).sum::<usize>()
-}
-
-fn message_bytes(message: &Message) -> usize {
-    match message {
-        Message::User { text } => text.len(),
-        Message::Assistant { text, tool_calls, .. } => text.len() + calls_bytes(tool_calls),
-        Message::Tool { results } => results.iter().map(|result| result.text.len()).sum(),
-    }
-}
-
-fn calls_bytes(calls: &[ToolCall]) -> usize {
-    calls
-        .iter()
-        .map(|call| call.name.len() + call.arguments.to_string().len())
-        .sum()
 }
 
 #[cfg(test)]

@@ -1,0 +1,211 @@
+//! Opens models by name, and shares between all agents what must be shared: connections, gates and scripts.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use orchestrate_core::ModelReply;
+use reqwest::{Client, NoProxy, Proxy};
+
+use crate::environment::Environment;
+use crate::error::ModelError;
+use crate::model::Model;
+use crate::name::ModelName;
+use crate::provider::Endpoint;
+use crate::rate_gate::RateGate;
+use crate::retry::Retrying;
+use crate::scripted::ScriptedModel;
+use crate::transport::{Remote, Timeouts};
+
+/// Time for a connection to come about; who needs longer is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// All models that a run may ask.
+#[derive(Debug)]
+pub struct Models {
+    pub(crate) environment: Environment,
+    pub(crate) base_url: Option<String>,
+    script_pace: Duration,
+    timeouts: Timeouts,
+    /// Made with the first remote model: a scripted run needs no certificates.
+    http: Mutex<Option<Client>>,
+    gates: Mutex<HashMap<GateKey, Arc<RateGate>>>,
+    scripts: Mutex<HashMap<ModelName, Arc<ScriptedModel>>>,
+}
+
+/// What a provider counts requests by.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GateKey {
+    base_url: String,
+    /// Where the key comes from stands for the key: within one environment each source holds one key.
+    key_source: String,
+    model: String,
+}
+
+impl Models {
+    /// Makes the catalogue of one environment; `base_url` is what the user typed as `--base-url`.
+    pub fn new(environment: Environment, base_url: Option<String>) -> Self {
+        Self {
+            environment,
+            base_url,
+            script_pace: Duration::ZERO,
+            timeouts: Timeouts::default(),
+            http: Mutex::default(),
+            gates: Mutex::default(),
+            scripts: Mutex::default(),
+        }
+    }
+
+    /// Makes scripted models take that long for each reply, so that agents visibly work at the same time.
+    #[must_use]
+    pub fn with_script_pace(mut self, pace: Duration) -> Self {
+        self.script_pace = pace;
+        self
+    }
+
+    /// Opens a model.
+    ///
+    /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only
+    /// when they are opened first. Opening a model twice gives the same script and the same rate gate.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] if the name means nothing, the key is missing, or the script cannot be read.
+    pub fn open(&self, name: &ModelName, recorded: &[ModelReply]) -> Result<Arc<dyn Model>, ModelError> {
+        match name {
+            ModelName::Script(file) => Ok(self.script(name, file, recorded)?),
+            ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
+            ModelName::Hosted { .. } | ModelName::Other(_) => {
+                let remote = self.remote(name)?;
+                let gate = self.gate(&remote);
+                Ok(Arc::new(Retrying::new(remote, gate)))
+            }
+        }
+    }
+
+    /// Tells what [`Models::open`] would say of a name, without reading a script or touching the network.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] if the name means nothing here, or its key is missing.
+    pub fn check(&self, name: &ModelName) -> Result<(), ModelError> {
+        match name {
+            ModelName::Script(file) if !file.is_file() => {
+                Err(ModelError::Script { file: file.clone(), line: 0, problem: "there is no such file".to_owned() })
+            }
+            ModelName::Script(_) => Ok(()),
+            ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
+            ModelName::Hosted { .. } | ModelName::Other(_) => self.endpoint(name).map(|_| ()),
+        }
+    }
+
+    fn script(&self, name: &ModelName, file: &Path, recorded: &[ModelReply]) -> Result<Arc<ScriptedModel>, ModelError> {
+        let mut scripts = locked(&self.scripts);
+        if let Some(script) = scripts.get(name) {
+            return Ok(Arc::clone(script));
+        }
+        let script = Arc::new(ScriptedModel::load(file)?.paced(self.script_pace).resume(recorded));
+        scripts.insert(name.clone(), Arc::clone(&script));
+        Ok(script)
+    }
+
+    /// Makes what asks a remote model once.
+    pub(crate) fn remote(&self, name: &ModelName) -> Result<Remote, ModelError> {
+        let model = match name {
+            ModelName::Hosted { model, .. } | ModelName::Other(model) => model.clone(),
+            ModelName::Script(_) | ModelName::Replay(_) => return Err(invalid(name, "it is not behind an endpoint")),
+        };
+        Ok(Remote {
+            endpoint: self.endpoint(name)?,
+            http: self.http()?,
+            name: name.to_string(),
+            model,
+            timeouts: self.timeouts,
+            other_max_tokens_key: AtomicBool::new(false),
+        })
+    }
+
+    fn endpoint(&self, name: &ModelName) -> Result<Endpoint, ModelError> {
+        let base_url = self.base_url.as_deref();
+        let (provider, endpoint) = match (name, base_url) {
+            (ModelName::Hosted { provider, .. }, _) => (*provider, provider.endpoint(&self.environment, base_url)?),
+            (_, Some(url)) => return Endpoint::of_base_url(url),
+            (_, None) => {
+                return Err(invalid(
+                    name,
+                    "no such provider; write openai/…, anthropic/…, gemini/…, openrouter/…, ollama/…, llamacpp/…, \
+                     lmstudio/…, vllm/… or script:FILE, or give the server with --base-url",
+                ));
+            }
+        };
+        match provider.key_variables().first() {
+            Some(variable) if endpoint.key.is_none() && endpoint.is_default => {
+                Err(ModelError::MissingKey { model: name.to_string(), variable: (*variable).to_owned() })
+            }
+            _ => Ok(endpoint),
+        }
+    }
+
+    fn gate(&self, remote: &Remote) -> Arc<RateGate> {
+        let key = GateKey {
+            base_url: remote.endpoint.base_url.clone(),
+            key_source: remote.endpoint.key_source(),
+            model: remote.model.clone(),
+        };
+        Arc::clone(locked(&self.gates).entry(key).or_default())
+    }
+
+    pub(crate) fn http(&self) -> Result<Client, ModelError> {
+        let mut http = locked(&self.http);
+        if let Some(client) = &*http {
+            return Ok(client.clone());
+        }
+        let client = client(&self.environment)?;
+        *http = Some(client.clone());
+        Ok(client)
+    }
+}
+
+/// Installs the TLS provider of this process, once; whoever comes first wins.
+pub fn install_tls_provider() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // It fails only if another thread has installed one meanwhile, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+/// Proxies come from the given environment alone, never from files of a repository.
+fn client(environment: &Environment) -> Result<Client, ModelError> {
+    install_tls_provider();
+    let fail = |error: reqwest::Error| ModelError::Setup { problem: error.to_string() };
+    let mut builder =
+        Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
+    let exceptions = first_of(environment, &["no_proxy", "NO_PROXY"])?.and_then(|list| NoProxy::from_string(&list));
+    if let Some(url) = first_of(environment, &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])? {
+        builder = builder.proxy(Proxy::https(url).map_err(fail)?.no_proxy(exceptions.clone()));
+    }
+    // Upper-case HTTP_PROXY is left out: a CGI server sets it from a request's header.
+    if let Some(url) = first_of(environment, &["http_proxy", "all_proxy", "ALL_PROXY"])? {
+        builder = builder.proxy(Proxy::http(url).map_err(fail)?.no_proxy(exceptions));
+    }
+    builder.build().map_err(fail)
+}
+
+fn first_of(environment: &Environment, names: &[&str]) -> Result<Option<String>, ModelError> {
+    for name in names {
+        if let Some(value) = environment.value(name)? {
+            return Ok(Some(value));
+        }
+    }
+    Ok(None)
+}
+
+fn invalid(name: &ModelName, problem: &str) -> ModelError {
+    ModelError::InvalidName { name: name.to_string(), problem: problem.to_owned() }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

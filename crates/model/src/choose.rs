@@ -1,0 +1,194 @@
+//! Which model answers when several sources, or none, name one; and what local servers have to offer.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::catalog::Models;
+use crate::error::ModelError;
+use crate::name::ModelName;
+use crate::provider::{Endpoint, Provider};
+
+/// The variable that names a model.
+const MODEL_VARIABLE: &str = "ORCHESTRATE_MODEL";
+/// Time for a local server to say what it has: it is on this machine, and its list is ready.
+const LOCAL_TIMEOUT: Duration = Duration::from_millis(500);
+/// The largest list of models that is read.
+const MAX_LIST_BYTES: usize = 4 << 20;
+
+/// What the user's sources say about the model, strongest first; the environment stands after the flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preferences {
+    /// `--model`.
+    pub flag: Option<String>,
+    /// The plan's, or the task's.
+    pub plan: Option<String>,
+    /// The role's.
+    pub role: Option<String>,
+    /// The project's configuration.
+    pub project: Option<String>,
+    /// The user's configuration.
+    pub user: Option<String>,
+}
+
+/// A model, and why it is that one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The model.
+    pub name: ModelName,
+    /// What decided, for people.
+    pub why: String,
+}
+
+/// A server on this machine that answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalServer {
+    /// Which kind it is, by its port.
+    pub provider: Provider,
+    /// Its base URL.
+    pub base_url: String,
+    /// The models that it lists.
+    pub models: Vec<String>,
+}
+
+impl Models {
+    /// Chooses the model of a task: the strongest preference, else the first provider with a key, else the
+    /// first local server that answers.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NoModel`] if there is none of these, with the ways to have one.
+    pub async fn choose(&self, preferences: &Preferences) -> Result<Choice, ModelError> {
+        if let Some((text, why)) = self.preferred(preferences)? {
+            return Ok(Choice { name: ModelName::parse(&text)?, why: why.to_owned() });
+        }
+        if let Some(url) = &self.base_url {
+            return self.first_at(url).await;
+        }
+        for provider in Provider::WITH_KEYS {
+            if let (true, Some(model)) = (provider.has_key(&self.environment), provider.default_model()) {
+                let name = ModelName::Hosted { provider, model: model.to_owned() };
+                let variable = provider.key_variables().iter().find(|variable| self.environment.has(variable));
+                let why = variable.map_or_else(String::new, |variable| format!("{variable} is set"));
+                return Ok(Choice { name, why });
+            }
+        }
+        match self.local_servers().await.into_iter().next() {
+            Some(server) => {
+                let model = server.models.into_iter().next().unwrap_or_default();
+                let name = ModelName::Hosted { provider: server.provider, model };
+                Ok(Choice { name, why: format!("a local server answers at {}", server.base_url) })
+            }
+            None => Err(ModelError::NoModel { tried: self.ways() }),
+        }
+    }
+
+    /// Asks the usual local servers for their models, all at once; those that answer, in their fixed order.
+    pub async fn local_servers(&self) -> Vec<LocalServer> {
+        let [first, second, third, fourth] = Provider::LOCAL;
+        let (first, second, third, fourth) =
+            tokio::join!(self.local(first), self.local(second), self.local(third), self.local(fourth));
+        [first, second, third, fourth].into_iter().flatten().collect()
+    }
+
+    /// Names the providers whose keys are there, each with the variable that holds it.
+    pub fn keys(&self) -> Vec<(Provider, String)> {
+        let source = |provider: Provider| {
+            let variable = provider.key_variables().iter().find(|variable| self.environment.has(variable))?;
+            Some((provider, self.environment.source(variable)))
+        };
+        Provider::WITH_KEYS.into_iter().filter_map(source).collect()
+    }
+
+    /// Lists the models of the endpoint behind a name: one request that shows whether it is there and takes the key.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] as for a request to the model.
+    pub async fn list(&self, name: &ModelName) -> Result<Vec<String>, ModelError> {
+        let remote = self.remote(name)?;
+        let list = remote.list(MAX_LIST_BYTES).await?;
+        Ok(ids(&list))
+    }
+
+    fn preferred(&self, preferences: &Preferences) -> Result<Option<(String, &'static str)>, ModelError> {
+        let Preferences { flag, plan, role, project, user } = preferences;
+        let environment = self.environment.value(MODEL_VARIABLE)?;
+        let sources = [
+            (flag, "--model"),
+            (&environment, MODEL_VARIABLE),
+            (plan, "the plan"),
+            (role, "the role"),
+            (project, "the project's configuration"),
+            (user, "the user's configuration"),
+        ];
+        Ok(sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why))))
+    }
+
+    async fn first_at(&self, url: &str) -> Result<Choice, ModelError> {
+        let models = self.models_at(&Endpoint::of_base_url(url)?).await;
+        match models.into_iter().flatten().next() {
+            Some(model) => {
+                Ok(Choice { name: ModelName::Other(model), why: format!("it is the first model that {url} lists") })
+            }
+            None => {
+                let tried = format!("{url} lists no models; name one with --model");
+                Err(ModelError::NoModel { tried })
+            }
+        }
+    }
+
+    async fn local(&self, provider: Provider) -> Option<LocalServer> {
+        let endpoint = provider.endpoint(&self.environment, None).ok()?;
+        let models = self.models_at(&endpoint).await?;
+        (!models.is_empty()).then_some(LocalServer { provider, base_url: endpoint.base_url, models })
+    }
+
+    /// Gives the models that can hold a conversation, or nothing if no such server answers.
+    async fn models_at(&self, endpoint: &Endpoint) -> Option<Vec<String>> {
+        let url = format!("{}/models", endpoint.base_url);
+        let http = self.http().ok()?;
+        let body = tokio::time::timeout(LOCAL_TIMEOUT, async {
+            let mut response = http.get(url).send().await.ok()?;
+            let mut body = Vec::new();
+            while let Some(bytes) = response.chunk().await.ok()? {
+                body.extend_from_slice(&bytes);
+                if body.len() > MAX_LIST_BYTES {
+                    return None;
+                }
+            }
+            Some(body)
+        });
+        let list: Value = serde_json::from_slice(&body.await.ok()??).ok()?;
+        Some(ids(&list).into_iter().filter(|id| !id.contains("embed")).collect())
+    }
+
+    fn ways(&self) -> String {
+        let keys: Vec<&str> =
+            Provider::WITH_KEYS.iter().filter_map(|provider| provider.key_variables().first().copied()).collect();
+        let local: Vec<String> = Provider::LOCAL
+            .iter()
+            .filter_map(|provider| {
+                let endpoint = provider.endpoint(&self.environment, None).ok()?;
+                Some(format!("{} at {}", provider.name(), endpoint.base_url))
+            })
+            .collect();
+        format!(
+            "none is named, no key is set and no local server answers; name one with --model or {MODEL_VARIABLE}, \
+             or set one of {}, or start a server ({}), or name any OpenAI-compatible one with --base-url; \
+             `orchestrate demo` shows everything without a model",
+            keys.join(", "),
+            local.join(", "),
+        )
+    }
+}
+
+/// Reads the ids out of a list of models, which both protocols give in the same form.
+fn ids(list: &Value) -> Vec<String> {
+    let models = list.get("data").and_then(Value::as_array);
+    let id = |model: &Value| model.get("id").and_then(Value::as_str).map(str::to_owned);
+    models.into_iter().flatten().filter_map(id).collect()
+}
+
+#[cfg(test)]
+mod tests;

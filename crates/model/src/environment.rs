@@ -1,0 +1,125 @@
+//! The environment as a value: where keys and endpoints come from.
+//!
+//! Whoever starts the program reads its environment once, and adds what the user's own configuration says;
+//! this crate never looks at the process. `NAME_FILE` gives the path of a file that holds what `NAME` would.
+//! Values are never shown: `Debug` lists names only.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Read as _;
+
+use crate::error::ModelError;
+
+/// The largest file that a `*_FILE` variable may name: keys are short, so more is a wrong path.
+const MAX_VALUE_FILE_BYTES: u64 = 64 << 10;
+
+/// The variables that a choice of model may depend on.
+#[derive(Clone, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// Gives the value of a variable, from itself or from the file that `NAME_FILE` names.
+    ///
+    /// White space around it does not count, and an empty value is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Environment`] if the file cannot be read as text.
+    pub fn value(&self, name: &str) -> Result<Option<String>, ModelError> {
+        if let Some(value) = self.plain(name) {
+            return Ok(Some(value.to_owned()));
+        }
+        let variable = format!("{name}_FILE");
+        match self.plain(&variable) {
+            Some(path) => value_in_file(&variable, path).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Gives the name of the variable that [`Environment::value`] takes its value from.
+    pub(crate) fn source(&self, name: &str) -> String {
+        match self.plain(name) {
+            Some(_) => name.to_owned(),
+            None => format!("{name}_FILE"),
+        }
+    }
+
+    /// Tells whether a variable or its `*_FILE` form is set, without reading a file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.plain(name).is_some() || self.plain(&format!("{name}_FILE")).is_some()
+    }
+
+    fn plain(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+}
+
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+/// Takes what `std::env::vars_os` gives; what is not UTF-8 cannot be a key or a URL and is left out.
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+fn value_in_file(variable: &str, path: &str) -> Result<String, ModelError> {
+    let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
+    let unreadable = |cause: std::io::Error| fail(format!("cannot read {path}: {cause}"));
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(MAX_VALUE_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_VALUE_FILE_BYTES {
+        return Err(fail(format!("{path} is larger than {MAX_VALUE_FILE_BYTES} bytes")));
+    }
+    let value = text.trim();
+    if value.is_empty() {
+        return Err(fail(format!("{path} is empty")));
+    }
+    Ok(value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_file_stands_in_for_a_variable() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "sk-1\n").unwrap();
+        let path = path.to_str().unwrap();
+        let both = environment(&[("A", "plain"), ("A_FILE", path), ("B", "  "), ("B_FILE", path), ("C_FILE", "/nope")]);
+        assert_eq!(both.value("A").unwrap().as_deref(), Some("plain"));
+        assert_eq!(both.value("B").unwrap().as_deref(), Some("sk-1"));
+        assert_eq!(both.source("B"), "B_FILE");
+        assert_eq!(both.value("D").unwrap(), None);
+        assert_eq!(
+            both.value("C").unwrap_err().to_string(),
+            "use C_FILE: cannot read /nope: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        assert_eq!(format!("{:?}", environment(&[("KEY", "secret")])), "{\"KEY\"}");
+    }
+}

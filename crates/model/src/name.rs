@@ -1,0 +1,99 @@
+//! Names of models as people type them: `provider/model`, `script:FILE`, `replay:RUN`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::error::ModelError;
+use crate::provider::Provider;
+use crate::scripted::SCRIPT_PREFIX;
+
+/// The provider of recorded replies in `replay:RUN`.
+const REPLAY_PREFIX: &str = "replay:";
+
+/// A model's name, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ModelName {
+    /// A model of a provider that we know.
+    Hosted {
+        /// Who answers.
+        provider: Provider,
+        /// The model as the provider calls it.
+        model: String,
+    },
+    /// A model of whatever OpenAI-compatible server `--base-url` names.
+    Other(String),
+    /// Replies that stand in a file.
+    Script(PathBuf),
+    /// Replies that a run has recorded.
+    Replay(String),
+}
+
+impl ModelName {
+    /// Takes a name apart.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::InvalidName`] if it is empty, has white space within, or names nothing after its prefix.
+    pub fn parse(name: &str) -> Result<Self, ModelError> {
+        let fail = |problem: &str| Err(ModelError::InvalidName { name: name.to_owned(), problem: problem.to_owned() });
+        let text = name.trim();
+        if let Some(file) = text.strip_prefix(SCRIPT_PREFIX) {
+            return match file {
+                "" => fail("no file stands after `script:`"),
+                file => Ok(Self::Script(file.into())),
+            };
+        }
+        if text.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return fail("write it as `provider/model`, for example `openai/gpt-5`");
+        }
+        if let Some(run) = text.strip_prefix(REPLAY_PREFIX) {
+            return match run {
+                "" => fail("no run stands after `replay:`"),
+                run => Ok(Self::Replay(run.to_owned())),
+            };
+        }
+        match text.split_once('/').map(|(first, model)| (Provider::named(first), model)) {
+            Some((Some(_), "")) => fail("no model stands after the provider"),
+            Some((Some(provider), model)) => Ok(Self::Hosted { provider, model: model.to_owned() }),
+            _ => Ok(Self::Other(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hosted { provider, model } => write!(f, "{}/{model}", provider.name()),
+            Self::Other(model) => f.write_str(model),
+            Self::Script(file) => write!(f, "{SCRIPT_PREFIX}{}", file.display()),
+            Self::Replay(run) => write!(f, "{REPLAY_PREFIX}{run}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_apart_and_together() {
+        let hosted = |provider, model: &str| ModelName::Hosted { provider, model: model.to_owned() };
+        for (text, expected) in [
+            ("openai/gpt-5", hosted(Provider::OpenAi, "gpt-5")),
+            ("anthropic/claude-sonnet-5", hosted(Provider::Anthropic, "claude-sonnet-5")),
+            ("openrouter/qwen/qwen3", hosted(Provider::OpenRouter, "qwen/qwen3")),
+            ("ollama/qwen3:30b", hosted(Provider::Ollama, "qwen3:30b")),
+            ("qwen3", ModelName::Other("qwen3".to_owned())),
+            ("qwen/qwen3", ModelName::Other("qwen/qwen3".to_owned())),
+            ("script:my demo.jsonl", ModelName::Script("my demo.jsonl".into())),
+            ("replay:r-abc123", ModelName::Replay("r-abc123".to_owned())),
+        ] {
+            let name = ModelName::parse(text).unwrap();
+            assert_eq!(name, expected);
+            assert_eq!(name.to_string(), text);
+        }
+        for text in ["", " ", "openai/", "script:", "replay:", "a b/c", "openai/a\u{7}"] {
+            assert!(matches!(ModelName::parse(text), Err(ModelError::InvalidName { .. })), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The providers that have a name of their own, as one table, and where an environment says they are.
+
+use std::fmt;
+
+use crate::environment::Environment;
+use crate::error::ModelError;
+use crate::wire::Protocol;
+
+/// Who answers; everything about one is a row of [`Provider::row`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Provider {
+    /// OpenAI, or any server that `OPENAI_BASE_URL` names.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+    /// Google's Gemini, by its OpenAI-compatible face.
+    Gemini,
+    /// OpenRouter.
+    OpenRouter,
+    /// A local Ollama.
+    Ollama,
+    /// A local `llama-server`.
+    LlamaCpp,
+    /// A local LM Studio.
+    LmStudio,
+    /// A local vLLM.
+    Vllm,
+}
+
+/// What is known of a provider.
+struct Row {
+    name: &'static str,
+    protocol: Protocol,
+    base_variable: &'static str,
+    default_base: &'static str,
+    /// What stands between the base that the variable holds and the protocol's own paths.
+    path: &'static str,
+    /// Variables that may hold the key, first found wins; none means that the provider wants no key.
+    keys: &'static [&'static str],
+    /// What is asked when nobody names a model; servers of one's own are asked what they have.
+    default_model: Option<&'static str>,
+}
+
+/// Where one provider's requests go, and with which key.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) protocol: Protocol,
+    /// The URL that the protocol's paths are appended to, without a slash at its end.
+    pub(crate) base_url: String,
+    /// The variable that moves the endpoint, for messages.
+    pub(crate) base_variable: &'static str,
+    pub(crate) key: Option<Key>,
+    /// Whether the server is OpenAI's own, which alone insists on `max_completion_tokens`.
+    pub(crate) is_openai: bool,
+    /// Whether nobody moved it from where the provider says it is.
+    pub(crate) is_default: bool,
+}
+
+/// A key and where it came from; the key itself is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) secret: String,
+    pub(crate) source: String,
+    /// Whether it is sent as `Authorization: Bearer` even where the protocol has a header of its own.
+    pub(crate) is_bearer: bool,
+}
+
+impl Provider {
+    /// All providers with keys, in the order in which they are tried when no model is named.
+    pub const WITH_KEYS: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::OpenRouter];
+    /// All local servers, in the order in which they are tried.
+    pub const LOCAL: [Self; 4] = [Self::Ollama, Self::LlamaCpp, Self::LmStudio, Self::Vllm];
+
+    /// Finds a provider by its name in `provider/model`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::WITH_KEYS.into_iter().chain(Self::LOCAL).find(|provider| provider.name() == name)
+    }
+
+    /// Gives the name that stands before the slash.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Gives the variables that may hold the provider's key.
+    pub fn key_variables(self) -> &'static [&'static str] {
+        self.row().keys
+    }
+
+    /// Gives the model that is asked when only the provider is known.
+    pub(crate) fn default_model(self) -> Option<&'static str> {
+        self.row().default_model
+    }
+
+    /// Tells whether the environment holds a key for the provider.
+    pub(crate) fn has_key(self, environment: &Environment) -> bool {
+        self.row().keys.iter().any(|variable| environment.has(variable))
+    }
+
+    /// Works out where requests go; `base_url` is what the user typed, which beats the environment.
+    pub(crate) fn endpoint(self, environment: &Environment, base_url: Option<&str>) -> Result<Endpoint, ModelError> {
+        let row = self.row();
+        let named = match base_url {
+            Some(url) => Some(checked_url("--base-url", url)?),
+            None => match environment.value(row.base_variable)? {
+                Some(url) if self == Self::Ollama => Some(ollama_url(&url)?),
+                Some(url) => Some(checked_url(row.base_variable, &url)?),
+                None => None,
+            },
+        };
+        let is_openai = self == Self::OpenAi && named.is_none();
+        let base = named.as_deref().unwrap_or(row.default_base);
+        Ok(Endpoint {
+            protocol: row.protocol,
+            base_url: if base_url.is_some() { without_version(self, base) } else { with_path(self, base, row.path) },
+            base_variable: row.base_variable,
+            key: self.key(environment)?,
+            is_openai,
+            is_default: named.is_none(),
+        })
+    }
+
+    fn key(self, environment: &Environment) -> Result<Option<Key>, ModelError> {
+        for variable in self.row().keys {
+            if let Some(secret) = environment.value(variable)? {
+                let source = environment.source(variable);
+                return Ok(Some(Key { secret, source, is_bearer: *variable == "ANTHROPIC_AUTH_TOKEN" }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Defaults are the general-purpose models that the providers list in autumn 2026.
+    fn row(self) -> Row {
+        let (chat, messages) = (Protocol::ChatCompletions, Protocol::Messages);
+        match self {
+            Self::OpenAi => Row {
+                name: "openai",
+                protocol: chat,
+                base_variable: "OPENAI_BASE_URL",
+                default_base: "https://api.openai.com/v1",
+                path: "",
+                keys: &["OPENAI_API_KEY"],
+                default_model: Some("gpt-5.6"),
+            },
+            Self::Anthropic => Row {
+                name: "anthropic",
+                protocol: messages,
+                base_variable: "ANTHROPIC_BASE_URL",
+                default_base: "https://api.anthropic.com",
+                path: "",
+                keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+                default_model: Some("claude-sonnet-5"),
+            },
+            Self::Gemini => Row {
+                name: "gemini",
+                protocol: chat,
+                base_variable: "GOOGLE_GEMINI_BASE_URL",
+                default_base: "https://generativelanguage.googleapis.com",
+                path: "/v1beta/openai",
+                keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+                default_model: Some("gemini-3.5-flash"),
+            },
+            Self::OpenRouter => Row {
+                name: "openrouter",
+                protocol: chat,
+                base_variable: "OPENROUTER_BASE_URL",
+                default_base: "https://openrouter.ai/api/v1",
+                path: "",
+                keys: &["OPENROUTER_API_KEY"],
+                default_model: Some("openrouter/auto"),
+            },
+            Self::Ollama => local("ollama", "OLLAMA_HOST", "http://127.0.0.1:11434", "/v1"),
+            Self::LlamaCpp => local("llamacpp", "LLAMACPP_BASE_URL", "http://127.0.0.1:8080/v1", ""),
+            Self::LmStudio => local("lmstudio", "LMSTUDIO_BASE_URL", "http://127.0.0.1:1234/v1", ""),
+            Self::Vllm => local("vllm", "VLLM_BASE_URL", "http://127.0.0.1:8000/v1", ""),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Makes the endpoint of a server that only `--base-url` names. It gets no key: none was meant for it.
+    pub(crate) fn of_base_url(base_url: &str) -> Result<Self, ModelError> {
+        Ok(Self {
+            protocol: Protocol::ChatCompletions,
+            base_url: checked_url("--base-url", base_url)?,
+            base_variable: "--base-url",
+            key: None,
+            is_openai: false,
+            is_default: false,
+        })
+    }
+
+    /// Tells where the key came from, for messages.
+    pub(crate) fn key_source(&self) -> String {
+        self.key.as_ref().map_or_else(|| "no variable: none was sent".to_owned(), |key| key.source.clone())
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {} with the key of {}", self.protocol, self.base_url, self.key_source())
+    }
+}
+
+fn local(name: &'static str, base_variable: &'static str, default_base: &'static str, path: &'static str) -> Row {
+    Row { name, protocol: Protocol::ChatCompletions, base_variable, default_base, path, keys: &[], default_model: None }
+}
+
+fn checked_url(variable: &str, url: &str) -> Result<String, ModelError> {
+    let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
+    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{url:?} is no URL: {error}")))?;
+    if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+        return Err(fail(format!("{url:?} is no URL that begins with http:// or https://")));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Err(fail("the URL holds a password, which would appear in messages; use a key instead".to_owned()));
+    }
+    Ok(url.trim().trim_end_matches('/').to_owned())
+}
+
+/// Reads `OLLAMA_HOST` as Ollama does: a scheme, a host and a port may each be absent, and the address to
+/// listen on everywhere is no address to speak to.
+fn ollama_url(host: &str) -> Result<String, ModelError> {
+    let (scheme, rest) = host.trim().split_once("://").unwrap_or(("http", host.trim()));
+    let rest = rest.trim_end_matches('/');
+    let rest = if rest.is_empty() || rest.starts_with(':') { format!("127.0.0.1{rest}") } else { rest.to_owned() };
+    let rest = rest.replacen("0.0.0.0", "127.0.0.1", 1);
+    let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if has_port || scheme == "https" { "" } else { ":11434" };
+    checked_url("OLLAMA_HOST", &format!("{scheme}://{rest}{port}"))
+}
+
+/// Appends the provider's path unless the user's base has it already.
+fn with_path(provider: Provider, base: &str, path: &str) -> String {
+    let base = without_version(provider, base);
+    if path.is_empty() || base.ends_with(path) { base } else { format!("{base}{path}") }
+}
+
+/// Takes `/v1` off the base where the protocol's own paths begin with it.
+fn without_version(provider: Provider, base: &str) -> String {
+    match provider.row().protocol {
+        Protocol::Messages => base.strip_suffix("/v1").unwrap_or(base).to_owned(),
+        Protocol::ChatCompletions => base.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn every_way_to_say_where() {
+        for (provider, pairs, typed, expected) in [
+            (Provider::OpenAi, &[][..], None, "https://api.openai.com/v1"),
+            (Provider::OpenAi, &[("OPENAI_BASE_URL", "http://h:1/v1/")], None, "http://h:1/v1"),
+            (Provider::OpenAi, &[("OPENAI_BASE_URL", "http://h:1/v1/")], Some("http://t/x"), "http://t/x"),
+            (Provider::Anthropic, &[], None, "https://api.anthropic.com"),
+            (Provider::Anthropic, &[("ANTHROPIC_BASE_URL", "http://h/v1")], None, "http://h"),
+            (Provider::Anthropic, &[], Some("http://h/v1"), "http://h"),
+            (Provider::Gemini, &[], None, "https://generativelanguage.googleapis.com/v1beta/openai"),
+            (Provider::Gemini, &[("GOOGLE_GEMINI_BASE_URL", "http://h:2")], None, "http://h:2/v1beta/openai"),
+            (Provider::Ollama, &[], None, "http://127.0.0.1:11434/v1"),
+            (Provider::Ollama, &[("OLLAMA_HOST", "0.0.0.0")], None, "http://127.0.0.1:11434/v1"),
+            (Provider::Ollama, &[("OLLAMA_HOST", ":99")], None, "http://127.0.0.1:99/v1"),
+            (Provider::Ollama, &[("OLLAMA_HOST", "box:99")], None, "http://box:99/v1"),
+            (Provider::Ollama, &[("OLLAMA_HOST", "https://box/")], None, "https://box/v1"),
+            (Provider::Vllm, &[], None, "http://127.0.0.1:8000/v1"),
+        ] {
+            let endpoint = provider.endpoint(&environment(pairs), typed).unwrap();
+            assert_eq!(endpoint.base_url, expected, "{provider:?} {pairs:?} {typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_base_is_named_with_its_variable() {
+        for (url, problem) in [
+            ("localhost", "use OPENAI_BASE_URL: \"localhost\" is no URL: relative URL without a base"),
+            ("file:///etc", "use OPENAI_BASE_URL: \"file:///etc\" is no URL that begins with http:// or https://"),
+            (
+                "http://u:p@h",
+                "use OPENAI_BASE_URL: the URL holds a password, which would appear in messages; use a key instead",
+            ),
+        ] {
+            let error = Provider::OpenAi.endpoint(&environment(&[("OPENAI_BASE_URL", url)]), None).unwrap_err();
+            assert_eq!(error.to_string(), problem);
+        }
+    }
+
+    #[test]
+    fn keys_are_found_and_never_shown() {
+        let pairs = [("ANTHROPIC_AUTH_TOKEN", "tok"), ("GOOGLE_API_KEY", "g")];
+        let endpoint = Provider::Anthropic.endpoint(&environment(&pairs), None).unwrap();
+        let key = endpoint.key.clone().unwrap();
+        assert_eq!((key.secret.as_str(), key.is_bearer), ("tok", true));
+        assert_eq!(
+            format!("{endpoint:?}"),
+            "Messages at https://api.anthropic.com with the key of ANTHROPIC_AUTH_TOKEN"
+        );
+        assert!(Provider::Gemini.has_key(&environment(&pairs)));
+        assert!(!Provider::OpenAi.has_key(&environment(&pairs)));
+    }
+}

@@ -1,0 +1,85 @@
+//! One gate for each endpoint, key and model: what one agent is told to wait, all wait.
+//!
+//! Providers count requests by key, so twenty agents that each retry on their own would keep the limit
+//! reached. After a pause they set out one after the other, not all at once.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How far apart those who waited set out; short beside a request, long beside a burst.
+const SPREAD: Duration = Duration::from_millis(50);
+
+/// Holds requests back while their endpoint wants none.
+#[derive(Debug, Default)]
+pub(crate) struct RateGate(Mutex<Pause>);
+
+#[derive(Debug, Default)]
+struct Pause {
+    until: Option<Instant>,
+    /// How many have been told to wait for the end of this pause.
+    waiting: u32,
+}
+
+impl RateGate {
+    /// Closes the gate for that long from now, or leaves it closed if it already is for longer.
+    pub(crate) fn pause(&self, wait: Duration) {
+        let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + wait;
+        if pause.until.is_none_or(|known| known < until) {
+            *pause = Pause { until: Some(until), waiting: 0 };
+        }
+    }
+
+    /// Waits until the gate is open.
+    pub(crate) async fn pass(&self) {
+        while let Some(moment) = self.moment() {
+            tokio::time::sleep_until(moment).await;
+        }
+    }
+
+    /// Gives the moment at which the caller may ask again, or nothing if the gate is open.
+    fn moment(&self) -> Option<Instant> {
+        let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = pause.until?;
+        if until <= Instant::now() {
+            return None;
+        }
+        pause.waiting += 1;
+        Some(until + SPREAD * (pause.waiting - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn one_pause_holds_everybody_and_lets_them_out_in_a_row() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let elapsed = runtime.block_on(async {
+            let gate = Arc::new(RateGate::default());
+            let start = Instant::now();
+            gate.pass().await;
+            gate.pause(Duration::from_secs(2));
+            gate.pause(Duration::from_secs(1));
+            let tasks: Vec<_> = (0..3)
+                .map(|_| {
+                    let gate = Arc::clone(&gate);
+                    tokio::spawn(async move {
+                        gate.pass().await;
+                        start.elapsed().as_millis()
+                    })
+                })
+                .collect();
+            let mut elapsed = Vec::new();
+            for task in tasks {
+                elapsed.push(task.await.unwrap());
+            }
+            elapsed
+        });
+        assert_eq!(elapsed, [2000, 2050, 2100]);
+    }
+}

@@ -1,0 +1,90 @@
+//! Asks again where that can help, and no more often than it can.
+//!
+//! Nothing of a failed attempt was acted upon: replies are whole or they are errors. Waiting follows the
+//! provider's word if it gave one and else grows with chance in it, as both vendors' own clients do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use orchestrate_core::{ModelReply, ModelRequest};
+
+use crate::error::ModelError;
+use crate::model::{Delta, Model};
+use crate::rate_gate::RateGate;
+
+/// The first wait; the vendors' clients begin alike.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest wait of our own making.
+const LONGEST_WAIT: Duration = Duration::from_secs(32);
+/// The longest wait that a provider can ask for; who says an hour is asked again sooner.
+const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(300);
+/// Retries of an overloaded or rate-limited provider: a minute and a half, by our own waits.
+const RETRIES: usize = 8;
+/// Retries where nothing answers or what answers breaks: a few seconds, since a person may have to act.
+const BROKEN_RETRIES: usize = 3;
+
+/// A model that asks another one again.
+#[derive(Debug)]
+pub(crate) struct Retrying<M> {
+    inner: M,
+    gate: Arc<RateGate>,
+}
+
+impl<M: Model> Retrying<M> {
+    /// Wraps a model whose requests pass the gate.
+    pub(crate) fn new(inner: M, gate: Arc<RateGate>) -> Self {
+        Self { inner, gate }
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Retrying<M> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let backoff = ExponentialBuilder::new()
+            .with_min_delay(FIRST_WAIT)
+            .with_max_delay(LONGEST_WAIT)
+            .with_factor(2.0)
+            .with_jitter()
+            .without_max_times()
+            .build();
+        let mut failed = 0;
+        for own_wait in backoff {
+            self.gate.pass().await;
+            let error = match self.inner.complete(request, on_delta).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            failed += 1;
+            if failed > retries(&error) {
+                return Err(error);
+            }
+            let wait = error.retry_after().map_or(own_wait, |asked| asked.min(LONGEST_ASKED_WAIT));
+            tracing::info!(%error, attempt = failed, ?wait, "asking the model again");
+            let attempt = u32::try_from(failed).unwrap_or(u32::MAX);
+            on_delta(Delta::Retry { attempt, wait, cause: &error });
+            if error.is_rate_limit() {
+                self.gate.pause(wait);
+            } else {
+                tokio::time::sleep(wait).await;
+            }
+        }
+        Err(ModelError::Setup { problem: "the waits between attempts ran out".to_owned() })
+    }
+}
+
+fn retries(error: &ModelError) -> usize {
+    match error {
+        ModelError::Unavailable { .. } => RETRIES,
+        error if error.is_retryable() => BROKEN_RETRIES,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use std::sync::Mutex;
+
+use orchestrate_core::conversation::Origin;
+use orchestrate_core::{StopReason, TaskId, Usage};
+use tokio::time::Instant;
+
+use super::*;
+
+/// Fails as it is told, then answers; notes when it was asked.
+struct Failing {
+    errors: Mutex<Vec<ModelError>>,
+    asked: Mutex<Vec<Instant>>,
+}
+
+#[async_trait]
+impl Model for Failing {
+    async fn complete(
+        &self,
+        _request: &ModelRequest,
+        _on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        self.asked.lock().unwrap().push(Instant::now());
+        match self.errors.lock().unwrap().pop() {
+            Some(error) => Err(error),
+            None => Ok(reply()),
+        }
+    }
+}
+
+fn reply() -> ModelReply {
+    ModelReply {
+        text: "done".to_owned(),
+        tool_calls: Vec::new(),
+        stop: StopReason::EndTurn,
+        usage: Usage::default(),
+        raw: None,
+    }
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        model: "openai/m".to_owned(),
+        system: String::new(),
+        tools: Vec::new(),
+        messages: Vec::new(),
+        max_output_tokens: 1,
+        origin: Origin { task: TaskId::new("T1"), turn: 1 },
+    }
+}
+
+fn unavailable(status: u16, retry_after: Option<Duration>) -> ModelError {
+    ModelError::Unavailable {
+        model: "openai/m".to_owned(),
+        endpoint: "http://h/v1".to_owned(),
+        status,
+        retry_after,
+        message: "busy".to_owned(),
+    }
+}
+
+fn truncated() -> ModelError {
+    ModelError::Truncated { model: "openai/m".into(), endpoint: "http://h/v1".into(), problem: "cut".into() }
+}
+
+fn rejected() -> ModelError {
+    ModelError::Rejected { model: "openai/m".into(), endpoint: "http://h/v1".into(), status: 400, message: "no".into() }
+}
+
+/// Gives the waits between attempts in milliseconds, and how it ended.
+fn run(errors: Vec<ModelError>) -> (Vec<u128>, Result<ModelReply, ModelError>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let errors = Mutex::new(errors.into_iter().rev().collect());
+        let model = Retrying::new(Failing { errors, asked: Mutex::default() }, Arc::default());
+        let mut told = Vec::new();
+        let result = model
+            .complete(&request(), &mut |delta| match delta {
+                Delta::Retry { attempt, .. } => told.push(attempt),
+                _ => panic!(),
+            })
+            .await;
+        let asked = model.inner.asked.lock().unwrap();
+        let waits: Vec<u128> = asked.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect();
+        assert_eq!(told, (1..=u32::try_from(waits.len()).unwrap()).collect::<Vec<_>>());
+        (waits, result)
+    })
+}
+
+#[test]
+fn the_providers_word_is_kept_up_to_a_limit() {
+    let asked = [Some(Duration::ZERO), Some(Duration::from_secs(7)), Some(Duration::from_secs(3600))];
+    let (waits, result) = run(asked.map(|after| unavailable(429, after)).into());
+    assert_eq!(waits, [0, 7_000, 300_000]);
+    assert_eq!(result.unwrap(), reply());
+}
+
+#[test]
+fn own_waits_grow_with_chance_in_them_and_end() {
+    let (waits, result) = run((0..20).map(|_| unavailable(503, None)).collect());
+    assert_eq!(waits.len(), RETRIES);
+    for (at, wait) in waits.into_iter().enumerate() {
+        let least = (500 << at).min(32_000);
+        assert!((least..=2 * least + 1).contains(&wait), "wait {at} is {wait}");
+    }
+    assert!(matches!(result, Err(ModelError::Unavailable { status: 503, .. })));
+}
+
+#[test]
+fn what_breaks_is_asked_a_few_times_and_what_is_refused_never() {
+    let (waits, result) = run((0..20).map(|_| truncated()).collect());
+    assert_eq!(waits.len(), BROKEN_RETRIES);
+    assert!(matches!(result, Err(ModelError::Truncated { .. })));
+    let (waits, result) = run(vec![rejected()]);
+    assert_eq!(waits, [0_u128; 0]);
+    assert!(matches!(result, Err(ModelError::Rejected { .. })));
+}
+
+#[test]
+fn a_limit_of_one_agent_pauses_all() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let gate: Arc<RateGate> = Arc::default();
+        let start = Instant::now();
+        let errors = Mutex::new(vec![unavailable(429, Some(Duration::from_secs(5)))]);
+        let limited = Retrying::new(Failing { errors, asked: Mutex::default() }, Arc::clone(&gate));
+        let other = Retrying::new(Failing { errors: Mutex::default(), asked: Mutex::default() }, gate);
+        let first = tokio::spawn(async move { limited.complete(&request(), &mut |_| {}).await.map(|_| ()) });
+        tokio::task::yield_now().await;
+        other.complete(&request(), &mut |_| {}).await.unwrap();
+        assert!(start.elapsed() >= Duration::from_secs(5));
+        first.await.unwrap().unwrap();
+    });
+}

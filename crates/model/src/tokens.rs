@@ -1,0 +1,169 @@
+//! Counts tokens: exactly by a tokenizer that loads beside the program's start, or roughly where nobody counts.
+//!
+//! The vocabulary is o200k for every model. It is OpenAI's own; Anthropic and Google publish none, so for
+//! theirs the count is a measure by which contexts are bounded, not what they bill.
+
+use std::sync::OnceLock;
+
+use orchestrate_core::context::{ByteBound, TokenCounter};
+use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall, Usage};
+use tiktoken_rs::CoreBPE;
+
+use crate::error::ModelError;
+
+/// The vocabulary, read once for the whole program.
+static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
+
+/// Counts exactly.
+#[derive(Clone, Copy)]
+pub struct Tokenizer(&'static CoreBPE);
+
+/// Counts by bytes until the tokenizer has loaded, and exactly from then on.
+#[derive(Clone, Copy, Debug)]
+pub struct LazyCounter(());
+
+impl Tokenizer {
+    /// Reads the vocabulary, or waits for whoever is reading it: a fifth of a second in a release build.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Setup`] if the embedded vocabulary cannot be read.
+    pub fn load() -> Result<Self, ModelError> {
+        let loaded = VOCABULARY.get_or_init(|| tiktoken_rs::o200k_base().map_err(|error| error.to_string()));
+        match loaded {
+            Ok(vocabulary) => Ok(Self(vocabulary)),
+            Err(problem) => Err(ModelError::Setup { problem: format!("the tokenizer: {problem}") }),
+        }
+    }
+
+    fn loaded() -> Option<Self> {
+        VOCABULARY.get()?.as_ref().ok().map(Self)
+    }
+}
+
+impl TokenCounter for Tokenizer {
+    fn count(&self, text: &str) -> usize {
+        self.0.encode_ordinary(text).len()
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tokenizer(o200k)")
+    }
+}
+
+impl LazyCounter {
+    /// Begins to load the tokenizer on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Setup`] if the thread cannot be started.
+    pub fn start() -> Result<Self, ModelError> {
+        let load = || drop(Tokenizer::load());
+        match std::thread::Builder::new().name("tokenizer".to_owned()).spawn(load) {
+            Ok(_) => Ok(Self(())),
+            Err(error) => Err(ModelError::Setup { problem: format!("a thread for the tokenizer: {error}") }),
+        }
+    }
+
+    /// Gives the best counter of this moment. Use one for a whole decision: what is added up from
+    /// different counters is neither exact nor known to be a bound only.
+    pub fn current(&self) -> Box<dyn TokenCounter> {
+        match Tokenizer::loaded() {
+            Some(tokenizer) => Box::new(tokenizer),
+            None => Box::new(ByteBound),
+        }
+    }
+
+    /// Waits until the tokenizer has loaded; on an async thread use [`LazyCounter::wait`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokenizer::load`].
+    pub fn ready(&self) -> Result<Tokenizer, ModelError> {
+        Tokenizer::load()
+    }
+
+    /// Waits until the tokenizer has loaded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokenizer::load`].
+    pub async fn wait(&self) -> Result<Tokenizer, ModelError> {
+        let loaded = tokio::task::spawn_blocking(Tokenizer::load).await;
+        loaded.unwrap_or_else(|error| Err(ModelError::Setup { problem: format!("the tokenizer: {error}") }))
+    }
+}
+
+impl TokenCounter for LazyCounter {
+    fn count(&self, text: &str) -> usize {
+        self.current().count(text)
+    }
+
+    fn is_exact(&self) -> bool {
+        Tokenizer::loaded().is_some()
+    }
+}
+
+/// Bytes that count as one token where nobody counts; the usual rule of thumb for English and code.
+const BYTES_PER_TOKEN: usize = 4;
+/// More tokens than any request has; a server that reports more does not know.
+const ABSURD_TOKENS: u64 = 100_000_000;
+
+/// Takes a server's figures if they can be true, and else estimates.
+pub(crate) fn usage_or_estimate(given: Option<Usage>, request: &ModelRequest, reply: &ModelReply) -> Usage {
+    let believable = |usage: &Usage| {
+        usage.input_tokens > 0 && usage.input_tokens < ABSURD_TOKENS && usage.output_tokens < ABSURD_TOKENS
+    };
+    match given {
+        Some(usage) if believable(&usage) => usage,
+        other => {
+            if let Some(usage) = other {
+                tracing::warn!(?usage, model = request.model, "the reported usage cannot be true; it is estimated");
+            }
+            estimated_usage(request, reply)
+        }
+    }
+}
+
+/// Estimates what a request and its reply cost.
+pub(crate) fn estimated_usage(request: &ModelRequest, reply: &ModelReply) -> Usage {
+    Usage {
+        input_tokens: estimate(request_bytes(request)),
+        cached_tokens: 0,
+        output_tokens: estimate(reply.text.len() + calls_bytes(&reply.tool_calls)),
+    }
+}
+
+fn estimate(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
+}
+
+fn request_bytes(request: &ModelRequest) -> usize {
+    let tools: usize = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
+        .sum();
+    request.system.len() + tools + request.messages.iter().map(message_bytes).sum::<usize>()
+}
+
+fn message_bytes(message: &Message) -> usize {
+    match message {
+        Message::User { text } => text.len(),
+        Message::Assistant { text, tool_calls, .. } => text.len() + calls_bytes(tool_calls),
+        Message::Tool { results } => results.iter().map(|result| result.text.len()).sum(),
+    }
+}
+
+fn calls_bytes(calls: &[ToolCall]) -> usize {
+    calls.iter().map(|call| call.name.len() + call.arguments.to_string().len()).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use orchestrate_core::context::request_tokens;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::test_server::request;
+use crate::wire::{chat, messages};
+
+#[test]
+fn counting_becomes_exact() {
+    let counter = LazyCounter::start().unwrap();
+    assert!(counter.count("hello world") <= "hello world".len());
+    let tokenizer = counter.ready().unwrap();
+    assert!(counter.is_exact() && counter.current().is_exact());
+    // The counts of OpenAI's own tokenizer.
+    for (text, tokens) in
+        [("", 0), ("hello world", 2), ("let x = vec![1, 2, 3];", 13), ("漢字", 2), ("<|endoftext|>", 7)]
+    {
+        assert_eq!((tokenizer.count(text), counter.count(text)), (tokens, tokens), "{text}");
+    }
+}
+
+/// A conversation of the kind that agents have: many tools, calls with code in them, results.
+fn working_request() -> ModelRequest {
+    let tool = |at: usize| orchestrate_core::ToolSpec {
+        name: format!("tool_{at}"),
+        description: "Does one thing to a file below the worktree.".to_owned(),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
+    };
+    let mut messages = vec![Message::User { text: "Build it.".to_owned() }];
+    for at in 0..20 {
+        let id = format!("call_{at}_1");
+        messages.push(Message::Assistant {
+            text: "I read the next file.".to_owned(),
+            tool_calls: vec![ToolCall {
+                id: id.as_str().into(),
+                name: "tool_1".to_owned(),
+                arguments: json!({"path": "src/a.rs"}),
+            }],
+            raw: None,
+        });
+        let text = "fn main() {\n    println!(\"{}\", 1);\n}\n".repeat(5);
+        let result = orchestrate_core::conversation::ToolResult { call_id: id.as_str().into(), text, is_error: false };
+        messages.push(Message::Tool { results: vec![result] });
+    }
+    ModelRequest { tools: (0..15).map(tool).collect(), messages, ..request("openai/m") }
+}
+
+/// One that has written a large file full of quotes, which Chat Completions carries escaped twice.
+fn writing_request() -> ModelRequest {
+    let content = "fn main() {\n    let s = \"a\\tb\";\n    println!(\"{s}\");\n}\n".repeat(40);
+    let arguments = json!({"path": "a.rs", "content": content});
+    let tool_calls = vec![ToolCall { id: "call_1".into(), name: "write_file".to_owned(), arguments }];
+    ModelRequest {
+        messages: vec![Message::Assistant { text: String::new(), tool_calls, raw: None }],
+        ..request("openai/m")
+    }
+}
+
+/// What goes over the wire is no larger than what core's bound was held against.
+#[test]
+fn bodies_stay_within_the_canonical_rendering_and_its_margin() {
+    for request in [request("openai/m"), working_request(), writing_request()] {
+        check_bodies(&request);
+    }
+}
+
+fn check_bodies(request: &ModelRequest) {
+    let tokenizer = Tokenizer::load().unwrap();
+    let bound = request_tokens(request, &tokenizer);
+    let bodies: [Value; 2] = [chat::body(request, "m", "max_tokens"), messages::body(request, "m")];
+    for body in bodies {
+        let tokens = tokenizer.count(&body.to_string());
+        assert!(tokens <= bound, "{tokens} of {bound}");
+    }
+}

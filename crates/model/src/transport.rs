@@ -1,0 +1,346 @@
+//! One attempt at one request over HTTP, bounded in time and in size.
+//!
+//! No redirects are followed: a key must not travel to where somebody else points. Dropping the future closes
+//! the connection, which is how a request is cancelled.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_core::{ModelReply, ModelRequest};
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use serde_json::Value;
+
+use crate::error::ModelError;
+use crate::model::{Delta, Model};
+use crate::provider::Endpoint;
+use crate::wire::fault::{Fault, Headers, Refusal, RefusalKind, refused};
+use crate::wire::sse::SseDecoder;
+use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, chat, messages};
+
+/// The largest body of an error that is read.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// How long each part of a request may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    /// Until the response begins: a local model reads a long prompt in silence.
+    pub(crate) headers: Duration,
+    /// Between two pieces of a stream.
+    pub(crate) idle: Duration,
+    /// For the whole reply, so that a byte now and then is no way to hold an agent for ever.
+    pub(crate) total: Duration,
+    /// For a list of models.
+    pub(crate) list: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            headers: Duration::from_secs(600),
+            idle: Duration::from_secs(300),
+            total: Duration::from_secs(3600),
+            list: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A model behind an endpoint, asked once for each request.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) http: Client,
+    pub(crate) endpoint: Endpoint,
+    /// `provider/model`, for messages.
+    pub(crate) name: String,
+    /// The model as the endpoint calls it.
+    pub(crate) model: String,
+    pub(crate) timeouts: Timeouts,
+    /// Whether the server has said that it wants the other name for the limit of a reply.
+    pub(crate) other_max_tokens_key: AtomicBool,
+}
+
+#[async_trait]
+impl Model for Remote {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let mut result = self.attempt(request, on_delta).await;
+        if let Err(Fault::Refused(refusal)) = &result
+            && self.learns_from(refusal)
+        {
+            result = self.attempt(request, on_delta).await;
+        }
+        result.map_err(|fault| self.error(fault))
+    }
+}
+
+impl Remote {
+    /// Asks the endpoint which models it has; never retried.
+    pub(crate) async fn list(&self, limit: usize) -> Result<Value, ModelError> {
+        let timeout = self.timeouts.list;
+        let answer = tokio::time::timeout(timeout, self.fetch_list(limit)).await;
+        answer
+            .unwrap_or_else(|_| Err(Fault::Truncated(format!("no list of models within {} s", timeout.as_secs()))))
+            .map_err(|fault| self.error(fault))
+    }
+
+    async fn fetch_list(&self, limit: usize) -> Result<Value, Fault> {
+        let path = match self.endpoint.protocol {
+            Protocol::ChatCompletions => "models",
+            Protocol::Messages => "v1/models",
+        };
+        let url = format!("{}/{path}", self.endpoint.base_url);
+        let mut response = self.http.get(url).headers(self.headers()?).send().await.map_err(|error| unsent(&error))?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(response).await);
+        }
+        let body = self.body_of(&mut response, limit).await?;
+        serde_json::from_slice(&body).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))
+    }
+
+    async fn attempt(&self, request: &ModelRequest, on_delta: OnDelta<'_>) -> Result<ModelReply, Fault> {
+        let limit = self.timeouts.total;
+        match tokio::time::timeout(limit, self.exchange(request, on_delta)).await {
+            Ok(result) => result,
+            Err(_) => Err(Fault::Truncated(format!("it was not whole after {} s", limit.as_secs()))),
+        }
+    }
+
+    async fn exchange(&self, request: &ModelRequest, on_delta: OnDelta<'_>) -> Result<ModelReply, Fault> {
+        let sent = self.http.post(self.url()).headers(self.headers()?).json(&self.body(request)).send();
+        let limit = self.timeouts.headers;
+        let response = match tokio::time::timeout(limit, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(unsent(&error)),
+            Err(_) => return Err(Fault::Truncated(format!("no response within {} s", limit.as_secs()))),
+        };
+        if response.status() != StatusCode::OK {
+            return Err(self.refusal(response).await);
+        }
+        let reader = self.endpoint.protocol.reader();
+        if is_json(&response) {
+            self.whole(response, reader, request, on_delta).await
+        } else {
+            self.stream(response, reader, request, on_delta).await
+        }
+    }
+
+    async fn stream(
+        &self,
+        mut response: Response,
+        mut reader: Reader,
+        request: &ModelRequest,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, Fault> {
+        let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
+        let mut events = Vec::new();
+        let mut received = 0;
+        while let Some(bytes) = self.piece(&mut response).await? {
+            received += bytes.len();
+            if received > MAX_STREAM_BYTES {
+                return Err(Fault::TooLarge { what: "the stream", limit: MAX_STREAM_BYTES });
+            }
+            decoder
+                .push(&bytes, &mut events)
+                .map_err(|_| Fault::TooLarge { what: "an event of the stream", limit: MAX_EVENT_BYTES })?;
+            for event in events.drain(..) {
+                reader.event(&event, on_delta)?;
+                if reader.has_ended() {
+                    return reader.finish(request);
+                }
+            }
+        }
+        if let Some(event) = decoder.finish() {
+            reader.event(&event, on_delta).map_err(|fault| match fault {
+                Fault::Malformed(_) => Fault::Truncated("the stream ended within an event".to_owned()),
+                fault => fault,
+            })?;
+        }
+        reader.finish(request)
+    }
+
+    /// Reads a reply of a server that does not stream, or an error that it sends as a success.
+    async fn whole(
+        &self,
+        mut response: Response,
+        mut reader: Reader,
+        request: &ModelRequest,
+        on_delta: OnDelta<'_>,
+    ) -> Result<ModelReply, Fault> {
+        let body = self.body_of(&mut response, MAX_EVENT_BYTES).await?;
+        let body: Value =
+            serde_json::from_slice(&body).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))?;
+        reader.whole(&body, on_delta)?;
+        if !reader.has_ended() {
+            return Err(Fault::Malformed("it is JSON, but no reply of this protocol; check the base URL".to_owned()));
+        }
+        reader.finish(request)
+    }
+
+    async fn body_of(&self, response: &mut Response, limit: usize) -> Result<Vec<u8>, Fault> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.piece(response).await? {
+            body.extend_from_slice(&bytes);
+            if body.len() > limit {
+                return Err(Fault::TooLarge { what: "the response", limit });
+            }
+        }
+        Ok(body)
+    }
+
+    async fn piece(&self, response: &mut Response) -> Result<Option<impl Deref<Target = [u8]>>, Fault> {
+        let limit = self.timeouts.idle;
+        match tokio::time::timeout(limit, response.chunk()).await {
+            Ok(Ok(piece)) => Ok(piece),
+            Ok(Err(error)) => Err(Fault::Truncated(causes(&error))),
+            Err(_) => Err(Fault::Truncated(format!("nothing came for {} s", limit.as_secs()))),
+        }
+    }
+
+    async fn refusal(&self, mut response: Response) -> Fault {
+        let status = response.status();
+        let headers = retry_headers(response.headers());
+        if status.is_redirection() {
+            let target = text_of(response.headers(), "location").unwrap_or_default();
+            let message = format!("it redirects to {target:?}, which is not followed; set the base URL to that");
+            let kind = RefusalKind::Request;
+            return Fault::Refused(Refusal { status: status.as_u16(), kind, message, retry_after: None });
+        }
+        let mut body = Vec::new();
+        while let Ok(Some(bytes)) = self.piece(&mut response).await {
+            body.extend_from_slice(&bytes);
+            if body.len() > MAX_ERROR_BYTES {
+                break;
+            }
+        }
+        let status = if status.is_success() { 502 } else { status.as_u16() };
+        refused(status, &headers, &String::from_utf8_lossy(&body))
+    }
+
+    fn url(&self) -> String {
+        let path = match self.endpoint.protocol {
+            Protocol::ChatCompletions => "chat/completions",
+            Protocol::Messages => "v1/messages",
+        };
+        format!("{}/{path}", self.endpoint.base_url)
+    }
+
+    fn body(&self, request: &ModelRequest) -> Value {
+        match self.endpoint.protocol {
+            Protocol::ChatCompletions => chat::body(request, &self.model, self.max_tokens_key()),
+            Protocol::Messages => messages::body(request, &self.model),
+        }
+    }
+
+    fn max_tokens_key(&self) -> &'static str {
+        if self.endpoint.is_openai != self.other_max_tokens_key.load(Ordering::Relaxed) {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        }
+    }
+
+    /// Takes the other name for the limit of a reply, once, if the server names it in a refusal.
+    fn learns_from(&self, refusal: &Refusal) -> bool {
+        self.endpoint.protocol == Protocol::ChatCompletions
+            && matches!(refusal.status, 400 | 422)
+            && refusal.message.contains("max_completion_tokens")
+            && !self.other_max_tokens_key.swap(true, Ordering::Relaxed)
+    }
+
+    fn headers(&self) -> Result<HeaderMap, Fault> {
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+        let is_messages = self.endpoint.protocol == Protocol::Messages;
+        if is_messages {
+            headers.insert("anthropic-version", HeaderValue::from_static(messages::VERSION));
+        }
+        if let Some(key) = &self.endpoint.key {
+            let (name, value) = if is_messages && !key.is_bearer {
+                ("x-api-key", key.secret.clone())
+            } else {
+                ("authorization", format!("Bearer {}", key.secret))
+            };
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
+                let message = "the key holds characters that no header can carry".to_owned();
+                Fault::Refused(Refusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
+            })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+
+    /// Says of a fault where it happened and what to do next.
+    fn error(&self, fault: Fault) -> ModelError {
+        let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
+        match fault {
+            Fault::Unreachable(cause) => {
+                let variable = self.endpoint.base_variable.to_owned();
+                ModelError::Unreachable { model, endpoint, variable, cause }
+            }
+            Fault::Truncated(problem) => ModelError::Truncated { model, endpoint, problem },
+            Fault::Malformed(problem) => ModelError::Malformed { model, endpoint, problem },
+            Fault::TooLarge { what, limit } => ModelError::TooLarge { model, endpoint, what: what.to_owned(), limit },
+            Fault::Refused(refusal) => self.refusal_error(refusal),
+        }
+    }
+
+    fn refusal_error(&self, refusal: Refusal) -> ModelError {
+        let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
+        let Refusal { status, kind, message, retry_after } = refusal;
+        let message = match &self.endpoint.key {
+            Some(key) => message.replace(&key.secret, "[key]"),
+            None => message,
+        };
+        match kind {
+            RefusalKind::Later => ModelError::Unavailable { model, endpoint, status, retry_after, message },
+            RefusalKind::Key => {
+                ModelError::Unauthorized { model, endpoint, status, key: self.endpoint.key_source(), message }
+            }
+            RefusalKind::Model => {
+                let variable = self.endpoint.base_variable.to_owned();
+                ModelError::UnknownModel { model, endpoint, variable, message }
+            }
+            RefusalKind::Quota => ModelError::QuotaExhausted { model, message },
+            RefusalKind::Context => ModelError::ContextTooLong { model, message },
+            RefusalKind::Request => ModelError::Rejected { model, endpoint, status, message },
+        }
+    }
+}
+
+fn is_json(response: &Response) -> bool {
+    text_of(response.headers(), "content-type").is_some_and(|kind| kind.contains("json") && !kind.contains("stream"))
+}
+
+fn retry_headers(headers: &HeaderMap) -> Headers {
+    Headers {
+        retry_after_ms: text_of(headers, "retry-after-ms"),
+        retry_after: text_of(headers, "retry-after"),
+        should_retry: text_of(headers, "x-should-retry"),
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn unsent(error: &reqwest::Error) -> Fault {
+    if error.is_connect() { Fault::Unreachable(causes(error)) } else { Fault::Truncated(causes(error)) }
+}
+
+/// Gives the innermost cause, which alone says what happened ("connection refused").
+fn causes(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests;

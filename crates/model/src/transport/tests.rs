@@ -1,0 +1,299 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use orchestrate_core::StopReason;
+use serde_json::json;
+
+use super::*;
+use crate::catalog::Models;
+use crate::environment::Environment;
+use crate::name::ModelName;
+use crate::test_server::{Answer, TestServer, request};
+
+const CHAT: &str = concat!(
+    ": OPENROUTER PROCESSING\n\n",
+    "data: {\"choices\":[{\"delta\":{\"content\":\"Hé漢🦀\"}}]}\n\n",
+    "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4}}\n\n",
+    "data: [DONE]\n\n",
+);
+const MESSAGES: &str = concat!(
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9}}}\n\n",
+    "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hé漢🦀\"}}\n\n",
+    "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n",
+    "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+);
+
+fn environment(url: &str) -> Environment {
+    [
+        ("OPENAI_BASE_URL", format!("{url}/v1")),
+        ("OPENAI_API_KEY", "sk-secret".to_owned()),
+        ("ANTHROPIC_BASE_URL", url.to_owned()),
+        ("ANTHROPIC_API_KEY", "ant-secret".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Asks once, without retrying.
+fn ask_at(url: &str, name: &str, timeouts: Timeouts) -> Result<ModelReply, ModelError> {
+    let mut remote = Models::new(environment(url), None).remote(&ModelName::parse(name).unwrap()).unwrap();
+    remote.timeouts = timeouts;
+    block_on(remote.complete(&request(name), &mut |_| {}))
+}
+
+fn ask(name: &str, answers: Vec<Answer>) -> Result<ModelReply, ModelError> {
+    ask_at(&TestServer::start(answers).url, name, Timeouts::default())
+}
+
+fn refused(name: &str, status: u16, headers: &str, body: &str) -> (String, bool) {
+    let error = ask(name, vec![Answer::new(status, headers, body)]).unwrap_err();
+    let text = error.to_string();
+    let start = text.find("http://127.0.0.1:");
+    let end = start.map(|at| at + text[at..].find([' ', ',', ';']).unwrap_or(0));
+    let text = match (start, end) {
+        (Some(start), Some(end)) => text.replace(text[start..end].trim_end_matches(':'), "URL"),
+        _ => text,
+    };
+    (text, error.is_retryable())
+}
+
+#[test]
+fn a_stream_arrives_whole_however_it_is_cut() {
+    for (name, body) in [("openai/m", CHAT), ("anthropic/m", MESSAGES)] {
+        for body in [body.to_owned(), body.replace('\n', "\r\n")] {
+            let mut answer = Answer::events(&body);
+            answer.pieces = answer.pieces.concat().chunks(7).map(<[u8]>::to_vec).collect();
+            let reply = ask(name, vec![answer]).unwrap();
+            assert_eq!((reply.text.as_str(), reply.usage.total()), ("Hé漢🦀", 13), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_is_a_retryable_error() {
+    for (name, body) in [("openai/m", CHAT), ("anthropic/m", MESSAGES)] {
+        for part in 1..8 {
+            let cut = body.len() * part / 8;
+            let error = ask(name, vec![Answer::events(&body.as_bytes()[..cut])]).unwrap_err();
+            assert!(error.is_retryable(), "{name} {cut}: {error}");
+        }
+        let short = Answer::new(200, "content-type: text/event-stream\r\ncontent-length: 9999\r\n", &body[..40]);
+        assert!(matches!(ask(name, vec![short]), Err(ModelError::Truncated { .. })));
+    }
+}
+
+#[test]
+fn a_model_that_was_cut_off_is_asked_again() {
+    let cut = Answer::events(&CHAT.as_bytes()[..CHAT.len() - 20]);
+    let limited = Answer::new(429, "retry-after-ms: 1\r\n", "{\"error\":{\"message\":\"slow down\"}}");
+    let server = TestServer::start(vec![limited, cut, Answer::events(CHAT)]);
+    let models = Models::new(environment(&server.url), None);
+    let model = models.open(&ModelName::parse("openai/m").unwrap(), &[]).unwrap();
+    let mut told = Vec::new();
+    let reply = block_on(model.complete(&request("openai/m"), &mut |delta| match delta {
+        Delta::Text(text) => told.push(text.to_owned()),
+        Delta::ToolCall { name } => told.push(format!("call {name}")),
+        Delta::Retry { attempt, cause, .. } => told.push(format!("retry {attempt} {}", cause.is_rate_limit())),
+        Delta::Reasoning(_) => {}
+    }));
+    assert_eq!(reply.unwrap().stop, StopReason::ToolCalls);
+    assert_eq!(told, ["retry 1 true", "Hé漢🦀", "call f", "retry 2 false", "Hé漢🦀", "call f"]);
+    assert_eq!(server.asked().len(), 3);
+}
+
+#[test]
+fn what_is_sent_is_what_the_protocols_want() {
+    for (name, body, line, headers) in [
+        ("openai/m", CHAT, "POST /v1/chat/completions HTTP/1.1", vec!["authorization: Bearer sk-secret"]),
+        (
+            "anthropic/m",
+            MESSAGES,
+            "POST /v1/messages HTTP/1.1",
+            vec!["anthropic-version: 2023-06-01", "x-api-key: ant-secret"],
+        ),
+    ] {
+        let server = TestServer::start(vec![Answer::events(body)]);
+        ask_at(&server.url, name, Timeouts::default()).unwrap();
+        let asked = server.asked();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].line, line);
+        let mut sent = asked[0].headers.clone();
+        sent.retain(|header| !["accept:", "content-", "host:"].iter().any(|known| header.starts_with(known)));
+        sent.sort();
+        assert_eq!(sent, headers);
+        let expected = match name {
+            "openai/m" => json!({
+                "model": "m", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 100,
+                "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "go"}],
+            }),
+            _ => json!({
+                "model": "m", "max_tokens": 100, "stream": true,
+                "system": [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}],
+                "messages": [{"role": "user", "content": [
+                    {"type": "text", "text": "go", "cache_control": {"type": "ephemeral"}},
+                ]}],
+            }),
+        };
+        assert_eq!(asked[0].body, expected);
+    }
+}
+
+#[test]
+fn each_refusal_says_what_to_do_next_and_never_the_key() {
+    for (name, status, body, expected, retryable) in [
+        (
+            "openai/m",
+            401,
+            r#"{"error":{"message":"Incorrect API key: sk-secret"}}"#,
+            "authenticate for openai/m at URL (HTTP 401): Incorrect API key: [key]; check the key in OPENAI_API_KEY",
+            false,
+        ),
+        (
+            "anthropic/m",
+            404,
+            r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#,
+            "find the model anthropic/m at URL: model: m; check its name, or the endpoint in ANTHROPIC_BASE_URL",
+            false,
+        ),
+        (
+            "openai/m",
+            400,
+            r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
+            "fit the request into the context of openai/m: too long; lower --context-tokens",
+            false,
+        ),
+        (
+            "openai/m",
+            429,
+            r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#,
+            "pay for openai/m: no money; add credit or raise the limit at the provider, then resume",
+            false,
+        ),
+        (
+            "openai/m",
+            400,
+            r#"{"error":{"message":"bad"}}"#,
+            "have openai/m at URL accept the request (HTTP 400): bad",
+            false,
+        ),
+        (
+            "openai/m",
+            503,
+            r#"{"error":{"message":"Loading model"}}"#,
+            "get an answer of openai/m at URL (HTTP 503): Loading model",
+            true,
+        ),
+        (
+            "anthropic/m",
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            "get an answer of anthropic/m at URL (HTTP 529): Overloaded",
+            true,
+        ),
+    ] {
+        assert_eq!(refused(name, status, "", body), (expected.to_owned(), retryable));
+    }
+    let (text, retryable) = refused("openai/m", 301, "location: http://elsewhere/\r\n", "");
+    assert!(text.contains("it redirects to \"http://elsewhere/\""), "{text}");
+    assert!(!retryable);
+}
+
+#[test]
+fn a_success_that_is_none_is_an_error() {
+    let json = "content-type: application/json\r\n";
+    let (text, retryable) = refused("openai/m", 200, json, r#"{"error":{"message":"busy","code":503}}"#);
+    assert_eq!((text.as_str(), retryable), ("get an answer of openai/m at URL (HTTP 503): busy", true));
+    let (text, _) = refused("openai/m", 200, json, r#"{"status":"ok"}"#);
+    assert_eq!(
+        text,
+        "understand the reply of openai/m at URL: it is JSON, but no reply of this protocol; check the base URL"
+    );
+    let (text, _) = refused("openai/m", 200, "content-type: text/html\r\n", "<html>hello</html>");
+    assert_eq!(text, "receive the whole reply of openai/m at URL: the stream ended before [DONE]");
+    let body = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    assert_eq!(ask("openai/m", vec![Answer::new(200, json, body)]).unwrap().text, "hi");
+}
+
+#[test]
+fn silence_and_floods_end() {
+    let short = Timeouts { idle: Duration::from_millis(50), ..Timeouts::default() };
+    let mut stalled = Answer::events(&CHAT[..100]);
+    stalled.stalls = true;
+    let error = ask_at(&TestServer::start(vec![stalled]).url, "openai/m", short).unwrap_err();
+    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "nothing came for 0 s"), "{error}");
+    assert!(error.is_retryable());
+
+    let silent = Answer { stalls: true, ..Answer::default() };
+    let short = Timeouts { headers: Duration::from_millis(50), ..Timeouts::default() };
+    let error = ask_at(&TestServer::start(vec![silent]).url, "openai/m", short).unwrap_err();
+    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "no response within 0 s"), "{error}");
+
+    let mut flood = Answer::events("data: ");
+    flood.pieces.extend(std::iter::repeat_n(vec![b'x'; 1 << 20], 50));
+    let error = ask("openai/m", vec![flood]).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { limit: MAX_EVENT_BYTES, .. }), "{error}");
+    assert!(!error.is_retryable());
+}
+
+#[test]
+fn nobody_there_is_said_with_the_url() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let error = ask_at(&url, "openai/m", Timeouts::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "reach openai/m at {url}/v1: Connection refused (os error 111); start the server, or set OPENAI_BASE_URL to where it runs"
+        )
+    );
+    assert!(error.is_retryable());
+}
+
+#[test]
+fn the_other_name_for_the_limit_is_learnt_once() {
+    let wants =
+        "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.\"}}";
+    let server = TestServer::start(vec![Answer::new(400, "", wants), Answer::events(CHAT)]);
+    let remote = Models::new(environment(&server.url), None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
+    block_on(async {
+        for _ in 0..2 {
+            remote.complete(&request("openai/m"), &mut |_| {}).await.unwrap();
+        }
+    });
+    let keys: Vec<bool> =
+        server.asked().iter().map(|asked| asked.body.get("max_completion_tokens").is_some()).collect();
+    assert_eq!(keys, [false, true, true]);
+    assert!(remote.other_max_tokens_key.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_dropped_request_closes_its_connection() {
+    let mut stalled = Answer::events(&CHAT[..100]);
+    stalled.stalls = true;
+    let server = TestServer::start(vec![stalled, Answer::events(CHAT)]);
+    let remote = Models::new(environment(&server.url), None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
+    let seen = Arc::new(AtomicBool::new(false));
+    block_on(async {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let first = request("openai/m");
+        let mut on_delta = move |_: Delta<'_>| {
+            let _ = sender.send(());
+        };
+        tokio::select! {
+            reply = remote.complete(&first, &mut on_delta) => panic!("{reply:?}"),
+            _ = receiver.recv() => seen.store(true, Ordering::Relaxed),
+        }
+        drop(on_delta);
+        assert_eq!(remote.complete(&first, &mut |_| {}).await.unwrap().text, "Hé漢🦀");
+    });
+    assert!(seen.load(Ordering::Relaxed));
+}

@@ -1,0 +1,399 @@
+//! OpenAI's Chat Completions as its many servers really speak it.
+//!
+//! A reply is whole once `[DONE]` has come; a `finish_reason` alone is no end, since a connection may break
+//! right after it. Sources: OpenAI's OpenAPI document 2.3.0, and observed deviations of Ollama, vLLM,
+//! llama.cpp, LiteLLM, OpenRouter and mock servers.
+
+use orchestrate_core::conversation::{RawBlocks, ToolResult};
+use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
+use serde_json::{Map, Value, json};
+
+use super::arguments::{arguments_of, as_object};
+use super::fault::Fault;
+use super::sse::Event;
+use super::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
+use crate::model::Delta;
+use crate::tokens::usage_or_estimate;
+
+/// How often a call's arguments are looked at for being complete; see [`PartialCall::is_complete`].
+const MAX_COMPLETENESS_CHECKS: u32 = 64;
+
+/// Gives the body of a request; `max_tokens_key` is how the server calls the limit of the reply.
+pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) -> Value {
+    let mut body = json!({
+        "model": model,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        max_tokens_key: request.max_output_tokens,
+    });
+    if let Some(object) = body.as_object_mut() {
+        if !request.tools.is_empty() {
+            object.insert("tools".to_owned(), tools(request));
+        }
+        object.insert("messages".to_owned(), Value::Array(messages(request)));
+    }
+    body
+}
+
+fn tools(request: &ModelRequest) -> Value {
+    let tool = |tool: &orchestrate_core::ToolSpec| {
+        json!({"type": "function", "function": {
+            "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+        }})
+    };
+    request.tools.iter().map(tool).collect()
+}
+
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(json!({"role": "system", "content": request.system}));
+    }
+    let mut entries = request.messages.iter().peekable();
+    while let Some(entry) = entries.next() {
+        match entry {
+            Message::User { text } => {
+                // Templates of local models want roles to alternate.
+                let mut text = text.clone();
+                while let Some(Message::User { text: more }) = entries.peek() {
+                    text.push_str("\n\n");
+                    text.push_str(more);
+                    entries.next();
+                }
+                messages.push(json!({"role": "user", "content": text}));
+            }
+            Message::Assistant { raw: Some(raw), .. } if raw.model == request.model => {
+                messages.extend(raw.blocks.iter().cloned());
+            }
+            Message::Assistant { text, tool_calls, .. } => {
+                messages.push(assistant(text, tool_calls.iter().map(call).collect()));
+            }
+            Message::Tool { results } => messages.extend(results.iter().map(result)),
+        }
+    }
+    messages
+}
+
+fn assistant(text: &str, calls: Vec<Value>) -> Value {
+    let mut message = json!({"role": "assistant", "content": text});
+    if let (false, Some(object)) = (calls.is_empty(), message.as_object_mut()) {
+        object.insert("tool_calls".to_owned(), Value::Array(calls));
+    }
+    message
+}
+
+fn call(call: &ToolCall) -> Value {
+    let name = plain(&call.name, MAX_NAME_CHARS);
+    json!({"id": call.id, "type": "function", "function": {
+        "name": name, "arguments": as_object(&call.arguments).to_string(),
+    }})
+}
+
+/// The protocol has no mark for a failed call, so the text says it.
+fn result(result: &ToolResult) -> Value {
+    let content = if result.is_error && !result.text.starts_with("Error") {
+        format!("Error: {}", result.text)
+    } else {
+        result.text.clone()
+    };
+    json!({"role": "tool", "tool_call_id": result.call_id, "content": content})
+}
+
+/// Reads one reply.
+#[derive(Debug, Default)]
+pub(crate) struct ChatReader {
+    text: String,
+    calls: Vec<PartialCall>,
+    finish_reason: Option<String>,
+    refused: bool,
+    usage: Option<Value>,
+    /// OpenRouter's signed reasoning, which must come back as it was.
+    reasoning_details: Vec<Value>,
+    meter: ContentMeter,
+    ended: bool,
+}
+
+/// A call whose pieces are still arriving.
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    /// Arguments that came as an object instead of text.
+    object: Option<Value>,
+    /// Keys that only the provider understands (Gemini's thought signatures), for replay.
+    extra: Map<String, Value>,
+    checks: u32,
+}
+
+impl ChatReader {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(crate) fn event(&mut self, event: &Event, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        let lines = event.data.trim();
+        if lines == "[DONE]" {
+            self.ended = true;
+            return Ok(());
+        }
+        let (chunks, done) = match lines.strip_suffix("\n[DONE]") {
+            Some(chunks) => (chunks, true),
+            None => (lines, false),
+        };
+        for chunk in values_of(chunks)? {
+            self.chunk(&chunk, on_delta)?;
+        }
+        self.ended = done;
+        Ok(())
+    }
+
+    pub(crate) fn whole(&mut self, body: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        self.chunk(body, on_delta)?;
+        self.ended = body.pointer("/choices/0").is_some();
+        Ok(())
+    }
+
+    fn chunk(&mut self, chunk: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(Fault::within_stream(error));
+        }
+        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = Some(usage.clone());
+        }
+        let Some(choice) = chunk.pointer("/choices/0") else {
+            return Ok(());
+        };
+        if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
+            self.delta(delta, on_delta)?;
+        }
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        for key in ["reasoning_content", "reasoning"] {
+            if let Some(text) = text_at(delta, key) {
+                on_delta(Delta::Reasoning(text));
+                break;
+            }
+        }
+        if let Some(Value::Array(details)) = delta.get("reasoning_details") {
+            for detail in details {
+                self.meter.add(&detail.to_string())?;
+                self.reasoning_details.push(detail.clone());
+            }
+        }
+        if let Some(text) = text_at(delta, "refusal") {
+            self.refused = true;
+            self.say(text, on_delta)?;
+        }
+        match delta.get("content") {
+            Some(Value::String(text)) => self.say(text, on_delta)?,
+            Some(Value::Array(parts)) => {
+                for text in parts.iter().filter_map(|part| text_at(part, "text")) {
+                    self.say(text, on_delta)?;
+                }
+            }
+            _ => {}
+        }
+        let fragments = delta.get("tool_calls").and_then(Value::as_array);
+        for (position, fragment) in fragments.into_iter().flatten().enumerate() {
+            self.fragment(position, fragment, on_delta)?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, text: &str, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        if !text.is_empty() {
+            self.meter.add(text)?;
+            self.text.push_str(text);
+            on_delta(Delta::Text(text));
+        }
+        Ok(())
+    }
+
+    fn fragment(&mut self, position: usize, fragment: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        let function = fragment.get("function").unwrap_or(fragment);
+        let piece = Fragment {
+            position,
+            index: fragment.get("index").and_then(Value::as_u64),
+            id: text_at(fragment, "id").unwrap_or_default(),
+            name: text_at(function, "name").unwrap_or_default(),
+            arguments: function.get("arguments").filter(|arguments| !arguments.is_null()),
+        };
+        let Some(at) = self.place(&piece) else { return Ok(()) };
+        let Some(call) = self.calls.get_mut(at) else {
+            return Ok(());
+        };
+        if !piece.id.is_empty() {
+            piece.id.clone_into(&mut call.id);
+        }
+        if !piece.name.is_empty() {
+            if call.name.is_empty() {
+                on_delta(Delta::ToolCall { name: piece.name });
+            }
+            call.name = cut_name(piece.name);
+        }
+        match piece.arguments {
+            Some(Value::String(text)) => {
+                self.meter.add(text)?;
+                call.arguments.push_str(text);
+            }
+            Some(object) => call.object = Some(object.clone()),
+            None => {}
+        }
+        for (key, value) in fragment.as_object().into_iter().flatten() {
+            if !matches!(key.as_str(), "index" | "id" | "type" | "function" | "name" | "arguments") && !value.is_null()
+            {
+                self.meter.add(&value.to_string())?;
+                call.extra.insert(key.clone(), value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the call that a fragment continues, or begins one; nothing once there are too many.
+    fn place(&mut self, piece: &Fragment<'_>) -> Option<usize> {
+        let known = match (piece.index, piece.id) {
+            (Some(index), "") => self.calls.iter().rposition(|call| call.index == Some(index)),
+            (Some(index), id) => {
+                let same = |call: &PartialCall| call.index == Some(index) && (call.id == id || call.id.is_empty());
+                self.calls.iter().rposition(same)
+            }
+            (None, "") => (piece.position < self.calls.len()).then_some(piece.position),
+            (None, id) => self.calls.iter().rposition(|call| call.id == id),
+        };
+        if let Some(at) = known
+            && !self.calls.get_mut(at)?.is_followed_by(piece)
+        {
+            return Some(at);
+        }
+        if self.calls.len() >= MAX_CALLS {
+            return None;
+        }
+        self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
+        Some(self.calls.len() - 1)
+    }
+
+    pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
+        if !self.ended {
+            return Err(Fault::Truncated("the stream ended before [DONE]".to_owned()));
+        }
+        if self.finish_reason.as_deref() == Some("error") {
+            return Err(Fault::within_stream(&json!({"message": "finish_reason is \"error\""})));
+        }
+        let cut = self.finish_reason.as_deref() == Some("length");
+        let mut ids: Vec<String> = self.calls.iter().map(|call| call.id.clone()).collect();
+        settle_ids(&mut ids, request.origin.turn);
+        let last = self.calls.len();
+        let mut extras = Vec::new();
+        let mut tool_calls = Vec::new();
+        for (at, (call, id)) in self.calls.into_iter().zip(ids).enumerate() {
+            extras.push(call.extra.clone());
+            tool_calls.push(call.finish(id, cut && at + 1 == last));
+        }
+        let stop = stop_reason(self.finish_reason.as_deref(), self.refused, !tool_calls.is_empty());
+        let raw = raw(request, &self.text, &tool_calls, (extras, self.reasoning_details));
+        let mut reply = ModelReply { text: self.text, tool_calls, stop, usage: Usage::default(), raw };
+        reply.usage = usage_or_estimate(self.usage.as_ref().map(usage), request, &reply);
+        Ok(reply)
+    }
+}
+
+/// One item of `delta.tool_calls`.
+struct Fragment<'a> {
+    position: usize,
+    index: Option<u64>,
+    id: &'a str,
+    name: &'a str,
+    arguments: Option<&'a Value>,
+}
+
+impl PartialCall {
+    /// Tells whether a fragment that would continue this call begins another: it is named, it brings
+    /// arguments, and the arguments here are complete. Servers that give every call the same index, or none,
+    /// and no ids leave no other sign; others repeat the name on every fragment, so the name alone is none.
+    fn is_followed_by(&mut self, piece: &Fragment<'_>) -> bool {
+        let brings = match piece.arguments {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(_) => true,
+            None => false,
+        };
+        !piece.name.is_empty() && brings && self.is_complete()
+    }
+
+    /// Bounded, since each check reads all arguments and a hostile stream could ask for one per byte.
+    fn is_complete(&mut self) -> bool {
+        if self.object.is_some() {
+            return true;
+        }
+        if !self.arguments.trim_end().ends_with('}') || self.checks >= MAX_COMPLETENESS_CHECKS {
+            return false;
+        }
+        self.checks += 1;
+        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+    }
+
+    /// A call that was cut before its arguments began must not look like one without arguments.
+    fn finish(self, id: String, cut: bool) -> ToolCall {
+        let arguments = match self.object {
+            Some(object @ Value::Object(_)) => object,
+            Some(other) => Value::String(other.to_string()),
+            None if cut && self.arguments.trim().is_empty() => Value::String(self.arguments),
+            None => arguments_of(&self.arguments),
+        };
+        ToolCall { id: CallId::new(id), name: self.name, arguments }
+    }
+}
+
+/// Keeps the message for replay where it holds more than we understand.
+fn raw(
+    request: &ModelRequest,
+    text: &str,
+    calls: &[ToolCall],
+    (extras, details): (Vec<Map<String, Value>>, Vec<Value>),
+) -> Option<RawBlocks> {
+    if details.is_empty() && extras.iter().all(Map::is_empty) {
+        return None;
+    }
+    let mut items: Vec<Value> = calls.iter().map(call).collect();
+    for (item, extra) in items.iter_mut().zip(extras) {
+        if let Some(object) = item.as_object_mut() {
+            object.extend(extra);
+        }
+    }
+    let mut message = assistant(text, items);
+    if let (false, Some(object)) = (details.is_empty(), message.as_object_mut()) {
+        object.insert("reasoning_details".to_owned(), Value::Array(details));
+    }
+    Some(RawBlocks { model: request.model.clone(), blocks: vec![message] })
+}
+
+/// Several servers say `stop` beside calls, so calls decide.
+fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReason {
+    match reason {
+        Some("length") => StopReason::MaxTokens,
+        _ if has_calls => StopReason::ToolCalls,
+        Some("content_filter") => StopReason::Refusal,
+        _ if refused => StopReason::Refusal,
+        None | Some("stop" | "tool_calls" | "function_call") => StopReason::EndTurn,
+        Some(other) => StopReason::Other(other.to_owned()),
+    }
+}
+
+fn usage(usage: &Value) -> Usage {
+    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    Usage {
+        input_tokens: number("/prompt_tokens"),
+        cached_tokens: number("/prompt_tokens_details/cached_tokens"),
+        output_tokens: number("/completion_tokens"),
+    }
+}
+
+fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}

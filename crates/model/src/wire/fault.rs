@@ -1,0 +1,289 @@
+//! What can go wrong with one attempt, before anybody knows at which endpoint.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+/// The longest text of a provider that a message repeats.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// Why an attempt gave no reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No connection came about.
+    Unreachable(String),
+    /// The stream ended too early.
+    Truncated(String),
+    /// The endpoint speaks another protocol.
+    Malformed(String),
+    /// A limit of ours was reached.
+    TooLarge { what: &'static str, limit: usize },
+    /// The provider said no, by status or within the stream.
+    Refused(Refusal),
+}
+
+/// What a provider said instead of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The HTTP status, or what the error's type stands for, or 0.
+    pub(crate) status: u16,
+    /// What kind of refusal it is.
+    pub(crate) kind: RefusalKind,
+    /// The provider's words.
+    pub(crate) message: String,
+    /// How long to wait, if it said so.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// The kinds of refusal that callers treat differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalKind {
+    Later,
+    Key,
+    Model,
+    Quota,
+    Context,
+    Request,
+}
+
+impl Fault {
+    /// Names JSON that could not be read.
+    pub(crate) fn garbage(text: &str, error: &serde_json::Error) -> Self {
+        let shown: String = text.chars().take(60).collect();
+        Self::Malformed(format!("{shown:?} is no JSON: {error}"))
+    }
+
+    /// Reads an `error` value that came within a stream or a successful response.
+    pub(crate) fn within_stream(error: &Value) -> Self {
+        let status = match code_of(error).as_str() {
+            "overloaded_error" => 529,
+            "rate_limit_error" | "rate_limit_exceeded" => 429,
+            "authentication_error" | "invalid_api_key" => 401,
+            "permission_error" => 403,
+            "not_found_error" | "model_not_found" => 404,
+            "request_too_large" => 413,
+            "invalid_request_error" => 400,
+            "billing_error" => 402,
+            "timeout_error" => 504,
+            "api_error" | "server_error" => 500,
+            code => code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(0),
+        };
+        Self::Refused(refusal(status, &Headers::default(), error))
+    }
+}
+
+/// The headers of a response that bear on retrying.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Headers {
+    pub(crate) retry_after_ms: Option<String>,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) should_retry: Option<String>,
+}
+
+/// Reads the response to a request that was not answered with success.
+pub(crate) fn refused(status: u16, headers: &Headers, body: &str) -> Fault {
+    let parsed: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+    // Google wraps its error objects in a list.
+    let parsed = parsed.get(0).cloned().unwrap_or(parsed);
+    let error = parsed.get("error").filter(|error| !error.is_null()).unwrap_or(&parsed);
+    Fault::Refused(refusal(status, headers, error))
+}
+
+fn refusal(status: u16, headers: &Headers, error: &Value) -> Refusal {
+    let message = message_of(error);
+    let kind = kind_of(status, headers, error, &message);
+    let retry_after = headers.delay(SystemTime::now()).or_else(|| delay_in(error));
+    Refusal { status, kind, message, retry_after }
+}
+
+fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> RefusalKind {
+    let codes = codes_of(error);
+    let has = |part: &str| codes.iter().any(|code| code.contains(part));
+    if has("insufficient_quota") || has("billing") || has("spend_limit") || status == 402 {
+        return RefusalKind::Quota;
+    }
+    if has("context_length_exceeded") || has("exceed_context_size") || is_about_context(status, message) {
+        return RefusalKind::Context;
+    }
+    if has("model_not_found") {
+        return RefusalKind::Model;
+    }
+    match (status, headers.should_retry.as_deref()) {
+        (401 | 403, _) => RefusalKind::Key,
+        (404, _) => RefusalKind::Model,
+        (_, Some("true")) => RefusalKind::Later,
+        (_, Some("false")) => RefusalKind::Request,
+        (0 | 408 | 409 | 425 | 429 | 500.., _) => RefusalKind::Later,
+        _ => RefusalKind::Request,
+    }
+}
+
+/// Knows the sentence by which servers without codes say that a request is too long.
+fn is_about_context(status: u16, message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    matches!(status, 0 | 400 | 413 | 422 | 500)
+        && [
+            "maximum context length",
+            "prompt is too long",
+            "context window",
+            "context size",
+            "input length and `max_tokens` exceed",
+            "input token count exceeds",
+        ]
+        .iter()
+        .any(|part| message.contains(part))
+}
+
+fn message_of(error: &Value) -> String {
+    let text = [error.get("message"), error.get("detail"), error.get("error"), Some(error)]
+        .into_iter()
+        .flatten()
+        .find(|value| !value.is_null())
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text: String = words.join(" ").chars().take(MAX_MESSAGE_CHARS).collect();
+    if text.is_empty() { "no reason given".to_owned() } else { text }
+}
+
+/// Gives what the provider calls the error, most telling first; numbers as text.
+fn codes_of(error: &Value) -> Vec<String> {
+    [error.get("code"), error.get("type"), error.get("status"), error.pointer("/details/error_code")]
+        .into_iter()
+        .flatten()
+        .filter(|value| value.is_string() || value.is_number())
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect()
+}
+
+fn code_of(error: &Value) -> String {
+    codes_of(error).into_iter().next().unwrap_or_default()
+}
+
+impl Headers {
+    /// Gives the delay that the headers ask for: milliseconds, seconds, or an HTTP date as seen from `now`.
+    pub(crate) fn delay(&self, now: SystemTime) -> Option<Duration> {
+        let milliseconds = self.retry_after_ms.as_deref().and_then(|text| seconds(text, 1000.0));
+        let text = self.retry_after.as_deref().map(str::trim);
+        milliseconds.or_else(|| seconds(text?, 1.0)).or_else(|| {
+            let then = httpdate::parse_http_date(text?).ok()?;
+            Some(then.duration_since(now).unwrap_or_default())
+        })
+    }
+}
+
+fn seconds(text: &str, unit: f64) -> Option<Duration> {
+    let number: f64 = text.trim().parse().ok()?;
+    Duration::try_from_secs_f64(number / unit).ok()
+}
+
+/// Finds Google's `RetryInfo` (`"retryDelay": "34s"`) in an error's details.
+fn delay_in(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    seconds(text.strip_suffix('s')?, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: u16, body: &str) -> (RefusalKind, String) {
+        match refused(status, &Headers::default(), body) {
+            Fault::Refused(refusal) => (refusal.kind, refusal.message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_is_known_by_what_servers_really_send() {
+        use RefusalKind::{Context, Key, Later, Model, Quota, Request};
+        for (status, body, expected, message) in [
+            (429, r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#, Later, "slow down"),
+            (429, r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#, Quota, "no money"),
+            (
+                429,
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"cap","details":{"error_code":"org_spend_limit_reached"}}}"#,
+                Quota,
+                "cap",
+            ),
+            (402, r#"{"error":{"message":"credit","code":402}}"#, Quota, "credit"),
+            (400, r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#, Context, "too long"),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds","type":"exceed_context_size_error","n_ctx":4096}}"#,
+                Context,
+                "the request exceeds",
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"This model's maximum context length is 8192","code":400}"#,
+                Context,
+                "This model's maximum context length is 8192",
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#,
+                Context,
+                "prompt is too long: 9 > 8",
+            ),
+            (401, r#"{"error":{"message":"bad key"}}"#, Key, "bad key"),
+            (403, "", Key, "no reason given"),
+            (404, r#"{"error":{"message":"no such model","code":"model_not_found"}}"#, Model, "no such model"),
+            (404, "<html>\n nope</html>", Model, "<html> nope</html>"),
+            (400, r#"{"detail":"bad field"}"#, Request, "bad field"),
+            (400, r#"{"error":"plain"}"#, Request, "plain"),
+            (
+                503,
+                r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
+                Later,
+                "Loading model",
+            ),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Later,
+                "Overloaded",
+            ),
+            (408, "x", Later, "x"),
+            (409, "x", Later, "x"),
+            (500, "null", Later, "no reason given"),
+        ] {
+            assert_eq!(kind(status, body), (expected, message.to_owned()), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn delays_are_read_in_every_form() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let delay = |ms: Option<&str>, after: Option<&str>| {
+            let own = |text: &str| text.to_owned();
+            let headers = Headers { retry_after_ms: ms.map(own), retry_after: after.map(own), should_retry: None };
+            headers.delay(now)
+        };
+        assert_eq!(delay(Some("250"), Some("9")), Some(Duration::from_millis(250)));
+        assert_eq!(delay(Some("x"), Some("9")), Some(Duration::from_secs(9)));
+        assert_eq!(delay(None, Some("0.5")), Some(Duration::from_millis(500)));
+        assert_eq!(delay(None, Some("0")), Some(Duration::ZERO));
+        assert_eq!(delay(None, Some("Sun, 06 Nov 1994 08:49:40 GMT")), Some(Duration::from_secs(3)));
+        assert_eq!(delay(None, Some("Sun, 06 Nov 1994 08:49:00 GMT")), Some(Duration::ZERO));
+        for garbage in ["soon", "-1", "NaN", "1e400", ""] {
+            assert_eq!(delay(None, Some(garbage)), None, "{garbage}");
+        }
+        let body = r#"[{"error":{"code":429,"message":"m","details":[{"@type":"x"},{"retryDelay":"34s"}]}}]"#;
+        let Fault::Refused(refusal) = refused(429, &Headers::default(), body) else { panic!() };
+        assert_eq!(refusal.retry_after, Some(Duration::from_secs(34)));
+    }
+
+    #[test]
+    fn the_server_has_the_last_word_on_retrying() {
+        let headers = |word: &str| Headers { should_retry: Some(word.to_owned()), ..Headers::default() };
+        let kind = |status, word: &str| match refused(status, &headers(word), "x") {
+            Fault::Refused(refusal) => refusal.kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(500, "false"), RefusalKind::Request);
+        assert_eq!(kind(400, "true"), RefusalKind::Later);
+        assert_eq!(kind(401, "true"), RefusalKind::Key);
+    }
+}

@@ -1,0 +1,346 @@
+//! Anthropic's Messages.
+//!
+//! A reply is whole once `message_stop` has come. Its blocks are kept as they are and go back in their order,
+//! since signed thinking must not change. Source: the types of `@anthropic-ai/sdk` 1.11.
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::conversation::{RawBlocks, ToolResult};
+use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
+use serde_json::{Map, Value, json};
+
+use super::arguments::{arguments_of, as_object};
+use super::fault::Fault;
+use super::sse::Event;
+use super::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
+use crate::model::Delta;
+use crate::tokens::usage_or_estimate;
+
+/// The version of the protocol, sent as `anthropic-version`.
+pub(crate) const VERSION: &str = "2023-06-01";
+/// Longer than any id that providers make; ours come back unchanged.
+const MAX_ID_CHARS: usize = 256;
+/// Stands for a text that is empty, which the protocol refuses.
+const NOTHING: &str = "(nothing)";
+
+/// Gives the body of a request.
+///
+/// Two cache marks: after what never changes, and at the end of the conversation, which only grows.
+pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
+    let mut body = Map::new();
+    let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    set("model", json!(model));
+    set("max_tokens", json!(request.max_output_tokens));
+    set("stream", json!(true));
+    if !request.system.is_empty() {
+        set("system", json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]));
+    }
+    if !request.tools.is_empty() {
+        set("tools", tools(request));
+    }
+    set("messages", Value::Array(messages(request)));
+    Value::Object(body)
+}
+
+fn tools(request: &ModelRequest) -> Value {
+    let tool = |tool: &orchestrate_core::ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters});
+    request.tools.iter().map(tool).collect()
+}
+
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();
+    for entry in &request.messages {
+        let (role, blocks) = match entry {
+            Message::User { text } => ("user", vec![text_block(text)]),
+            Message::Assistant { text, tool_calls, raw } => {
+                ("assistant", said(request, text, tool_calls, raw.as_ref()))
+            }
+            Message::Tool { results } => ("user", results.iter().map(result).collect()),
+        };
+        // Results and the text after them must be one message.
+        match turns.last_mut() {
+            Some((last, content)) if *last == role => content.extend(blocks),
+            _ => turns.push((role, blocks)),
+        }
+    }
+    if let Some(("user", content)) = turns.last_mut()
+        && let Some(block) = content.last_mut().and_then(Value::as_object_mut)
+    {
+        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
+    turns.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()
+}
+
+fn said(request: &ModelRequest, text: &str, calls: &[ToolCall], raw: Option<&RawBlocks>) -> Vec<Value> {
+    if let Some(raw) = raw.filter(|raw| raw.model == request.model && !raw.blocks.is_empty()) {
+        return raw.blocks.clone();
+    }
+    let mut blocks = Vec::new();
+    if !text.trim().is_empty() || calls.is_empty() {
+        blocks.push(text_block(text));
+    }
+    blocks.extend(calls.iter().map(|call| {
+        json!({
+            "type": "tool_use",
+            "id": plain(call.id.as_str(), MAX_ID_CHARS),
+            "name": plain(&call.name, MAX_NAME_CHARS),
+            "input": as_object(&call.arguments),
+        })
+    }));
+    blocks
+}
+
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": if text.trim().is_empty() { NOTHING } else { text }})
+}
+
+fn result(result: &ToolResult) -> Value {
+    json!({
+        "type": "tool_result",
+        "tool_use_id": plain(result.call_id.as_str(), MAX_ID_CHARS),
+        "content": result.text,
+        "is_error": result.is_error,
+    })
+}
+
+/// Reads one reply.
+#[derive(Debug, Default)]
+pub(crate) struct MessagesReader {
+    blocks: BTreeMap<u64, Block>,
+    stop_reason: Option<String>,
+    usage: Map<String, Value>,
+    meter: ContentMeter,
+    ended: bool,
+}
+
+/// A block that is still arriving.
+#[derive(Debug)]
+struct Block {
+    /// The block as it came; the texts of its deltas are joined in at the end.
+    value: Map<String, Value>,
+    /// What the deltas add to a key's text.
+    added: BTreeMap<&'static str, String>,
+    /// The text of a call's `input`.
+    input: String,
+    stopped: bool,
+}
+
+impl MessagesReader {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(crate) fn event(&mut self, event: &Event, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        // Some gateways add the other protocol's end.
+        if event.data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        for value in values_of(event.data.trim())? {
+            let kind = value.get("type").and_then(Value::as_str).or(event.name.as_deref()).unwrap_or_default();
+            self.value(kind, &value, on_delta)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn whole(&mut self, body: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
+            return Err(Fault::within_stream(error));
+        }
+        let Some(content) = body.get("content").and_then(Value::as_array) else {
+            return Ok(());
+        };
+        self.merge_usage(body.get("usage"));
+        self.stop_reason = text_at(body, "stop_reason").map(str::to_owned);
+        for (index, block) in content.iter().enumerate() {
+            self.start(index as u64, Some(block), on_delta)?;
+            self.stop(index as u64);
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    fn value(&mut self, kind: &str, value: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        let index = value.get("index").and_then(Value::as_u64).unwrap_or(0);
+        match kind {
+            "message_start" => self.merge_usage(value.pointer("/message/usage")),
+            "content_block_start" => self.start(index, value.get("content_block"), on_delta)?,
+            "content_block_delta" => self.delta(index, value.get("delta"), on_delta)?,
+            "content_block_stop" => self.stop(index),
+            "message_delta" => {
+                if let Some(reason) = value.get("delta").and_then(|delta| text_at(delta, "stop_reason")) {
+                    self.stop_reason = Some(reason.to_owned());
+                }
+                self.merge_usage(value.get("usage"));
+            }
+            "message_stop" => self.ended = true,
+            "error" => return Err(Fault::within_stream(value.get("error").unwrap_or(value))),
+            _ => {
+                if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+                    return Err(Fault::within_stream(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Figures are cumulative, so later ones replace earlier ones.
+    fn merge_usage(&mut self, usage: Option<&Value>) {
+        for (key, value) in usage.and_then(Value::as_object).into_iter().flatten() {
+            if value.is_number() {
+                self.usage.insert(key.clone(), value.clone());
+            }
+        }
+    }
+
+    fn start(&mut self, index: u64, block: Option<&Value>, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        let Some(value) = block.and_then(Value::as_object) else {
+            return Ok(());
+        };
+        if self.blocks.len() >= MAX_CALLS && !self.blocks.contains_key(&index) {
+            return Ok(());
+        }
+        for text in value.values() {
+            self.meter.add(text.as_str().unwrap_or_default())?;
+        }
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        match text("type") {
+            "tool_use" => on_delta(Delta::ToolCall { name: text("name") }),
+            "text" if !text("text").is_empty() => on_delta(Delta::Text(text("text"))),
+            _ => {}
+        }
+        let block = Block { value: value.clone(), added: BTreeMap::new(), input: String::new(), stopped: false };
+        self.blocks.insert(index, block);
+        Ok(())
+    }
+
+    fn delta(&mut self, index: u64, delta: Option<&Value>, on_delta: OnDelta<'_>) -> Result<(), Fault> {
+        let (Some(delta), Some(block)) = (delta, self.blocks.get_mut(&index)) else {
+            return Ok(());
+        };
+        for key in ["text", "thinking", "signature"] {
+            let Some(text) = text_at(delta, key) else { continue };
+            self.meter.add(text)?;
+            block.added.entry(key).or_default().push_str(text);
+            match key {
+                "text" => on_delta(Delta::Text(text)),
+                "thinking" => on_delta(Delta::Reasoning(text)),
+                _ => {}
+            }
+        }
+        if let Some(text) = text_at(delta, "partial_json") {
+            self.meter.add(text)?;
+            block.input.push_str(text);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, index: u64) {
+        if let Some(block) = self.blocks.get_mut(&index) {
+            block.stopped = true;
+        }
+    }
+
+    pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
+        if !self.ended {
+            return Err(Fault::Truncated("the stream ended before message_stop".to_owned()));
+        }
+        let cut = self.stop_reason.as_deref() == Some("max_tokens");
+        let last = self.blocks.len();
+        let blocks: Vec<(Block, bool)> =
+            self.blocks.into_values().enumerate().map(|(at, block)| (block, cut && at + 1 == last)).collect();
+        let mut ids: Vec<String> =
+            blocks.iter().filter(|(block, _)| block.is_call()).map(|(b, _)| b.text("id")).collect();
+        settle_ids(&mut ids, request.origin.turn);
+        let mut ids = ids.into_iter();
+        let (mut text, mut tool_calls, mut raw) = (String::new(), Vec::new(), Vec::new());
+        for (mut block, cut) in blocks {
+            block.join();
+            if block.is_call() {
+                let (call, value) = block.into_call(ids.next().unwrap_or_default(), cut);
+                tool_calls.push(call);
+                raw.push(value);
+            } else if let Some(value) = block.into_value(&mut text) {
+                raw.push(value);
+            }
+        }
+        let stop = stop_reason(self.stop_reason.as_deref(), !tool_calls.is_empty());
+        let raw = (!raw.is_empty()).then(|| RawBlocks { model: request.model.clone(), blocks: raw });
+        let mut reply = ModelReply { text, tool_calls, stop, usage: Usage::default(), raw };
+        let given = (!self.usage.is_empty()).then(|| usage(&self.usage));
+        reply.usage = usage_or_estimate(given, request, &reply);
+        Ok(reply)
+    }
+}
+
+impl Block {
+    fn is_call(&self) -> bool {
+        self.value.get("type").and_then(Value::as_str) == Some("tool_use")
+    }
+
+    fn text(&self, key: &str) -> String {
+        self.value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    /// Puts what the deltas brought into the block.
+    fn join(&mut self) {
+        for (key, added) in std::mem::take(&mut self.added) {
+            let whole = self.text(key) + &added;
+            self.value.insert(key.to_owned(), Value::String(whole));
+        }
+    }
+
+    /// A call that was cut before its input began must not look like one without arguments.
+    fn into_call(mut self, id: String, cut: bool) -> (ToolCall, Value) {
+        let begun = !self.input.trim().is_empty();
+        let given = self.value.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
+        let arguments = match given {
+            Some(input) if !begun => input.clone(),
+            _ if !begun && cut && !self.stopped => Value::String(self.input.clone()),
+            _ => arguments_of(&self.input),
+        };
+        let call = ToolCall { id: CallId::new(id), name: cut_name(&self.text("name")), arguments };
+        self.value.insert("id".to_owned(), json!(call.id));
+        self.value.insert("name".to_owned(), json!(plain(&call.name, MAX_NAME_CHARS)));
+        self.value.insert("input".to_owned(), as_object(&call.arguments));
+        (call, Value::Object(self.value))
+    }
+
+    /// Empty texts are left out: the protocol sends them, and refuses them when they come back.
+    fn into_value(self, text: &mut String) -> Option<Value> {
+        if self.value.get("type").and_then(Value::as_str) == Some("text") {
+            let own = self.text("text");
+            text.push_str(&own);
+            if own.trim().is_empty() {
+                return None;
+            }
+        }
+        Some(Value::Object(self.value))
+    }
+}
+
+fn stop_reason(reason: Option<&str>, has_calls: bool) -> StopReason {
+    match reason {
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+        Some("refusal") => StopReason::Refusal,
+        _ if has_calls => StopReason::ToolCalls,
+        None | Some("end_turn" | "stop_sequence" | "tool_use") => StopReason::EndTurn,
+        Some(other) => StopReason::Other(other.to_owned()),
+    }
+}
+
+/// `input_tokens` leaves out what was cached; the prompt is all three.
+fn usage(usage: &Map<String, Value>) -> Usage {
+    let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let cached = number("cache_read_input_tokens");
+    Usage {
+        input_tokens: number("input_tokens")
+            .saturating_add(number("cache_creation_input_tokens"))
+            .saturating_add(cached),
+        cached_tokens: cached,
+        output_tokens: number("output_tokens"),
+    }
+}
+
+fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}

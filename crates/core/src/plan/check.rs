@@ -1,0 +1,269 @@
+//! What `orchestrate check` says about a plan: what would run, in which order, and what is wrong.
+//!
+//! The shape of [`CheckReport`] as JSON is a contract. Nothing here spends a token or starts a program;
+//! whether a program exists is the caller's to know.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+use super::names::KnownNames;
+use super::parse::{self, Plan};
+use crate::ids::TaskId;
+use crate::schedule::Schedule;
+use crate::settings::{CHILD_CONTEXT_TOKENS, MAX_OUTPUT_TOKENS, MAX_TURNS};
+use crate::task::{Task, TaskStatus, Work};
+
+/// The fewest turns that a task takes: look, change, finish.
+const LEAST_TURNS: u64 = 3;
+
+/// The smallest request: a role's fixed prompt and the task.
+const LEAST_REQUEST_TOKENS: u64 = 2_500;
+
+/// Words that begin a shell command and are no programs.
+const SHELL_WORDS: &[&str] = &[
+    "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
+    "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "source", "test",
+    "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
+];
+
+/// What would run, in which order, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// The plan's path as typed.
+    pub plan: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Every task, done ones too.
+    pub tasks: Vec<CheckedTask>,
+    /// What could run together, one group after the other.
+    pub waves: Vec<Vec<TaskId>>,
+    /// Lines that could have been tasks and are not.
+    pub skipped: Vec<Skipped>,
+    /// What is worth knowing.
+    pub warnings: Vec<PlanWarning>,
+    /// What keeps the plan from running.
+    pub errors: Vec<PlanError>,
+    /// What the run may cost.
+    pub estimate: Estimate,
+}
+
+/// One task of a [`CheckReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedTask {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// What its box says.
+    pub status: TaskStatus,
+    /// The heading that it stands under.
+    pub section: Option<String>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// What must be merged first.
+    pub depends: Vec<TaskId>,
+    /// What it says it writes.
+    pub files: Vec<String>,
+    /// The role that carries it out; null for a command.
+    pub agent: Option<String>,
+    /// The command that must pass in its worktree.
+    pub verify: Option<String>,
+    /// Whether it is marked `[P]`.
+    pub parallel: bool,
+    /// What stands below it.
+    pub details: Vec<String>,
+}
+
+/// A range of what a run may cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Least and most tokens: a few small requests for each agent, and every turn with a full context.
+    pub tokens: [u64; 2],
+    /// Least and most US dollars; null, since prices are not known here.
+    pub cost_usd: Option<[f64; 2]>,
+}
+
+/// Reads a plan and says everything about it; `program_exists` is asked for the programs of commands.
+pub fn check(name: &str, source: &str, known: &KnownNames, program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
+    let (plan, errors) = parse::read(source, known);
+    let waves = match Schedule::new(&plan.tasks) {
+        Ok(schedule) if errors.is_empty() => schedule.waves(),
+        _ => Vec::new(),
+    };
+    let mut warnings = plan.warnings.clone();
+    warnings.extend(missing_programs(&plan, program_exists));
+    warnings.sort_by_key(|warning| (warning.line, warning.column));
+    CheckReport {
+        plan: name.to_owned(),
+        title: plan.title.clone(),
+        tasks: plan.tasks.iter().map(|task| checked(task, &plan)).collect(),
+        waves,
+        skipped: plan.skipped.clone(),
+        warnings,
+        errors,
+        estimate: estimate(&plan),
+    }
+}
+
+fn checked(task: &Task, plan: &Plan) -> CheckedTask {
+    let default = || {
+        plan.front_matter
+            .agent
+            .clone()
+            .unwrap_or_else(|| "implementer".to_owned())
+    };
+    CheckedTask {
+        id: task.id.clone(),
+        title: task.title.clone(),
+        status: task.status,
+        section: task.section.clone(),
+        line: task.line,
+        depends: task.depends.clone(),
+        files: task.files.clone(),
+        agent: match &task.work {
+            Work::Agent(agent) => Some(agent.clone().unwrap_or_else(default)),
+            Work::Run(_) => None,
+        },
+        verify: task.verify.clone(),
+        parallel: task.parallel,
+        details: task.details.clone(),
+    }
+}
+
+/// Finds the commands whose program is not there.
+fn missing_programs(plan: &Plan, program_exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let run = |task: &Task| match &task.work {
+        Work::Run(command) => Some(command.clone()),
+        Work::Agent(_) => None,
+    };
+    let of_tasks = plan.tasks.iter().filter(|task| task.status.runs()).flat_map(|task| {
+        let commands = [task.verify.clone(), run(task)];
+        commands.into_iter().flatten().map(|command| (task.line, command))
+    });
+    let of_plan = plan.front_matter.verify.clone().map(|command| (1, command));
+    of_plan
+        .into_iter()
+        .chain(of_tasks)
+        .filter_map(|(line, command)| {
+            let program = program(&command).filter(|program| !program_exists(program))?;
+            Some(Finding {
+                line,
+                column: 1,
+                code: FindingCode::ProgramNotFound,
+                message: format!("the program `{program}` is not found"),
+                text: command.chars().take(80).collect(),
+                suggestion: Some(format!("install `{program}`, or correct the command")),
+            })
+        })
+        .collect()
+}
+
+/// Gives the program that a shell command begins with, if it is one to be found on the search path.
+fn program(command: &str) -> Option<&str> {
+    let is_assignment = |word: &&str| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+    };
+    let word = command.split_whitespace().find(|word| !is_assignment(word))?;
+    let word = word.trim_end_matches(';');
+    let plain = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    (plain && !SHELL_WORDS.contains(&word)).then_some(word)
+}
+
+fn estimate(plan: &Plan) -> Estimate {
+    let agents = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
+    let (mut least, mut most) = (0u64, 0u64);
+    for task in agents {
+        let turns = u64::from(task.turns.unwrap_or(MAX_TURNS));
+        let full = turns.saturating_mul(CHILD_CONTEXT_TOKENS + u64::from(MAX_OUTPUT_TOKENS));
+        let bound = task.tokens.unwrap_or(u64::MAX);
+        least = least.saturating_add((LEAST_TURNS.min(turns) * LEAST_REQUEST_TOKENS).min(bound));
+        most = most.saturating_add(full.min(bound));
+    }
+    let budget = plan.front_matter.budget_tokens.unwrap_or(u64::MAX);
+    Estimate {
+        tokens: [least.min(budget), most.min(budget)],
+        cost_usd: None,
+    }
+}
+
+impl CheckReport {
+    /// Renders the report for a terminal, without colours.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        let title = self.title.as_deref().unwrap_or("(no title)");
+        let _ = writeln!(out, "{}: {title}", self.plan);
+        self.render_tasks(&mut out);
+        for (at, wave) in self.waves.iter().enumerate() {
+            let ids: Vec<&str> = wave.iter().map(TaskId::as_str).collect();
+            let _ = writeln!(out, "  wave {}: {}", at + 1, ids.join(", "));
+        }
+        if !self.waves.is_empty() {
+            let [least, most] = self.estimate.tokens;
+            let _ = writeln!(out, "\nTokens: {least} to {most}; cost unknown");
+        }
+        if !self.skipped.is_empty() {
+            out.push_str("\nNot tasks:\n");
+        }
+        for skipped in &self.skipped {
+            let _ = writeln!(out, "  line {}: {}", skipped.line, skipped.reason);
+        }
+        for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
+            for finding in findings {
+                let _ = writeln!(out, "{kind}: {finding}");
+            }
+        }
+        out
+    }
+
+    fn render_tasks(&self, out: &mut String) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        out.push_str("\nTasks:\n");
+        let width = self
+            .tasks
+            .iter()
+            .map(|task| task.id.as_str().chars().count())
+            .max()
+            .unwrap_or(0);
+        for task in &self.tasks {
+            let mark = match task.status {
+                TaskStatus::Todo => ' ',
+                TaskStatus::Done => 'x',
+                TaskStatus::InProgress => '~',
+                TaskStatus::Cancelled => '-',
+                TaskStatus::Blocked => '!',
+            };
+            let agent = task
+                .agent
+                .as_deref()
+                .map_or("run".to_owned(), |agent| format!("@{agent}"));
+            let _ = write!(out, "  [{mark}] {:width$}  {}  {agent}", task.id.as_str(), task.title);
+            for (word, list) in [("depends", names(&task.depends)), ("files", task.files.join(", "))] {
+                if !list.is_empty() {
+                    let _ = write!(out, "  {word}: {list}");
+                }
+            }
+            if let Some(verify) = &task.verify {
+                let _ = write!(out, "  verify: {verify}");
+            }
+            out.push('\n');
+        }
+        if !self.waves.is_empty() {
+            out.push_str("\nOrder:\n");
+        }
+    }
+}
+
+fn names(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}

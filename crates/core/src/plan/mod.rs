@@ -1,0 +1,38 @@
+//! Plans: Markdown that people already write, read into tasks with an order.
+//!
+//! Reading reports every error at once, each with line, column and what to write instead; it loses nothing in
+//! silence ([`Skipped`]) and is linear in the text, whatever it holds. Reading never fails for what lies
+//! outside the plan: roles and models are given ([`KnownNames`]), programs are asked for by [`check`](fn@check).
+//! This module does not run, start or write anything; [`write_boxes`] gives text back.
+
+mod attributes;
+mod check;
+mod collect;
+mod finding;
+mod front_matter;
+mod heading;
+mod identify;
+mod names;
+mod nearest;
+mod order;
+mod outline;
+mod overlap;
+mod parse;
+mod reference;
+mod source;
+mod text;
+mod value;
+mod write_back;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{CheckReport, CheckedTask, Estimate, check};
+pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+pub use front_matter::{FrontMatter, Order};
+pub use names::KnownNames;
+pub use order::MAX_DEPENDENCIES;
+pub use outline::MAX_DEPTH;
+pub use parse::{MAX_PLAN_BYTES, MAX_TASKS, Plan};
+pub use value::{count, duration_ms};
+pub use write_back::write_boxes;

@@ -94,12 +94,7 @@ impl Schedule {
         }
         let waits: Vec<Vec<usize>> = graph.nodes.iter().map(|node| node.waits().collect()).collect();
         graph.order = topological(&waits).map_err(|cycle| {
-            ScheduleError::Cycle(
-                cycle
-                    .into_iter()
-                    .filter_map(|at| Some(graph.nodes.get(at)?.id.clone()))
-                    .collect(),
-            )
+            ScheduleError::Cycle(cycle.into_iter().filter_map(|at| Some(graph.nodes.get(at)?.id.clone())).collect())
         })?;
         Ok(Self { graph: Arc::new(graph) })
     }
@@ -133,14 +128,8 @@ impl Schedule {
             .enumerate()
             .filter(|(at, node)| {
                 let waits = states.get(*at).is_some_and(|state| state.waiting);
-                let depends = node
-                    .depends
-                    .iter()
-                    .all(|at| states.get(*at).is_some_and(|state| state.satisfied));
-                let after = node
-                    .after
-                    .iter()
-                    .all(|at| states.get(*at).is_some_and(|state| state.settled));
+                let depends = node.depends.iter().all(|at| states.get(*at).is_some_and(|state| state.satisfied));
+                let after = node.after.iter().all(|at| states.get(*at).is_some_and(|state| state.settled));
                 waits && depends && after
             })
             .map(|(at, node)| (node.priority, at))
@@ -152,11 +141,7 @@ impl Schedule {
     /// Gives the waiting tasks that can never start, since something that they depend on was not merged.
     pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
         let states = self.states(progress);
-        let skipped = states
-            .iter()
-            .enumerate()
-            .filter(|(_, state)| state.skipped)
-            .map(|(at, _)| at);
+        let skipped = states.iter().enumerate().filter(|(_, state)| state.skipped).map(|(at, _)| at);
         self.ids(skipped)
     }
 
@@ -169,11 +154,7 @@ impl Schedule {
             let runs = states.get(at).is_some_and(|state| state.waiting && !state.skipped);
             // What does not run still hands on the order of what stands before it.
             let before = node.waits().filter_map(|at| level.get(at).copied().flatten()).max();
-            let own = if runs {
-                Some(before.map_or(0, |before| before + 1))
-            } else {
-                before
-            };
+            let own = if runs { Some(before.map_or(0, |before| before + 1)) } else { before };
             if let Some(slot) = level.get_mut(at) {
                 *slot = own;
             }
@@ -240,13 +221,7 @@ impl State {
         let satisfied = node.kind == Kind::Done || (node.kind == Kind::Runs && progress == Progress::Merged);
         let dead = skipped || failed || node.kind == Kind::Never;
         let settled = (satisfied || dead) && node.after.iter().all(|at| of(at).settled);
-        Self {
-            waiting,
-            satisfied,
-            skipped,
-            dead,
-            settled,
-        }
+        Self { waiting, satisfied, skipped, dead, settled }
     }
 }
 
@@ -263,10 +238,7 @@ impl Graph {
             let mut seen = HashSet::new();
             ids.iter()
                 .map(|id| {
-                    let unknown = || ScheduleError::Unknown {
-                        task: task.id.clone(),
-                        dependency: id.clone(),
-                    };
+                    let unknown = || ScheduleError::Unknown { task: task.id.clone(), dependency: id.clone() };
                     self.index.get(id).copied().ok_or_else(unknown)
                 })
                 .filter(|found| found.as_ref().map_or(true, |at| seen.insert(*at)))
@@ -308,12 +280,8 @@ pub(crate) fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>
             }
         }
     }
-    let mut free: std::collections::BTreeSet<usize> = missing
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count == 0)
-        .map(|(at, _)| at)
-        .collect();
+    let mut free: std::collections::BTreeSet<usize> =
+        missing.iter().enumerate().filter(|(_, count)| **count == 0).map(|(at, _)| at).collect();
     let mut order = Vec::with_capacity(waits.len());
     while let Some(at) = free.pop_first() {
         order.push(at);
@@ -326,11 +294,7 @@ pub(crate) fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>
             }
         }
     }
-    if order.len() == waits.len() {
-        Ok(order)
-    } else {
-        Err(cycle(waits, &missing))
-    }
+    if order.len() == waits.len() { Ok(order) } else { Err(cycle(waits, &missing)) }
 }
 
 /// Follows what is still missing until an index comes again.

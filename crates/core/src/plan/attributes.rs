@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::finding::{FindingCode, Findings, Pending};
 use super::identify::{self, Label};
-use super::nearest::{distance, nearest};
 use super::source::Inline;
 use super::{text, value};
+use crate::words::{distance, nearest};
 
 /// What an attribute says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,32 +114,17 @@ impl Attributes {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if !self.given.insert(field.key) && !accumulates {
             let message = "this key is given twice for one task";
-            return findings.error(Pending::new(
-                field.offset,
-                FindingCode::DuplicateKey,
-                field.value,
-                message,
-            ));
+            return findings.error(Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message));
         }
         if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
             let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");
-            return findings.error(Pending::new(
-                field.offset,
-                FindingCode::InvalidValue,
-                field.value,
-                message,
-            ));
+            return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
         }
         let text = text::unwrap_marks(field.value);
-        let located = |text: &str| Located {
-            text: text.to_owned(),
-            offset: field.offset,
-        };
+        let located = |text: &str| Located { text: text.to_owned(), offset: field.offset };
         match field.key {
             Key::Depends => self.depends.push(located(field.value)),
-            Key::Files => self
-                .files
-                .extend(value::paths(field.value).iter().map(|path| located(path))),
+            Key::Files => self.files.extend(value::paths(field.value).iter().map(|path| located(path))),
             Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
             Key::Model => self.model = Some(located(text)),
             Key::Verify => self.verify = field.require(command(text), "a shell command", findings),
@@ -197,12 +182,7 @@ impl Field<'_> {
     fn require<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
         if value.is_none() {
             let message = format!("expected {expected}");
-            findings.error(Pending::new(
-                self.offset,
-                FindingCode::InvalidValue,
-                self.value,
-                message,
-            ));
+            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
         }
         value
     }
@@ -222,16 +202,8 @@ pub(super) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) 
     let spans = text::spans(&inline.text);
     let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
     opaque.sort_by_key(|range| range.start);
-    let reader = LineReader {
-        inline,
-        pairs: text::parentheses(&inline.text, &opaque),
-        opaque: &opaque,
-    };
-    let mut line = Line {
-        attributes: Attributes::default(),
-        marked_id: None,
-        cuts: spans.comments,
-    };
+    let reader = LineReader { inline, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
+    let mut line = Line { attributes: Attributes::default(), marked_id: None, cuts: spans.comments };
     reader.read(start, &mut line, findings);
     line
 }
@@ -249,11 +221,7 @@ impl LineReader<'_> {
         let text = self.inline.text.as_str();
         let mut at = start;
         let mut opaque = self.opaque.iter().peekable();
-        while let Some(next) = text
-            .get(at..)
-            .and_then(|rest| rest.find(['(', '@', '[', '{']))
-            .map(|found| at + found)
-        {
+        while let Some(next) = text.get(at..).and_then(|rest| rest.find(['(', '@', '[', '{'])).map(|found| at + found) {
             while opaque.next_if(|range| range.end <= next).is_some() {}
             if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
                 at = range.end;
@@ -277,22 +245,12 @@ impl LineReader<'_> {
         let Some(close) = self.pairs.get(&open).copied() else {
             if key.is_some() {
                 let message = format!("`({word}:` has no closing parenthesis");
-                findings.error(Pending::new(
-                    self.inline.offset(open),
-                    FindingCode::Unclosed,
-                    word,
-                    message,
-                ));
+                findings.error(Pending::new(self.inline.offset(open), FindingCode::Unclosed, word, message));
             }
             return open + 1;
         };
         let Some(key) = key else {
-            unknown_key(
-                word,
-                self.inline.slice(value_at..close),
-                self.inline.offset(open + 1),
-                findings,
-            );
+            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(open + 1), findings);
             return open + 1;
         };
         line.cuts.push(open..close + 1);
@@ -303,11 +261,7 @@ impl LineReader<'_> {
     /// Reads the value of a key, and further fields after a semicolon.
     fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
         let (mut key, mut start) = (first, range.start);
-        let breaks = self
-            .inline
-            .slice(range.clone())
-            .match_indices(';')
-            .map(|(at, _)| range.start + at);
+        let breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
         for semicolon in breaks.collect::<Vec<_>>() {
             if let Some((next, value_at)) = self.key_before_colon(semicolon + 1)
                 && value_at <= range.end
@@ -324,25 +278,14 @@ impl LineReader<'_> {
         let raw = self.inline.slice(range.clone());
         let lead = raw.len() - raw.trim_start().len();
         let offset = self.inline.offset(range.start + lead);
-        line.attributes.set(
-            &Field {
-                key,
-                value: raw.trim(),
-                offset,
-            },
-            findings,
-        );
+        line.attributes.set(&Field { key, value: raw.trim(), offset }, findings);
     }
 
     /// Gives the word before a colon near `start`, and where its value begins.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
         let rest = self.inline.text.get(start..)?;
         let is_key = |c: char| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-');
-        let length = rest
-            .bytes()
-            .take(MAX_KEY_BYTES + 1)
-            .take_while(|byte| is_key(char::from(*byte)))
-            .count();
+        let length = rest.bytes().take(MAX_KEY_BYTES + 1).take_while(|byte| is_key(char::from(*byte))).count();
         let word = rest.get(..length)?;
         (rest.as_bytes().get(length) == Some(&b':') && !word.trim().is_empty())
             .then(|| (word.trim(), start + length + 1))
@@ -354,9 +297,7 @@ impl LineReader<'_> {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let rest = text.get(at + 1..).unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let name = rest
-            .get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len()))
-            .unwrap_or_default();
+        let name = rest.get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len())).unwrap_or_default();
         let end = at + 1 + name.len();
         let after = text.get(end..).and_then(|after| after.chars().next());
         let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
@@ -366,25 +307,14 @@ impl LineReader<'_> {
             return at + 1;
         }
         line.cuts.push(at..end);
-        line.attributes.set(
-            &Field {
-                key: Key::Agent,
-                value: name,
-                offset: self.inline.offset(at),
-            },
-            findings,
-        );
+        line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
         end
     }
 
     /// Reads `[P]` and `[US1]`.
     fn label(&self, at: usize, line: &mut Line) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
-        let length = rest
-            .bytes()
-            .take(MAX_KEY_BYTES)
-            .take_while(u8::is_ascii_alphanumeric)
-            .count();
+        let length = rest.bytes().take(MAX_KEY_BYTES).take_while(u8::is_ascii_alphanumeric).count();
         let closed = rest.as_bytes().get(length) == Some(&b']');
         let Some(label) = rest.get(..length).filter(|_| closed).and_then(identify::label) else {
             return at + 1;
@@ -402,19 +332,11 @@ impl LineReader<'_> {
     fn marked_id(&self, at: usize, line: &mut Line) -> usize {
         let rest = self.inline.text.get(at..).unwrap_or_default();
         let end = rest.bytes().position(|byte| matches!(byte, b'}' | b'\n' | b' '));
-        let inner = end
-            .filter(|end| rest.as_bytes().get(*end) == Some(&b'}'))
-            .and_then(|end| rest.get(1..end));
-        let Some(id) = inner
-            .and_then(|inner| inner.strip_prefix('#'))
-            .filter(|_| line.marked_id.is_none())
-        else {
+        let inner = end.filter(|end| rest.as_bytes().get(*end) == Some(&b'}')).and_then(|end| rest.get(1..end));
+        let Some(id) = inner.and_then(|inner| inner.strip_prefix('#')).filter(|_| line.marked_id.is_none()) else {
             return at + 1;
         };
-        line.marked_id = Some(Located {
-            text: id.to_owned(),
-            offset: self.inline.offset(at + 2),
-        });
+        line.marked_id = Some(Located { text: id.to_owned(), offset: self.inline.offset(at + 2) });
         let end = at + id.len() + 3;
         line.cuts.push(at..end);
         end
@@ -438,16 +360,9 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
 pub(super) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
-        let slip = KEYS
-            .iter()
-            .find(|(known, _)| known.len() >= 6 && distance(&normal(word), known, 2).is_some());
+        let slip = KEYS.iter().find(|(known, _)| known.len() >= 6 && distance(&normal(word), known, 2).is_some());
         if let Some((known, _)) = slip.filter(|_| word.len() >= 5) {
-            let found = Pending::new(
-                inline.offset(0),
-                FindingCode::UnknownKey,
-                word,
-                format!("unknown key `{word}`"),
-            );
+            let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
         }
         return None;
@@ -455,14 +370,8 @@ pub(super) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(K
     let raw = inline.text.get(value_at..)?;
     let value = raw.trim_start_matches(['*', '_']).trim_start();
     let offset = inline.offset(value_at + raw.len() - value.len());
-    let value = value
-        .strip_suffix('_')
-        .filter(|_| inline.text.starts_with('_'))
-        .unwrap_or(value);
-    let located = Located {
-        text: value.trim().to_owned(),
-        offset,
-    };
+    let value = value.strip_suffix('_').filter(|_| inline.text.starts_with('_')).unwrap_or(value);
+    let located = Located { text: value.trim().to_owned(), offset };
     (key != Key::Review || value::review(text::unwrap_marks(&located.text)).is_some()).then_some((key, located))
 }
 

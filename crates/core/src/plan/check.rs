@@ -108,12 +108,7 @@ pub fn check(name: &str, source: &str, known: &KnownNames, program_exists: &dyn 
 }
 
 fn checked(task: &Task, plan: &Plan) -> CheckedTask {
-    let default = || {
-        plan.front_matter
-            .agent
-            .clone()
-            .unwrap_or_else(|| "implementer".to_owned())
-    };
+    let default = || plan.front_matter.agent.clone().unwrap_or_else(|| "implementer".to_owned());
     CheckedTask {
         id: task.id.clone(),
         title: task.title.clone(),
@@ -168,18 +163,12 @@ fn program(command: &str) -> Option<&str> {
     };
     let word = command.split_whitespace().find(|word| !is_assignment(word))?;
     let word = word.trim_end_matches(';');
-    let plain = !word.is_empty()
-        && word
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
     (plain && !SHELL_WORDS.contains(&word)).then_some(word)
 }
 
 fn estimate(plan: &Plan) -> Estimate {
-    let agents = plan
-        .tasks
-        .iter()
-        .filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
+    let agents = plan.tasks.iter().filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
     let (mut least, mut most) = (0u64, 0u64);
     for task in agents {
         let turns = u64::from(task.turns.unwrap_or(MAX_TURNS));
@@ -189,10 +178,7 @@ fn estimate(plan: &Plan) -> Estimate {
         most = most.saturating_add(full.min(bound));
     }
     let budget = plan.front_matter.budget_tokens.unwrap_or(u64::MAX);
-    Estimate {
-        tokens: [least.min(budget), most.min(budget)],
-        cost_usd: None,
-    }
+    Estimate { tokens: [least.min(budget), most.min(budget)], cost_usd: None }
 }
 
 impl CheckReport {
@@ -229,12 +215,7 @@ impl CheckReport {
             return;
         }
         out.push_str("\nTasks:\n");
-        let width = self
-            .tasks
-            .iter()
-            .map(|task| task.id.as_str().chars().count())
-            .max()
-            .unwrap_or(0);
+        let width = self.tasks.iter().map(|task| task.id.as_str().chars().count()).max().unwrap_or(0);
         for task in &self.tasks {
             let mark = match task.status {
                 TaskStatus::Todo => ' ',
@@ -243,10 +224,7 @@ impl CheckReport {
                 TaskStatus::Cancelled => '-',
                 TaskStatus::Blocked => '!',
             };
-            let agent = task
-                .agent
-                .as_deref()
-                .map_or("run".to_owned(), |agent| format!("@{agent}"));
+            let agent = task.agent.as_deref().map_or("run".to_owned(), |agent| format!("@{agent}"));
             let _ = write!(out, "  [{mark}] {:width$}  {}  {agent}", task.id.as_str(), task.title);
             for (word, list) in [("depends", names(&task.depends)), ("files", task.files.join(", "))] {
                 if !list.is_empty() {

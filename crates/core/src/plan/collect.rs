@@ -59,13 +59,8 @@ pub(super) struct Collected {
 
 /// Finds all tasks of a document.
 pub(super) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) -> Collected {
-    let mut walk = Walk {
-        source,
-        findings,
-        found: Collected::default(),
-        headings: Vec::new(),
-        place: Place::default(),
-    };
+    let mut walk =
+        Walk { source, findings, found: Collected::default(), headings: Vec::new(), place: Place::default() };
     walk.document(blocks);
     walk.found
 }
@@ -140,11 +135,7 @@ impl Walk<'_, '_> {
             word.is_some_and(|word| attributes::key_of(&word).is_some() || matches!(word.as_str(), "type" | "status"))
         };
         match block {
-            Block::Paragraph(range) => self
-                .source
-                .lines(range.clone())
-                .iter()
-                .any(|(_, line)| is_field(line.trim())),
+            Block::Paragraph(range) => self.source.lines(range.clone()).iter().any(|(_, line)| is_field(line.trim())),
             Block::List(items) => items.iter().any(|item| is_field(&self.first_line(item).text)),
             _ => false,
         }
@@ -212,8 +203,7 @@ impl Walk<'_, '_> {
             }
         }
         if beside_boxes && before == (self.found.drafts.len(), self.findings.skipped.len()) {
-            self.findings
-                .skip(item.range.start, "no checkbox, unlike its neighbours");
+            self.findings.skip(item.range.start, "no checkbox, unlike its neighbours");
         }
     }
 
@@ -260,10 +250,7 @@ impl Walk<'_, '_> {
     fn group(&mut self, item: &Item, line: &Inline, (mark, id): (BoxMark, String), inherited: &Inherited) {
         let mut parent = self.draft_line(line, mark, (item.range.start, true));
         parent.attributes.inherit(&inherited.attributes);
-        let mut own = Inherited {
-            attributes: parent.attributes,
-            details: inherited.details.clone(),
-        };
+        let mut own = Inherited { attributes: parent.attributes, details: inherited.details.clone() };
         own.details.push(format!("Part of {id}: {}", parent.title));
         let first = self.found.drafts.len();
         for block in item.blocks.iter().skip(1) {
@@ -286,10 +273,7 @@ impl Walk<'_, '_> {
                 self.boxed(child, &line, mark, &own);
             }
         }
-        self.found.groups.push(Group {
-            id,
-            leaves: first..self.found.drafts.len(),
-        });
+        self.found.groups.push(Group { id, leaves: first..self.found.drafts.len() });
     }
 
     fn draft(&mut self, item: &Item, line: &Inline, mark: BoxMark, inherited: &Inherited) -> Draft {
@@ -319,26 +303,13 @@ impl Walk<'_, '_> {
         let mut id = line.marked_id;
         cuts.push(0..mark.rest);
         if let Some(found) = leading.filter(|_| id.is_none()) {
-            id = Some(Located {
-                text: found.id.to_owned(),
-                offset: inline.offset(head),
-            });
+            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(head) });
             cuts.push(head..head + found.rest);
         }
         let mut lines = text::without(&inline.text, &cuts).into_iter();
         let title = text::without_strong(&lines.next().unwrap_or_default());
-        let mut details: Vec<String> = lines
-            .collect::<Vec<_>>()
-            .join("\n")
-            .trim()
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        details = if details.is_empty() {
-            details
-        } else {
-            vec![details.join("\n")]
-        };
+        let mut details: Vec<String> = lines.collect::<Vec<_>>().join("\n").trim().lines().map(str::to_owned).collect();
+        details = if details.is_empty() { details } else { vec![details.join("\n")] };
         details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
         let number = heading::task(&title).map(|found| found.number.to_owned());
         Draft {
@@ -371,19 +342,9 @@ impl Walk<'_, '_> {
                     .collect::<Vec<_>>()
                     .join(", ");
             }
-            return attributes.set(
-                &Field {
-                    key,
-                    value: &value.text,
-                    offset: value.offset,
-                },
-                self.findings,
-            );
+            return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
         }
-        let content = item
-            .blocks
-            .first()
-            .map_or(item.range.start, |block| block.range().start);
+        let content = item.blocks.first().map_or(item.range.start, |block| block.range().start);
         push_detail(details, &self.dedented(content..item.range.end));
     }
 
@@ -391,12 +352,7 @@ impl Walk<'_, '_> {
     fn list_value(&self, item: &Item) -> String {
         let line = self.first_line(item).text;
         match attributes::detail_key(&line) {
-            Some((_, value)) => line
-                .get(value..)
-                .unwrap_or_default()
-                .trim_start_matches(['*', '_'])
-                .trim()
-                .to_owned(),
+            Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim().to_owned(),
             None => line,
         }
     }
@@ -410,20 +366,14 @@ impl Walk<'_, '_> {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let lines = self.source.lines(range);
         let dedent = |line: &str| {
-            let blanks = line
-                .bytes()
-                .take(column)
-                .take_while(|byte| matches!(byte, b' ' | b'\t'))
-                .count();
+            let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
             line.get(blanks..).unwrap_or_default().trim_end().to_owned()
         };
-        let text = lines.iter().enumerate().map(|(at, (_, line))| {
-            if at == 0 {
-                line.trim_end().to_owned()
-            } else {
-                dedent(line)
-            }
-        });
+        let text = lines.iter().enumerate().map(
+            |(at, (_, line))| {
+                if at == 0 { line.trim_end().to_owned() } else { dedent(line) }
+            },
+        );
         let text = text.collect::<Vec<_>>().join("\n");
         let mut kept = String::new();
         let mut at = 0;
@@ -443,19 +393,12 @@ impl Walk<'_, '_> {
         inline = Inline::new(self.source, range.start + marks..range.end);
         let mark = read_box(&inline.text);
         let rest = mark.map_or(0, |mark| mark.rest);
-        let plain = BoxMark {
-            status: TaskStatus::Todo,
-            optional: false,
-            rest,
-        };
+        let plain = BoxMark { status: TaskStatus::Todo, optional: false, rest };
         let mut draft = self.draft_line(&inline, mark.unwrap_or(plain), (range.start, false));
         draft.box_at = mark.and(draft.box_at);
         if let Some(found) = heading::task(inline.text.get(rest..).unwrap_or_default()) {
             draft.number = Some(found.number.to_owned());
-            let id = Located {
-                text: found.id,
-                offset: inline.offset(rest),
-            };
+            let id = Located { text: found.id, offset: inline.offset(rest) };
             draft.id.get_or_insert(id);
         }
         if let Some(found) = heading::task(&draft.title) {
@@ -473,19 +416,8 @@ impl Walk<'_, '_> {
                 Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
                 Block::List(items) => match open.take() {
                     Some((key, mut value)) => {
-                        value.text = items
-                            .iter()
-                            .map(|item| self.list_value(item))
-                            .collect::<Vec<_>>()
-                            .join(", ");
-                        draft.attributes.set(
-                            &Field {
-                                key,
-                                value: &value.text,
-                                offset: value.offset,
-                            },
-                            self.findings,
-                        );
+                        value.text = items.iter().map(|item| self.list_value(item)).collect::<Vec<_>>().join(", ");
+                        draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
                     }
                     None => {
                         for item in items {
@@ -513,14 +445,7 @@ impl Walk<'_, '_> {
             match attributes::read_detail(&inline, self.findings) {
                 Some((key, value)) if value.text.is_empty() => open = Some((key, value)),
                 Some((key, value)) => {
-                    draft.attributes.set(
-                        &Field {
-                            key,
-                            value: &value.text,
-                            offset: value.offset,
-                        },
-                        self.findings,
-                    );
+                    draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
                 }
                 None => prose.push(self.dedented(offset..offset + line.len())),
             }
@@ -534,11 +459,7 @@ impl Walk<'_, '_> {
         let Some((word, value)) = attributes::detail_key(line) else {
             return false;
         };
-        let value = line
-            .get(value..)
-            .unwrap_or_default()
-            .trim_matches(['*', '_', ' ', '`'])
-            .to_lowercase();
+        let value = line.get(value..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']).to_lowercase();
         let status = match value.replace(['-', ' '], "_").as_str() {
             "todo" | "to_do" | "open" | "pending" => TaskStatus::Todo,
             "done" | "complete" | "completed" => TaskStatus::Done,
@@ -637,21 +558,11 @@ fn read_box(text: &str) -> Option<BoxMark> {
         _ => return None,
     };
     let after = text.get(2..)?.strip_prefix(']')?;
-    let optional = after.starts_with('*')
-        && after
-            .get(1..)
-            .is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
-    let after = if optional {
-        after.get(1..).unwrap_or_default()
-    } else {
-        after
-    };
+    let optional =
+        after.starts_with('*') && after.get(1..).is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+    let after = if optional { after.get(1..).unwrap_or_default() } else { after };
     let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '\n']);
-    stands_alone.then(|| BoxMark {
-        status,
-        optional,
-        rest: text.len() - after.trim_start().len(),
-    })
+    stands_alone.then(|| BoxMark { status, optional, rest: text.len() - after.trim_start().len() })
 }
 
 /// Says what is odd about something that is nearly a box.

@@ -121,13 +121,7 @@ impl Pending {
     /// Makes a finding about `text` at a byte offset of the source.
     pub(super) fn new(offset: usize, code: FindingCode, text: &str, message: impl Into<String>) -> Self {
         let text = text.trim().chars().take(MAX_TEXT_CHARS).collect();
-        Self {
-            offset,
-            code,
-            message: message.into(),
-            text,
-            suggestion: None,
-        }
+        Self { offset, code, message: message.into(), text, suggestion: None }
     }
 
     /// Adds what to write instead.
@@ -188,11 +182,5 @@ pub(super) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
 /// Gives every skipped line its number, in the order of the source.
 pub(super) fn place_skipped(mut skipped: Vec<(usize, String)>, source: &Source<'_>) -> Vec<Skipped> {
     skipped.sort_by_key(|(offset, _)| *offset);
-    skipped
-        .into_iter()
-        .map(|(offset, reason)| Skipped {
-            line: source.line_of(offset),
-            reason,
-        })
-        .collect()
+    skipped.into_iter().map(|(offset, reason)| Skipped { line: source.line_of(offset), reason }).collect()
 }

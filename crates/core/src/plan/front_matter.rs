@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::KnownNames;
 use super::finding::{FindingCode, Findings, Pending};
 use super::names;
-use super::nearest::nearest;
 use super::source::Source;
 use super::value;
 use crate::settings::MergeMode;
+use crate::words::nearest;
 
 /// What the front matter says; everything is optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,41 +86,21 @@ pub(super) fn read(
 ) -> FrontMatter {
     let text = source.slice(range.clone());
     let mut front = FrontMatter::default();
-    if text
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return front;
     }
     match serde_saphyr::from_str::<Map<String, Value>>(text) {
         Ok(map) => {
             for (key, value) in &map {
-                let place = Place {
-                    key,
-                    value,
-                    offset: offset_of(source, range.clone(), key),
-                    known,
-                };
+                let place = Place { key, value, offset: offset_of(source, range.clone(), key), known };
                 place.store(&mut front, findings);
             }
         }
         Err(error) => {
-            let line = error
-                .location()
-                .map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+            let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
             let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(1));
-            let reason = error
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("error: ")
-                .to_owned();
-            let (_, text) = source
-                .lines(offset..range.end.max(offset))
-                .first()
-                .copied()
-                .unwrap_or_default();
+            let reason = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let (_, text) = source.lines(offset..range.end.max(offset)).first().copied().unwrap_or_default();
             findings.error(
                 Pending::new(
                     offset,
@@ -139,14 +119,9 @@ pub(super) fn read(
 fn offset_of(source: &Source<'_>, range: Range<usize>, key: &str) -> usize {
     let is_key = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
-        line.strip_prefix(key)
-            .is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
     };
-    source
-        .lines(range.clone())
-        .into_iter()
-        .find(|(_, line)| is_key(line))
-        .map_or(range.start, |(offset, _)| offset)
+    source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).map_or(range.start, |(offset, _)| offset)
 }
 
 /// One key of the front matter.
@@ -164,9 +139,7 @@ impl Place<'_> {
             "base" => front.base = self.take(self.text(), "a revision", findings),
             "verify" => front.verify = self.take(self.text(), "a shell command", findings),
             "parallel" => {
-                front.parallel = self
-                    .take(self.word(), "auto, phases or sequential", findings)
-                    .unwrap_or_default();
+                front.parallel = self.take(self.word(), "auto, phases or sequential", findings).unwrap_or_default();
             }
             "max_agents" => {
                 let count = self.count().and_then(|count| usize::try_from(count).ok());
@@ -183,11 +156,7 @@ impl Place<'_> {
             "budget_tokens" => front.budget_tokens = self.take(self.count(), "a number of tokens", findings),
             "budget_usd" => front.budget_usd = self.take(self.dollars(), "a number of dollars", findings),
             "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
-            "review" => {
-                front.review = self
-                    .take(self.review(), "`required` or `none`", findings)
-                    .unwrap_or_default()
-            }
+            "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
             _ => {
                 let near = nearest(self.key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
                 let suggestion = near.unwrap_or_else(|| format!("known keys: {}", KEYS.join(", ")));
@@ -237,11 +206,7 @@ impl Place<'_> {
     }
 
     fn dollars(&self) -> Option<f64> {
-        self.text()?
-            .trim_start_matches('$')
-            .parse()
-            .ok()
-            .filter(|usd: &f64| usd.is_finite() && *usd > 0.0)
+        self.text()?.trim_start_matches('$').parse().ok().filter(|usd: &f64| usd.is_finite() && *usd > 0.0)
     }
 
     fn review(&self) -> Option<bool> {

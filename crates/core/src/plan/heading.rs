@@ -18,41 +18,19 @@ const NO_TASKS: &[&str] = &[
     "progress",
 ];
 /// Headings that end with one of these hold no tasks either, unless they speak of work.
-const NO_TASKS_AT_END: &[&str] = &[
-    "acceptance criteria",
-    "success criteria",
-    "checklist",
-    "definition of done",
-    "notes",
-];
+const NO_TASKS_AT_END: &[&str] =
+    &["acceptance criteria", "success criteria", "checklist", "definition of done", "notes"];
 /// Words that make a heading one of work.
-const WORK: &[&str] = &[
-    "task",
-    "tasks",
-    "todo",
-    "implementation",
-    "plan",
-    "steps",
-    "phase",
-    "stage",
-];
+const WORK: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
 
 /// Tells whether boxes under such a heading are no tasks.
 pub(super) fn holds_no_tasks(title: &str) -> bool {
     let title = title.to_lowercase();
-    let words: Vec<&str> = title
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let numbered = words
-        .iter()
-        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
-        .count();
+    let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let numbered = words.iter().take_while(|word| word.bytes().all(|byte| byte.is_ascii_digit())).count();
     let plain = words.get(numbered..).unwrap_or_default().join(" ");
     let follows = |rest: &str| rest.is_empty() || rest.starts_with(' ');
-    let begins = NO_TASKS
-        .iter()
-        .any(|start| plain.strip_prefix(start).is_some_and(follows));
+    let begins = NO_TASKS.iter().any(|start| plain.strip_prefix(start).is_some_and(follows));
     let ends = NO_TASKS_AT_END.iter().any(|end| plain.ends_with(end));
     begins || (ends && !words.iter().any(|word| WORK.contains(word)))
 }
@@ -60,10 +38,7 @@ pub(super) fn holds_no_tasks(title: &str) -> bool {
 /// Tells whether a heading says Phase N or Stage N.
 pub(super) fn is_phase(title: &str) -> bool {
     let title = title.to_lowercase();
-    let words: Vec<&str> = title
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     words.windows(2).any(|pair| match pair {
         ["phase" | "stage", number] => is_number(number),
         _ => false,
@@ -71,9 +46,7 @@ pub(super) fn is_phase(title: &str) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
-    let words = [
-        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    ];
+    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     word.starts_with(|c: char| c.is_ascii_digit())
         || word.len() == 1
         || word.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'))
@@ -96,10 +69,7 @@ pub(super) fn task(title: &str) -> Option<TaskHeading<'_>> {
     let body = title.trim_start_matches(['*', '`']);
     let start = title.len() - body.len();
     for (word, letter) in [("task", "T"), ("step", "S")] {
-        let Some(rest) = body
-            .get(..word.len())
-            .filter(|w| w.eq_ignore_ascii_case(word))
-            .and(body.get(word.len()..))
+        let Some(rest) = body.get(..word.len()).filter(|w| w.eq_ignore_ascii_case(word)).and(body.get(word.len()..))
         else {
             continue;
         };
@@ -114,22 +84,14 @@ pub(super) fn task(title: &str) -> Option<TaskHeading<'_>> {
     }
     let found = identify::leading(body)?;
     let number = found.id.strip_prefix("US-").or_else(|| found.id.strip_prefix('T'))?;
-    Some(TaskHeading {
-        id: found.id.to_owned(),
-        rest: start + found.rest,
-        number,
-    })
+    Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number })
 }
 
 /// Gives a heading's words without marks.
 pub(super) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');
-    let raw = if open.ends_with(' ') || open.is_empty() {
-        open
-    } else {
-        raw
-    };
+    let raw = if open.ends_with(' ') || open.is_empty() { open } else { raw };
     text::without_strong(&text::without(raw, &text::spans(raw).comments).join(" "))
 }
 
@@ -175,13 +137,7 @@ mod tests {
 
     #[test]
     fn task_headings_are_read() {
-        let heading = |id: &str, rest, number| {
-            Some(TaskHeading {
-                id: id.to_owned(),
-                rest,
-                number,
-            })
-        };
+        let heading = |id: &str, rest, number| Some(TaskHeading { id: id.to_owned(), rest, number });
         let table = [
             ("Task 1: Do", heading("T1", 8, "1")),
             ("Step 2. Do", heading("S2", 8, "2")),

@@ -32,9 +32,7 @@ pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
             bare_number: false,
         });
     }
-    let length = body
-        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.'))
-        .unwrap_or(body.len());
+    let length = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.')).unwrap_or(body.len());
     let word = body.get(..length)?.trim_end_matches(['.', '-']);
     let after = body.get(word.len()..)?;
     let ends = after.is_empty() || after.starts_with([' ', '\t', '\n', '.', ':', ')', '*', '`', '-']);
@@ -65,19 +63,14 @@ fn has_id_form(word: &str, before_colon: bool) -> bool {
 fn rest_after(text: &str, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
     let title = rest.trim_start_matches(['*', '`', ':', '.', ')']).trim_start();
-    let title = ["- ", "– ", "— "]
-        .iter()
-        .find_map(|dash| title.strip_prefix(dash))
-        .unwrap_or(title);
+    let title = ["- ", "– ", "— "].iter().find_map(|dash| title.strip_prefix(dash)).unwrap_or(title);
     text.len() - title.trim_start().len()
 }
 
 /// Tells whether a text may stand between the brackets of `[id]` or `{#id}`.
 fn is_plain_id(text: &str) -> bool {
     text.chars().next().is_some_and(char::is_alphanumeric)
-        && text
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 /// A mark in brackets that is no id.
@@ -142,10 +135,7 @@ pub(super) struct Slugs {
 impl Slugs {
     /// Begins with the ids that are written in the plan.
     pub(super) fn new(written: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            taken: written.into_iter().collect(),
-            next: std::collections::HashMap::new(),
-        }
+        Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
     }
 
     /// Gives the slug of a title, indexed when it repeats.
@@ -153,11 +143,7 @@ impl Slugs {
         let base = slug(title);
         let index = self.next.entry(base.clone()).or_insert(1);
         loop {
-            let candidate = if *index == 1 {
-                base.clone()
-            } else {
-                format!("{base}_{index}")
-            };
+            let candidate = if *index == 1 { base.clone() } else { format!("{base}_{index}") };
             *index += 1;
             if self.taken.insert(candidate.clone()) {
                 return TaskId::new(candidate);
@@ -202,15 +188,8 @@ mod tests {
     #[test]
     fn slugs_are_stable_and_never_repeat() {
         let mut slugs = Slugs::new(["refactor_database_2".to_owned()]);
-        let titles = [
-            "Refactor database",
-            "Refactor  database!",
-            "Refactor database",
-            "Don't",
-            "🎉",
-            "Integration",
-            "é",
-        ];
+        let titles =
+            ["Refactor database", "Refactor  database!", "Refactor database", "Don't", "🎉", "Integration", "é"];
         let given: Vec<String> = titles.iter().map(|title| slugs.give(title).to_string()).collect();
         assert_eq!(
             given,

@@ -13,7 +13,7 @@ mod front_matter;
 mod heading;
 mod identify;
 mod names;
-mod nearest;
+
 mod order;
 mod outline;
 mod overlap;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{FindingCode, Pending};
-use super::nearest::nearest;
+use crate::words::nearest;
 
 /// The names that a plan may use; what cannot be known is left empty and not checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,10 +17,7 @@ pub struct KnownNames {
 impl KnownNames {
     /// Makes a set of known roles, without checking models.
     pub fn roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
-        Self {
-            roles: roles.into_iter().map(str::to_owned).collect(),
-            providers: BTreeSet::new(),
-        }
+        Self { roles: roles.into_iter().map(str::to_owned).collect(), providers: BTreeSet::new() }
     }
 }
 
@@ -32,10 +29,7 @@ pub(super) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pend
     let suggestion = match nearest(name, known.roles.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.roles.is_empty() => "no role is known".to_owned(),
-        None => format!(
-            "known roles: {}",
-            known.roles.iter().cloned().collect::<Vec<_>>().join(", ")
-        ),
+        None => format!("known roles: {}", known.roles.iter().cloned().collect::<Vec<_>>().join(", ")),
     };
     let found = Pending::new(offset, FindingCode::UnknownRole, name, format!("unknown role `{name}`"));
     Some(found.suggest(Some(suggestion)))
@@ -56,11 +50,6 @@ pub(super) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pen
             known.providers.iter().cloned().collect::<Vec<_>>().join(", ")
         ),
     };
-    let found = Pending::new(
-        offset,
-        FindingCode::UnknownModel,
-        name,
-        format!("unknown model `{name}`"),
-    );
+    let found = Pending::new(offset, FindingCode::UnknownModel, name, format!("unknown model `{name}`"));
     Some(found.suggest(Some(suggestion)))
 }

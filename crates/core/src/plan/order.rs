@@ -41,17 +41,8 @@ pub(super) struct Unordered<'a> {
 /// Settles the order of all tasks.
 pub(super) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let none = || vec![BTreeSet::new(); tasks.drafts.len()];
-    let edges = Edges {
-        depends: none(),
-        after: none(),
-    };
-    let mut orderer = Orderer {
-        tasks,
-        edges,
-        findings,
-        total: 0,
-        steps: 0,
-    };
+    let edges = Edges { depends: none(), after: none() };
+    let mut orderer = Orderer { tasks, edges, findings, total: 0, steps: 0 };
     orderer.written();
     let optional = orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -86,12 +77,7 @@ impl Orderer<'_> {
 
     fn depend(&mut self, at: usize, on: &[usize]) {
         self.total = self.total.saturating_add(on.len());
-        if let Some(depends) = self
-            .edges
-            .depends
-            .get_mut(at)
-            .filter(|_| self.total <= MAX_DEPENDENCIES)
-        {
+        if let Some(depends) = self.edges.depends.get_mut(at).filter(|_| self.total <= MAX_DEPENDENCIES) {
             depends.extend(on);
         }
     }
@@ -121,21 +107,14 @@ impl Orderer<'_> {
             for (at, _) in block {
                 self.depend(*at, &gate);
             }
-            let required: BTreeSet<usize> = block
-                .iter()
-                .filter(|(_, draft)| holds_barrier(draft))
-                .map(|(at, _)| *at)
-                .collect();
+            let required: BTreeSet<usize> =
+                block.iter().filter(|(_, draft)| holds_barrier(draft)).map(|(at, _)| *at).collect();
             let depends = required.iter().filter_map(|at| self.edges.depends.get(*at));
             let covered: BTreeSet<usize> = depends.flatten().copied().collect();
             if !required.is_empty() {
                 gate = required.difference(&covered).copied().collect();
                 // A block whose tasks all wait for each other is reported as a cycle.
-                gate = if gate.is_empty() {
-                    required.into_iter().collect()
-                } else {
-                    gate
-                };
+                gate = if gate.is_empty() { required.into_iter().collect() } else { gate };
             }
             let last = block.last().map_or(0, |(at, _)| *at);
             let is_optional = |(_, draft): &&(usize, &Draft)| draft.optional && draft.status.runs();
@@ -172,30 +151,24 @@ impl Orderer<'_> {
     fn too_many(&mut self) {
         let message = format!("more than {MAX_DEPENDENCIES} dependencies in one plan");
         let found = Pending::new(0, FindingCode::TooManyDependencies, "", message);
-        self.findings
-            .error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
+        self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
     }
 
     /// Gives the tasks in an order in which all dependencies hold; a cycle is an error.
     fn line(&mut self) -> Option<Vec<usize>> {
-        let waits: Vec<Vec<usize>> = self
-            .edges
-            .depends
-            .iter()
-            .map(|set| set.iter().copied().collect())
-            .collect();
+        let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
         match topological(&waits) {
             Ok(line) => Some(line),
             Err(cycle) => {
                 let id = |at: &usize| self.tasks.ids.get(*at).map_or("", |(id, _)| id.as_str());
                 let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
-                let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, |draft| {
-                    draft.attributes.depends.first().map_or(draft.at, |list| list.offset)
-                });
+                let at = cycle
+                    .first()
+                    .and_then(|at| self.draft(*at))
+                    .map_or(0, |draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset));
                 let message = format!("these tasks wait for each other: {path}");
                 let found = Pending::new(at, FindingCode::Cycle, &path, message);
-                self.findings
-                    .error(found.suggest(Some("remove one of these dependencies".to_owned())));
+                self.findings.error(found.suggest(Some("remove one of these dependencies".to_owned())));
                 None
             }
         }
@@ -222,26 +195,12 @@ impl Orderer<'_> {
     fn neighbours(&mut self, running: &[usize]) {
         let mut by_section = running.to_vec();
         by_section.sort_by_key(|at| self.draft(*at).map(|draft| draft.section_index));
-        let key = |at: usize| {
-            self.draft(at)
-                .map(|draft| (draft.section_index, draft.attributes.parallel))
-        };
+        let key = |at: usize| self.draft(at).map(|draft| (draft.section_index, draft.attributes.parallel));
         let together = |a: usize, b: usize| key(a) == key(b) && key(a).is_some_and(|(_, parallel)| parallel);
-        let groups: Vec<Vec<usize>> = by_section
-            .chunk_by(|a, b| together(*a, *b))
-            .map(<[usize]>::to_vec)
-            .collect();
-        let section = |group: &[usize]| {
-            group
-                .first()
-                .and_then(|at| self.draft(*at))
-                .map(|draft| draft.section_index)
-        };
-        let pairs: Vec<(&Vec<usize>, &Vec<usize>)> = groups
-            .iter()
-            .zip(groups.iter().skip(1))
-            .filter(|(a, b)| section(a) == section(b))
-            .collect();
+        let groups: Vec<Vec<usize>> = by_section.chunk_by(|a, b| together(*a, *b)).map(<[usize]>::to_vec).collect();
+        let section = |group: &[usize]| group.first().and_then(|at| self.draft(*at)).map(|draft| draft.section_index);
+        let pairs: Vec<(&Vec<usize>, &Vec<usize>)> =
+            groups.iter().zip(groups.iter().skip(1)).filter(|(a, b)| section(a) == section(b)).collect();
         for (earlier, later) in pairs {
             for at in later {
                 for before in earlier {
@@ -263,16 +222,11 @@ impl Orderer<'_> {
                     continue;
                 };
                 match writers.record(&pattern, at) {
-                    Ok(earlier) => earlier
-                        .into_iter()
-                        .rev()
-                        .for_each(|earlier| self.collision(earlier, at, file)),
+                    Ok(earlier) => earlier.into_iter().rev().for_each(|earlier| self.collision(earlier, at, file)),
                     Err(()) => {
                         let message = format!("more than {MAX_GLOBS} globs in one plan");
                         let found = Pending::new(file.offset, FindingCode::InvalidValue, &file.text, message);
-                        return self
-                            .findings
-                            .error(found.suggest(Some("name the paths instead".to_owned())));
+                        return self.findings.error(found.suggest(Some("name the paths instead".to_owned())));
                     }
                 }
             }
@@ -288,18 +242,9 @@ impl Orderer<'_> {
         };
         let neighbours = first.attributes.parallel && second.attributes.parallel;
         let id = |at: usize| self.tasks.ids.get(at).map_or("", |(id, _)| id.as_str());
-        let ends = if neighbours {
-            "both are marked [P] and run together"
-        } else {
-            "the second waits for the first"
-        };
+        let ends = if neighbours { "both are marked [P] and run together" } else { "the second waits for the first" };
         let message = format!("`{}` and `{}` write the same path: {ends}", id(earlier), id(at));
-        self.findings.warn(Pending::new(
-            file.offset,
-            FindingCode::WriteOverlap,
-            &file.text,
-            message,
-        ));
+        self.findings.warn(Pending::new(file.offset, FindingCode::WriteOverlap, &file.text, message));
         if !neighbours {
             self.follow(at, earlier);
         }

@@ -74,11 +74,7 @@ impl Block {
 
 /// Gives the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(super) fn too_deep(source: &Source<'_>) -> Option<usize> {
-    source
-        .lines(0..source.text.len())
-        .into_iter()
-        .find(|(_, line)| depth(line) > MAX_DEPTH)
-        .map(|(offset, _)| offset)
+    source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }
 
 /// Bounds the nesting that a line can continue or open: two columns or one marker for each level.
@@ -107,11 +103,7 @@ pub(super) fn read(source: &Source<'_>, start: usize) -> Vec<Block> {
     let body = body.replace("\r\n", " \n").replace('\r', "\n");
     let arena = Arena::new();
     let root = parse_document(&arena, &body, &Options::default());
-    let reader = Reader {
-        source,
-        first_line: source.line_of(start) - 1,
-        first_column: start,
-    };
+    let reader = Reader { source, first_line: source.line_of(start) - 1, first_column: start };
     reader.blocks(root, false)
 }
 
@@ -130,28 +122,13 @@ impl Reader<'_, '_> {
     fn block<'n>(&self, node: &'n AstNode<'n>, in_item: bool) -> Option<Block> {
         let data = node.data();
         let range = self.range(data.sourcepos);
-        let opaque = |kind| {
-            Some(Block::Opaque {
-                kind,
-                range: range.clone(),
-            })
-        };
+        let opaque = |kind| Some(Block::Opaque { kind, range: range.clone() });
         match &data.value {
             NodeValue::Heading(heading) if heading.setext => {
                 let text = range.start..self.source.line_start(self.source.line_of(range.end.saturating_sub(1)));
-                Some(if in_item {
-                    Block::Paragraph(text)
-                } else {
-                    Block::Heading {
-                        level: heading.level,
-                        text,
-                    }
-                })
+                Some(if in_item { Block::Paragraph(text) } else { Block::Heading { level: heading.level, text } })
             }
-            NodeValue::Heading(heading) => Some(Block::Heading {
-                level: heading.level,
-                text: range,
-            }),
+            NodeValue::Heading(heading) => Some(Block::Heading { level: heading.level, text: range }),
             NodeValue::Paragraph => Some(Block::Paragraph(range)),
             NodeValue::List(_) => Some(Block::List(node.children().map(|item| self.item(item)).collect())),
             NodeValue::CodeBlock(_) => opaque(Opaque::Code),
@@ -162,21 +139,14 @@ impl Reader<'_, '_> {
     }
 
     fn item<'n>(&self, node: &'n AstNode<'n>) -> Item {
-        Item {
-            range: self.range(node.data().sourcepos),
-            blocks: self.blocks(node, true),
-        }
+        Item { range: self.range(node.data().sourcepos), blocks: self.blocks(node, true) }
     }
 
     /// Turns the parser's lines and byte columns (both from 1, the end inclusive) into a byte range.
     fn range(&self, position: Sourcepos) -> Range<usize> {
         let at = |line: usize, column: usize| {
             // The body's first line may begin in the middle of the source's line, after a BOM.
-            let line_start = if line == 1 {
-                self.first_column
-            } else {
-                self.source.line_start(line + self.first_line)
-            };
+            let line_start = if line == 1 { self.first_column } else { self.source.line_start(line + self.first_line) };
             line_start + column
         };
         let start = at(position.start.line, position.start.column.saturating_sub(1));

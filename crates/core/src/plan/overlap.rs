@@ -43,37 +43,23 @@ impl Pattern {
                 name => components.push(name.to_owned()),
             }
         }
-        if components.len() > MAX_COMPONENTS {
-            Err("the path is too deep")
-        } else {
-            Ok(Self { components })
-        }
+        if components.len() > MAX_COMPONENTS { Err("the path is too deep") } else { Ok(Self { components }) }
     }
 
     /// Tells whether the pattern holds wildcards.
     pub(super) fn is_glob(&self) -> bool {
-        self.components
-            .iter()
-            .any(|component| component.contains(['*', '?', '[', '{']))
+        self.components.iter().any(|component| component.contains(['*', '?', '[', '{']))
     }
 
     /// Gives the path of the components before the first wildcard.
     fn literal_prefix(&self) -> String {
         let plain = |component: &&String| !component.contains(['*', '?', '[', '{']);
-        self.components
-            .iter()
-            .take_while(plain)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join("/")
+        self.components.iter().take_while(plain).map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
     /// Tells whether this may be a directory above what another pattern matches: `a.md` is none above `**/*.rs`.
     fn holds(&self, other: &Pattern) -> bool {
-        let named_as_file = self
-            .components
-            .last()
-            .is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
+        let named_as_file = self.components.last().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
@@ -85,10 +71,7 @@ impl Pattern {
         for i in 0..=a.len() {
             let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
             for j in 0..=b.len() {
-                let (x, y) = (
-                    i.checked_sub(1).and_then(|i| a.get(i)),
-                    j.checked_sub(1).and_then(|j| b.get(j)),
-                );
+                let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
                 let up = row.get(j).copied().unwrap_or_default();
                 let left = j.checked_sub(1).and_then(|j| next.get(j)).copied().unwrap_or_default();
                 let diagonal = j.checked_sub(1).and_then(|j| row.get(j)).copied().unwrap_or_default();
@@ -123,10 +106,7 @@ fn component_overlaps(a: &str, b: &str) -> bool {
     for i in 0..=a.len() {
         let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
         for j in 0..=b.len() {
-            let (x, y) = (
-                i.checked_sub(1).and_then(|i| a.get(i)),
-                j.checked_sub(1).and_then(|j| b.get(j)),
-            );
+            let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
             let up = row.get(j).copied().unwrap_or_default();
             let left = j.checked_sub(1).and_then(|j| next.get(j)).copied().unwrap_or_default();
             let diagonal = j.checked_sub(1).and_then(|j| row.get(j)).copied().unwrap_or_default();
@@ -199,31 +179,13 @@ impl Writers {
     /// There are more than [`MAX_GLOBS`] globs.
     pub(super) fn record(&mut self, pattern: &Pattern, task: usize) -> Result<Vec<usize>, ()> {
         let path = pattern.components.join("/");
-        let literal = if pattern.is_glob() {
-            pattern.literal_prefix()
-        } else {
-            path.clone()
-        };
-        let mut earlier: Vec<usize> = ancestors(&literal)
-            .filter_map(|above| self.paths.get(above).copied())
-            .collect();
-        earlier.extend(
-            self.globs
-                .iter()
-                .filter(|(glob, _)| glob.overlaps(pattern))
-                .map(|(_, writer)| *writer),
-        );
-        let below = if literal.is_empty() {
-            String::new()
-        } else {
-            format!("{literal}/")
-        };
-        let inside = self
-            .paths
-            .range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded));
-        let inside = inside
-            .take_while(|(path, _)| path.starts_with(&below))
-            .map(|(path, writer)| (path.clone(), *writer));
+        let literal = if pattern.is_glob() { pattern.literal_prefix() } else { path.clone() };
+        let mut earlier: Vec<usize> = ancestors(&literal).filter_map(|above| self.paths.get(above).copied()).collect();
+        earlier.extend(self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern)).map(|(_, writer)| *writer));
+        let below = if literal.is_empty() { String::new() } else { format!("{literal}/") };
+        let inside = self.paths.range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded));
+        let inside =
+            inside.take_while(|(path, _)| path.starts_with(&below)).map(|(path, writer)| (path.clone(), *writer));
         if pattern.is_glob() {
             let matches = |path: &str| Pattern::new(path).is_ok_and(|path| path.overlaps(pattern));
             earlier.extend(inside.filter(|(path, _)| matches(path)).map(|(_, writer)| writer));
@@ -239,22 +201,14 @@ impl Writers {
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
         earlier.dedup();
-        if self.globs.len() > MAX_GLOBS {
-            Err(())
-        } else {
-            Ok(earlier)
-        }
+        if self.globs.len() > MAX_GLOBS { Err(()) } else { Ok(earlier) }
     }
 }
 
 /// Gives a path and every directory above it, the root (an empty path) included.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    let above = path
-        .match_indices('/')
-        .map(|(at, _)| path.get(..at).unwrap_or_default());
-    std::iter::once("")
-        .chain(above)
-        .chain((!path.is_empty()).then_some(path))
+    let above = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or_default());
+    std::iter::once("").chain(above).chain((!path.is_empty()).then_some(path))
 }
 
 #[cfg(test)]
@@ -292,11 +246,7 @@ mod tests {
             assert_eq!(pattern(b).overlaps(&pattern(a)), expected, "{b} {a}");
             let mut writers = Writers::default();
             writers.record(&pattern(a), 0).unwrap();
-            assert_eq!(
-                !writers.record(&pattern(b), 1).unwrap().is_empty(),
-                expected,
-                "recorded {a} {b}"
-            );
+            assert_eq!(!writers.record(&pattern(b), 1).unwrap().is_empty(), expected, "recorded {a} {b}");
         }
     }
 

@@ -63,42 +63,20 @@ pub(super) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
     let errors = finding::place(findings.errors, &source);
     let warnings = finding::place(findings.warnings, &source);
     let skipped = finding::place_skipped(findings.skipped, &source);
-    (
-        Plan {
-            warnings,
-            skipped,
-            ..plan
-        },
-        errors,
-    )
+    (Plan { warnings, skipped, ..plan }, errors)
 }
 
 /// Refuses what cannot be a plan at all.
 fn require_text(text: &str) -> Result<(), Finding> {
     let refuse = |code, message: String, suggestion: &str| {
         let suggestion = Some(suggestion.to_owned());
-        Err(Finding {
-            line: 0,
-            column: 0,
-            code,
-            message,
-            text: String::new(),
-            suggestion,
-        })
+        Err(Finding { line: 0, column: 0, code, message, text: String::new(), suggestion })
     };
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return refuse(
-            FindingCode::EmptyPlan,
-            "the plan is empty".to_owned(),
-            "write a list of `- [ ] task` lines",
-        );
+        return refuse(FindingCode::EmptyPlan, "the plan is empty".to_owned(), "write a list of `- [ ] task` lines");
     }
     if text.contains('\0') {
-        return refuse(
-            FindingCode::BinaryPlan,
-            "the plan is not text".to_owned(),
-            "name a Markdown file",
-        );
+        return refuse(FindingCode::BinaryPlan, "the plan is not text".to_owned(), "name a Markdown file");
     }
     if text.len() > MAX_PLAN_BYTES {
         let message = format!("the plan has {} bytes, the most is {MAX_PLAN_BYTES}", text.len());
@@ -115,18 +93,11 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         body = after;
     }
     let Some(collected) = read_body(source, body, findings) else {
-        return Plan {
-            title: front_matter.title.clone(),
-            front_matter,
-            ..Plan::default()
-        };
+        return Plan { title: front_matter.title.clone(), front_matter, ..Plan::default() };
     };
     let ids = assign_ids(&collected.drafts, findings);
-    let numbered: Vec<(String, Option<String>)> = ids
-        .iter()
-        .zip(&collected.drafts)
-        .map(|(id, draft)| (id.to_string(), draft.number.clone()))
-        .collect();
+    let numbered: Vec<(String, Option<String>)> =
+        ids.iter().zip(&collected.drafts).map(|(id, draft)| (id.to_string(), draft.number.clone())).collect();
     let unordered = Unordered {
         drafts: &collected.drafts,
         ids: &numbered,
@@ -138,19 +109,9 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         check_names(draft, known, findings);
     }
     let title = front_matter.title.clone().or(collected.title);
-    let boxes = ids
-        .iter()
-        .zip(&collected.drafts)
-        .filter_map(|(id, draft)| Some((id.clone(), draft.box_at?)))
-        .collect();
+    let boxes = ids.iter().zip(&collected.drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
     let tasks = tasks(source, collected.drafts, &ids, &edges, front_matter.review);
-    Plan {
-        title,
-        front_matter,
-        tasks,
-        boxes,
-        ..Plan::default()
-    }
+    Plan { title, front_matter, tasks, boxes, ..Plan::default() }
 }
 
 /// Finds the tasks below the front matter; none at all, or too many, is an error.
@@ -180,10 +141,9 @@ fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Optio
 
 fn no_tasks(findings: &mut Findings) {
     let suggestion = match findings.skipped.first() {
-        Some((_, reason)) => format!(
-            "{} lines with boxes are no tasks, the first one: {reason}",
-            findings.skipped.len()
-        ),
+        Some((_, reason)) => {
+            format!("{} lines with boxes are no tasks, the first one: {reason}", findings.skipped.len())
+        }
         None => "write a list of `- [ ] task` lines, or headings `### Task 1: …` with fields such as `**Files**:`"
             .to_owned(),
     };
@@ -205,9 +165,7 @@ fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
 fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) {
     for block in blocks {
         match block {
-            Block::List(items) => items
-                .iter()
-                .for_each(|item| hidden_comments(source, &item.blocks, findings)),
+            Block::List(items) => items.iter().for_each(|item| hidden_comments(source, &item.blocks, findings)),
             Block::Opaque { kind: Opaque::Code, .. } => {}
             other => {
                 let inline = Inline::new(source, other.range());
@@ -266,27 +224,15 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
             findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
         }
     }
-    for needless in [&attributes.agent, &attributes.model]
-        .into_iter()
-        .flatten()
-        .filter(|_| attributes.run.is_some())
-    {
+    for needless in [&attributes.agent, &attributes.model].into_iter().flatten().filter(|_| attributes.run.is_some()) {
         let message = "a task with `run` has no agent: this has no effect";
-        findings.warn(Pending::new(
-            needless.offset,
-            FindingCode::UnusedKey,
-            &needless.text,
-            message,
-        ));
+        findings.warn(Pending::new(needless.offset, FindingCode::UnusedKey, &needless.text, message));
     }
 }
 
 fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
     let named = |set: Option<&BTreeSet<usize>>| -> Vec<TaskId> {
-        set.into_iter()
-            .flatten()
-            .filter_map(|at| ids.get(*at).cloned())
-            .collect()
+        set.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
     };
     drafts
         .into_iter()

@@ -7,7 +7,7 @@ use super::attributes::Located;
 use super::collect::Group;
 use super::finding::{FindingCode, Findings, Pending};
 use super::identify;
-use super::nearest::nearest;
+use crate::words::nearest;
 
 /// The number of unknown dependencies that get a suggestion: each looks at every id.
 const MAX_SUGGESTIONS: usize = 20;
@@ -37,34 +37,20 @@ impl<'a> References<'a> {
             lower: HashMap::new(),
             numbered: HashMap::new(),
             bare: HashMap::new(),
-            groups: groups
-                .iter()
-                .map(|group| (group.id.as_str(), group.leaves.clone()))
-                .collect(),
+            groups: groups.iter().map(|group| (group.id.as_str(), group.leaves.clone())).collect(),
             ids: tasks.iter().map(|(id, _)| id.as_str()).collect(),
             suggested: std::cell::Cell::new(0),
         };
         for (at, (id, number)) in tasks.iter().enumerate() {
             found.exact.entry(id).or_insert(at);
-            found
-                .lower
-                .entry(id.to_lowercase())
-                .and_modify(|found| *found = None)
-                .or_insert(Some(at));
+            found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
-            let bare = number
-                .as_deref()
-                .and_then(|number| number.parse().ok())
-                .or(numbered.as_ref().map(|(_, n)| *n));
+            let bare = number.as_deref().and_then(|number| number.parse().ok()).or(numbered.as_ref().map(|(_, n)| *n));
             if let Some(key) = numbered {
                 found.numbered.entry(key).or_insert(at);
             }
             if let Some(bare) = bare {
-                found
-                    .bare
-                    .entry(bare)
-                    .and_modify(|found| *found = None)
-                    .or_insert(Some(at));
+                found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
             }
         }
         found
@@ -73,10 +59,8 @@ impl<'a> References<'a> {
     /// Gives the indices that a list names; what it does not find is an error.
     pub(super) fn resolve(&self, list: &Located, findings: &mut Findings) -> Vec<usize> {
         let mut found = Vec::new();
-        let is_none = matches!(
-            list.text.trim().to_lowercase().as_str(),
-            "" | "none" | "nothing" | "n/a" | "-" | "–" | "—"
-        );
+        let is_none =
+            matches!(list.text.trim().to_lowercase().as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—");
         if is_none {
             return found;
         }
@@ -98,10 +82,7 @@ impl<'a> References<'a> {
         }
         let mut at = 0;
         for word in words {
-            let place = piece
-                .get(at..)
-                .and_then(|rest| rest.find(word))
-                .map_or(at, |found| at + found);
+            let place = piece.get(at..).and_then(|rest| rest.find(word)).map_or(at, |found| at + found);
             at = place + word.len();
             match self.piece(word) {
                 Some(indices) => found.extend(indices),
@@ -112,12 +93,7 @@ impl<'a> References<'a> {
     }
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
-        let found = Pending::new(
-            offset,
-            FindingCode::UnknownDependency,
-            piece,
-            format!("no task is called `{piece}`"),
-        );
+        let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("no task is called `{piece}`"));
         if self.suggested.get() >= MAX_SUGGESTIONS {
             return found;
         }
@@ -144,22 +120,9 @@ impl<'a> References<'a> {
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
         let by_number = || split_number(name).and_then(|key| self.numbered.get(&key).copied());
-        let by_bare_number = || {
-            name.parse()
-                .ok()
-                .and_then(|number: u64| self.bare.get(&number).copied().flatten())
-        };
-        let by_title = || {
-            self.exact
-                .get(identify::slug(name).as_str())
-                .copied()
-                .filter(|_| name.contains(' '))
-        };
-        by_case
-            .or_else(by_number)
-            .or_else(by_bare_number)
-            .or_else(by_title)
-            .map(|at| vec![at])
+        let by_bare_number = || name.parse().ok().and_then(|number: u64| self.bare.get(&number).copied().flatten());
+        let by_title = || self.exact.get(identify::slug(name).as_str()).copied().filter(|_| name.contains(' '));
+        by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
     }
 
     /// Reads `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
@@ -179,10 +142,8 @@ impl<'a> References<'a> {
     }
 
     fn between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
-        let (first, last) = (
-            *self.one(from)?.first()?,
-            *self.one(to).or_else(|| self.one(&with_prefix(from, to)))?.last()?,
-        );
+        let (first, last) =
+            (*self.one(from)?.first()?, *self.one(to).or_else(|| self.one(&with_prefix(from, to)))?.last()?);
         let (prefix, low) = split_number(self.ids.get(first)?)?;
         let (other, high) = split_number(self.ids.get(last)?)?;
         if prefix != other || low > high {
@@ -190,14 +151,7 @@ impl<'a> References<'a> {
         }
         let inside =
             |id: &str| split_number(id).is_some_and(|(own, number)| own == prefix && (low..=high).contains(&number));
-        Some(
-            self.ids
-                .iter()
-                .enumerate()
-                .filter(|(_, id)| inside(id))
-                .map(|(at, _)| at)
-                .collect(),
-        )
+        Some(self.ids.iter().enumerate().filter(|(_, id)| inside(id)).map(|(at, _)| at).collect())
     }
 }
 
@@ -218,10 +172,7 @@ fn split_number(id: &str) -> Option<(String, u64)> {
 fn without_words(piece: &str) -> &str {
     let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
     for word in ["tasks", "task", "steps", "step", "stories", "story"] {
-        let rest = piece
-            .get(..word.len())
-            .filter(|head| head.eq_ignore_ascii_case(word))
-            .and(piece.get(word.len()..));
+        let rest = piece.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word)).and(piece.get(word.len()..));
         if let Some(rest) = rest.filter(|rest| rest.starts_with([' ', '#'])) {
             return rest.trim_start_matches([' ', '#']);
         }
@@ -268,23 +219,9 @@ mod tests {
 
     #[test]
     fn references_find_what_people_mean() {
-        let ids = [
-            "T001",
-            "T002",
-            "T003",
-            "T010",
-            "US-001",
-            "US-002",
-            "1.1",
-            "1.2",
-            "setup-db",
-            "set_up_the_crate",
-        ];
+        let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
         let tasks: Vec<_> = ids.iter().map(|id| ((*id).to_owned(), None)).collect();
-        let groups = [Group {
-            id: "1".to_owned(),
-            leaves: 6..8,
-        }];
+        let groups = [Group { id: "1".to_owned(), leaves: 6..8 }];
         let references = References::new(&tasks, &groups);
         let table: [(&str, &[usize]); 18] = [
             ("T001", &[0]),
@@ -308,13 +245,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve(
-                &Located {
-                    text: text.to_owned(),
-                    offset: 0,
-                },
-                &mut findings,
-            );
+            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, &mut findings);
             assert_eq!((found.as_slice(), findings.errors.len()), (expected, 0), "{text}");
         }
     }

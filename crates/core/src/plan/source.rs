@@ -33,10 +33,7 @@ impl<'a> Source<'a> {
 
     /// Gives the byte offset where a line (from 1) begins.
     pub(super) fn line_start(&self, line: usize) -> usize {
-        self.line_starts
-            .get(line.saturating_sub(1))
-            .copied()
-            .unwrap_or(self.text.len())
+        self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 
     /// Gives the text of a range, empty if the range is none.
@@ -61,12 +58,7 @@ impl<'a> Source<'a> {
 
     /// Gives a cursor that turns rising offsets into positions.
     pub(super) fn cursor(&self) -> Cursor<'_, 'a> {
-        Cursor {
-            source: self,
-            line: 1,
-            offset: 0,
-            column: 1,
-        }
+        Cursor { source: self, line: 1, offset: 0, column: 1 }
     }
 }
 

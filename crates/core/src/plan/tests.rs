@@ -33,22 +33,8 @@ fn line(task: &Task) -> String {
     field("tokens", task.tokens.map(|n| n.to_string()).unwrap_or_default());
     field("turns", task.turns.map(|n| n.to_string()).unwrap_or_default());
     field("ms", task.timeout_ms.map(|n| n.to_string()).unwrap_or_default());
-    field(
-        "priority",
-        if task.priority == 0 {
-            String::new()
-        } else {
-            task.priority.to_string()
-        },
-    );
-    field(
-        "review",
-        if task.review_required {
-            "yes".to_owned()
-        } else {
-            String::new()
-        },
-    );
+    field("priority", if task.priority == 0 { String::new() } else { task.priority.to_string() });
+    field("review", if task.review_required { "yes".to_owned() } else { String::new() });
     field("parallel", if task.parallel { "yes".to_owned() } else { String::new() });
     field("optional", if task.optional { "yes".to_owned() } else { String::new() });
     field("details", task.details.join(" / "));
@@ -66,18 +52,10 @@ fn reads(source: &str, expected: &[&str]) {
 /// Gives `line:column code text → suggestion` for each finding.
 fn brief(findings: &[Finding]) -> Vec<String> {
     let code = |finding: &Finding| serde_json::to_value(finding.code).unwrap().as_str().unwrap().to_owned();
-    let suggestion = |finding: &Finding| {
-        finding
-            .suggestion
-            .clone()
-            .map(|text| format!(" → {text}"))
-            .unwrap_or_default()
-    };
+    let suggestion =
+        |finding: &Finding| finding.suggestion.clone().map(|text| format!(" → {text}")).unwrap_or_default();
     let brief = |f: &Finding| format!("{}:{} {} {}{}", f.line, f.column, code(f), f.text, suggestion(f));
-    findings
-        .iter()
-        .map(|finding| brief(finding).trim().to_owned())
-        .collect()
+    findings.iter().map(|finding| brief(finding).trim().to_owned()).collect()
 }
 
 #[track_caller]
@@ -121,10 +99,7 @@ fn the_example_of_the_format() {
     let plan = Plan::parse(EXAMPLE, &known()).unwrap();
     assert_eq!(plan.title.as_deref(), Some("Sharpen the string utilities"));
     assert_eq!(plan.front_matter.verify.as_deref(), Some("cargo test"));
-    assert_eq!(
-        plan.tasks.iter().map(|task| task.line).collect::<Vec<_>>(),
-        [8, 9, 10, 12]
-    );
+    assert_eq!(plan.tasks.iter().map(|task| task.line).collect::<Vec<_>>(), [8, 9, 10, 12]);
 }
 
 #[test]
@@ -149,10 +124,7 @@ fn nested_boxes_and_bullets_are_details() {
         "- [ ] T1 Outer\n  - [ ] inner\n    - deeper\n  - plain\n\n  A paragraph\n  of two lines.\n\n  ```sh\n  - [ ] code\n  ```\n",
         &["T1: Outer | details [ ] inner\n- deeper / plain / A paragraph\nof two lines. / ```sh\n- [ ] code\n```"],
     );
-    reads(
-        "- Part one\n  - [ ] T1 a\n- Part two\n  - [ ] T2 b\n",
-        &["T1: a", "T2: b"],
-    );
+    reads("- Part one\n  - [ ] T1 a\n- Part two\n  - [ ] T2 b\n", &["T1: a", "T2: b"]);
 }
 
 #[test]
@@ -211,11 +183,7 @@ fn what_is_never_a_task() {
     let source = "```\n- [ ] code\n```\n\n> - [ ] quoted\n\n<!--\n- [ ] hidden\n-->\n\n    - [ ] indented\n\n- [ ] real\n- no box\n- [?] odd\n- [ ]\n\n## Acceptance\n\n- [ ] criterion\n\n### Deeper\n\n- [ ] too\n\n## Work\n\n- [ ] again\n";
     reads(source, &["real: real", "again: again"]);
     let plan = Plan::parse(source, &known()).unwrap();
-    let skipped: Vec<String> = plan
-        .skipped
-        .iter()
-        .map(|s| format!("{} {}", s.line, s.reason))
-        .collect();
+    let skipped: Vec<String> = plan.skipped.iter().map(|s| format!("{} {}", s.line, s.reason)).collect();
     assert_eq!(
         skipped,
         [
@@ -246,10 +214,7 @@ fn headings_with_fields_are_tasks() {
 
 #[test]
 fn headings_without_fields_hold_their_boxes() {
-    reads(
-        "### Task 1: Set up\n\n- [ ] a\n\n### Task 2: Go\n\n- [ ] b\n",
-        &["a: a", "b: b"],
-    );
+    reads("### Task 1: Set up\n\n- [ ] a\n\n### Task 2: Go\n\n- [ ] b\n", &["a: a", "b: b"]);
 }
 
 #[test]
@@ -350,19 +315,13 @@ fn errors_of_the_whole_file() {
     let large = "- [ ] a\n".repeat(MAX_PLAN_BYTES / 8 + 1);
     fails(&large, &["0:0 plan_too_large  → split it into several plans"]);
     fails(&"- [ ] a\n".repeat(MAX_TASKS + 1), &["1:1 too_many_tasks"]);
-    fails(
-        &format!("- [ ] a\n\n{}x\n", "- ".repeat(MAX_DEPTH + 1)),
-        &["3:1 too_deep"],
-    );
+    fails(&format!("- [ ] a\n\n{}x\n", "- ".repeat(MAX_DEPTH + 1)), &["3:1 too_deep"]);
 }
 
 #[test]
 fn cycles_are_named_as_a_path() {
     let table = [
-        (
-            "- [ ] T1 a (depends: T1)\n",
-            "1:22 cycle T1 → T1 → remove one of these dependencies",
-        ),
+        ("- [ ] T1 a (depends: T1)\n", "1:22 cycle T1 → T1 → remove one of these dependencies"),
         (
             "- [ ] T0 x\n- [ ] T1 a (depends: T2, T0)\n- [ ] T2 b (depends: T3)\n- [ ] T3 c (depends: T1)\n",
             "2:22 cycle T1 → T2 → T3 → T1 → remove one of these dependencies",
@@ -417,10 +376,7 @@ fn models_are_checked_where_providers_are_known() {
     known.providers = ["openai".to_owned(), "anthropic".to_owned()].into();
     let source = "- [ ] a (model: opnai/x)\n- [ ] b (model: script:replies.jsonl)\n- [ ] c (model: anthropic/y)\n";
     let errors = Plan::parse(source, &known).unwrap_err();
-    assert_eq!(
-        brief(&errors),
-        ["1:17 unknown_model opnai/x → did you mean `openai/…`?"]
-    );
+    assert_eq!(brief(&errors), ["1:17 unknown_model opnai/x → did you mean `openai/…`?"]);
 }
 
 #[test]

@@ -15,17 +15,10 @@ pub(super) struct Spans {
 
 /// Finds code spans and comments; whichever begins first wins.
 pub(super) fn spans(text: &str) -> Spans {
-    let mut found = Spans {
-        code: Vec::new(),
-        comments: Vec::new(),
-    };
+    let mut found = Spans { code: Vec::new(), comments: Vec::new() };
     let closers = backtick_closers(text);
     let mut at = 0;
-    while let Some(next) = text
-        .get(at..)
-        .and_then(|rest| rest.find(['`', '<']))
-        .map(|found| at + found)
-    {
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(['`', '<'])).map(|found| at + found) {
         let rest = text.get(next..).unwrap_or_default();
         if rest.starts_with('`') {
             let run = rest.bytes().take_while(|byte| *byte == b'`').count();
@@ -37,10 +30,7 @@ pub(super) fn spans(text: &str) -> Spans {
                 None => next + run,
             };
         } else if rest.starts_with("<!--") {
-            let end = rest
-                .get(4..)
-                .and_then(|body| body.find("-->"))
-                .map_or(text.len(), |close| next + 4 + close + 3);
+            let end = rest.get(4..).and_then(|body| body.find("-->")).map_or(text.len(), |close| next + 4 + close + 3);
             found.comments.push(next..end);
             at = end;
         } else {
@@ -111,9 +101,7 @@ pub(super) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     }
     kept.push_str(text.get(at..).unwrap_or_default());
     kept.retain(|c| !is_hidden(c));
-    kept.split('\n')
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .collect()
+    kept.split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.
@@ -135,8 +123,7 @@ pub(super) fn without_strong(text: &str) -> String {
         .match_indices("**")
         .map(|(at, mark)| at..at + mark.len())
         .filter(|cut| {
-            code.get(code.partition_point(|span| span.end <= cut.start))
-                .is_none_or(|span| span.start >= cut.end)
+            code.get(code.partition_point(|span| span.end <= cut.start)).is_none_or(|span| span.start >= cut.end)
         })
         .collect();
     without(text, &cuts).join(" ")

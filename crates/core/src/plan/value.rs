@@ -41,11 +41,7 @@ pub fn count(text: &str) -> Option<u64> {
         return None;
     }
     let scale = 10u64.pow(u32::try_from(fraction.len()).ok()?);
-    let part = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse::<u64>().ok()? * factor / scale
-    };
+    let part = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? * factor / scale };
     positive(whole.parse::<u64>().ok()?.checked_mul(factor)?.checked_add(part)?)
 }
 
@@ -102,11 +98,7 @@ pub(super) fn paths(text: &str) -> Vec<String> {
             }
         }
     }
-    paths
-        .iter()
-        .map(|path| without_lines(path))
-        .filter(|path| !path.is_empty() && path != "and")
-        .collect()
+    paths.iter().map(|path| without_lines(path)).filter(|path| !path.is_empty() && path != "and").collect()
 }
 
 /// Removes a line number or range after a path (`src/a.rs:12-30`).

@@ -12,12 +12,7 @@ use crate::ids::TaskId;
 pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {
     let (plan, _) = parse::read(source, &KnownNames::default());
     let landed: BTreeSet<&TaskId> = landed.iter().collect();
-    let mut marks: Vec<usize> = plan
-        .boxes
-        .iter()
-        .filter(|(id, _)| landed.contains(id))
-        .map(|(_, at)| *at)
-        .collect();
+    let mut marks: Vec<usize> = plan.boxes.iter().filter(|(id, _)| landed.contains(id)).map(|(_, at)| *at).collect();
     marks.sort_unstable();
     let mut written = String::with_capacity(source.len());
     let mut at = 0;

@@ -1,0 +1,155 @@
+//! Role files in, roles out; and the shipped ones held to what is promised of them.
+
+use super::*;
+use crate::settings::RuleDecision;
+
+/// The tools that exist now.
+const TOOLS: &[&str] = &[
+    "read_file",
+    "write_file",
+    "update_file",
+    "delete_file",
+    "list_directory",
+    "create_directory",
+    "search_files",
+    "grep",
+    "run_shell_command",
+    "git_status",
+    "git_diff",
+    "git_log",
+    "git_commit",
+    "todo_write",
+    "send_message_to_agent",
+];
+
+fn read(text: &str) -> (Role, Vec<RoleWarning>) {
+    Role::parse("helper", text).unwrap()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn every_key_is_read() {
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(git:*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let expected = Role {
+        name: "builder".to_owned(),
+        description: "Builds.".to_owned(),
+        prompt: "You build.\n---\nReally.".to_owned(),
+        tools: Some(names(&["read_file", "write_file", "run_shell_command"])),
+        disallowed: names(&["fetch_url"]),
+        model: Some("openai/x".to_owned()),
+        max_turns: Some(60),
+        context_tokens: Some(48_000),
+        max_output_tokens: Some(8_000),
+        delivers: Delivers::Report,
+        permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
+        channels: names(&["review", "coordinator"]),
+        rules: Vec::new(),
+    };
+    assert_eq!(read(text), (expected, Vec::new()));
+}
+
+#[test]
+fn front_matter_is_optional() {
+    for text in ["# You help.\n\nMore.\n", "---\n---\n# You help.\n\nMore.\n"] {
+        assert_eq!(read(text), (Role::bare("helper", "# You help.\n\nMore."), Vec::new()));
+        assert_eq!(read(text).0.description, "You help.");
+    }
+}
+
+#[test]
+fn tools_are_a_text_a_list_or_a_map() {
+    let table: [(&str, Option<Vec<String>>, Vec<String>); 7] = [
+        ("", None, Vec::new()),
+        ("tools: []", Some(Vec::new()), Vec::new()),
+        ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),
+        ("tools: Agent(a, b), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
+        ("tools: [\"*\"]", None, Vec::new()),
+        ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),
+        ("tools: {bash: false}", None, names(&["run_shell_command"])),
+    ];
+    for (line, tools, disallowed) in table {
+        let (role, warnings) = read(&format!("---\n{line}\n---\nx\n"));
+        assert_eq!((role.tools, role.disallowed, warnings), (tools, disallowed, Vec::new()), "{line}");
+    }
+}
+
+#[test]
+fn aliases_and_permission_maps() {
+    let (role, warnings) = read(
+        "---\nsteps: 5\nmodel: inherit\npermission:\n  edit: deny\n  bash: {\"git *\": allow, \"*\": ask}\n---\nx\n",
+    );
+    let rule = |decision, rule: &str| RuleText { decision, rule: rule.to_owned(), source: "role helper".to_owned() };
+    let rules = vec![
+        rule(RuleDecision::Deny, "edit"),
+        rule(RuleDecision::Allow, "bash(git *)"),
+        rule(RuleDecision::Ask, "bash(*)"),
+    ];
+    assert_eq!((role.max_turns, role.model, role.rules, warnings), (Some(5), None, rules, Vec::new()));
+}
+
+#[test]
+fn keys_without_effect_are_reported() {
+    let text =
+        "---\ndissallowedTools: Bash\nhooks: {}\nfavourite: x\nmetadata:\n  orchestrate-deliver: report\n---\nx\n";
+    let warnings: Vec<String> = read(text).1.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "line 2: unknown key `dissallowedTools`: did you mean `disallowedTools`?",
+            "line 3: `hooks` has no effect here",
+            "line 4: unknown key `favourite` has no effect",
+            "line 6: unknown key `orchestrate-deliver`: did you mean `orchestrate-delivers`?",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_role_says_why() {
+    let table = [
+        ("", "read role `helper`: it has no prompt"),
+        (
+            "---\nname: Big Name\n---\nx\n",
+            "name a role `Big Name`: use lower-case letters, digits, `-` and `_`, at most 64 bytes",
+        ),
+        ("---\nmaxTurns: many\n---\nx\n", "read role `helper`, line 2: `maxTurns` expects a number of turns"),
+        (
+            "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
+            "read role `helper`, line 3: `orchestrate-delivers` expects changes or report",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(Role::parse("helper", text).unwrap_err().to_string(), expected, "{text}");
+    }
+    let broken = Role::parse("helper", "---\nname: [\n---\nx\n").unwrap_err();
+    assert!(matches!(broken, RoleError::FrontMatter { .. }), "{broken}");
+}
+
+#[test]
+fn tools_that_do_not_exist_are_warned_of() {
+    let (role, _) = read("---\ntools: Read, Raed, mcp__x__*\n---\nx\n");
+    let expected = RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: names(TOOLS) };
+    assert_eq!(role.unknown_tools(TOOLS), [expected]);
+}
+
+#[test]
+fn the_shipped_roles_are_clean_and_short() {
+    let shipped = [
+        ("implementer", include_str!("../../../../agents/implementer.md"), Delivers::Changes),
+        ("tester", include_str!("../../../../agents/tester.md"), Delivers::Changes),
+        ("reviewer", include_str!("../../../../agents/reviewer.md"), Delivers::Report),
+        ("researcher", include_str!("../../../../agents/researcher.md"), Delivers::Report),
+        ("resolver", include_str!("../../../../agents/resolver.md"), Delivers::Changes),
+        ("coordinator", include_str!("../../../../agents/coordinator.md"), Delivers::Changes),
+    ];
+    for (name, text, delivers) in shipped {
+        let (role, warnings) = Role::parse(name, text).unwrap();
+        assert_eq!((role.name.as_str(), role.delivers, warnings), (name, delivers, Vec::new()));
+        assert_eq!(role.unknown_tools(TOOLS), []);
+        assert!(role.permissions.is_some(), "{name} states its permissions");
+        // English prose has more than four bytes to a token: this keeps a prompt under about 400 tokens.
+        assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());
+    }
+}

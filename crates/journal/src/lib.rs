@@ -40,6 +40,7 @@ mod inbox;
 mod journal;
 mod lease;
 mod reader;
+mod scratch;
 mod writer;
 
 pub use batch::Batch;

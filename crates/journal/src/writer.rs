@@ -24,6 +24,7 @@ use crate::error::JournalError;
 use crate::inbox;
 use crate::lease::Lease;
 use crate::reader::{self, Clock, Store};
+use crate::scratch::Scratch;
 
 /// Requests that one transaction may hold: enough to share one sync among all agents of a large run, few enough
 /// that none waits long for the others' decisions.
@@ -74,7 +75,9 @@ impl Writer {
         let lease = Lease::take(store.leases(), run, now)?;
         let database = store.database().to_owned();
         let mut connection = database::connect(&database)?;
-        let (state, staged) = stage(store.files(), run, None, now, first)?;
+        let mut scratch = Scratch::new(run, now, None);
+        let staged = stage(store.files(), &mut scratch, first)?;
+        let state = scratch.into_next().ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
         let key = write(&database, &mut connection, &[staged], |tx| begin_run(tx, run))?;
         Ok(Self {
             database,
@@ -134,29 +137,26 @@ impl Writer {
 
     /// Decides, writes, publishes and answers a group of requests.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
-        let now = (self.clock)();
-        let mut scratch = Arc::clone(&self.state);
+        let mut scratch = Scratch::new(&self.run, (self.clock)(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
         for mut job in group {
-            let Some(batch) = job.decide(&scratch) else {
+            let Some(batch) = job.decide(scratch.state().unwrap_or(&self.state)) else {
                 waiting.push((job, Vec::new()));
                 continue;
             };
-            match stage(&self.files, &self.run, Some(&scratch), now, batch) {
+            match stage(&self.files, &mut scratch, batch) {
                 Err(error) => job.finish(Err(error)),
-                Ok((state, staged)) => {
+                Ok(staged) => {
                     waiting.push((job, staged.rows.iter().map(|row| row.seq).collect()));
-                    if !staged.is_empty() {
-                        scratch = Arc::new(state);
-                        to_write.push(staged);
-                    }
+                    to_write.push(staged);
                 }
             }
         }
+        to_write.retain(|staged| !staged.is_empty());
         let written = self.write(&to_write);
-        if written.is_ok() && scratch.seq != self.state.seq {
-            self.state = scratch;
+        if let (Ok(()), Some(next)) = (&written, scratch.into_next()) {
+            self.state = Arc::new(next);
             published.send_replace(Arc::clone(&self.state));
         }
         for (job, numbers) in waiting {
@@ -193,37 +193,23 @@ fn group_size() -> usize {
     GROUP
 }
 
-/// Applies a batch to a copy of the state and prepares its rows; large blobs are files from here on.
-fn stage(
-    files: &Files,
-    run: &RunId,
-    state: Option<&RunState>,
-    now: u64,
-    batch: Batch,
-) -> Result<(RunState, Staged), JournalError> {
-    // The clock of the system may be set back; that of a run never goes back.
-    let ts_ms = state.map_or(now, |state| now.max(state.updated_ms));
-    let mut next = state.cloned();
-    let mut rows = Vec::with_capacity(batch.events.len());
-    for event in batch.events {
-        let fact = Recorded {
-            run_id: run.clone(),
-            seq: next.as_ref().map_or(0, |state| state.seq) + 1,
-            ts_ms,
-            v: VERSION,
-            event,
-        };
-        match &mut next {
-            Some(state) => state.apply(&fact)?,
-            None => next = Some(RunState::begin(&fact)?),
+/// Accepts a batch and prepares its rows, or leaves the scratch as it was; large blobs are files from here on.
+fn stage(files: &Files, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
+    let Batch { events, blobs, answers } = batch;
+    let mark = scratch.mark();
+    let prepare = |scratch: &mut Scratch| {
+        scratch.accept(events)?;
+        let rows = scratch.since(mark).iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
+        blobs.iter().try_for_each(|blob| files.keep(blob))?;
+        Ok(rows)
+    };
+    match prepare(scratch) {
+        Ok(rows) => Ok(Staged { rows, blobs, answers }),
+        Err(error) => {
+            scratch.go_back(mark);
+            Err(error)
         }
-        rows.push(Row::of(&fact)?);
     }
-    for blob in &batch.blobs {
-        files.keep(blob)?;
-    }
-    let next = next.ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
-    Ok((next, Staged { rows, blobs: batch.blobs, answers: batch.answers }))
 }
 
 impl Row {
@@ -311,4 +297,99 @@ fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i6
 fn newest_of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<(i64, u64)> {
     tx.prepare_cached("SELECT epoch, (SELECT max(seq) FROM events WHERE run = runs.id) FROM runs WHERE id = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, from_sql(row.get(1)?))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc as std_mpsc;
+
+    use orchestrate_core::event::Event;
+    use orchestrate_core::{RunSettings, Task};
+
+    use super::*;
+
+    type Outcome = Result<Vec<u64>, JournalError>;
+
+    struct Wish(Option<Batch>, std_mpsc::Sender<Outcome>);
+
+    impl Job for Wish {
+        fn decide(&mut self, _: &RunState) -> Option<Batch> {
+            self.0.take()
+        }
+
+        fn finish(self: Box<Self>, outcome: Outcome) {
+            self.1.send(outcome).unwrap();
+        }
+    }
+
+    fn started() -> Event {
+        Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(RunSettings::default()),
+            base_commit: "1".into(),
+            base_branch: None,
+        }
+    }
+
+    fn added(id: &str, bytes: usize) -> Batch {
+        let task = Task { id: id.into(), title: "x".repeat(bytes), ..Task::default() };
+        Event::TaskAdded { task: Box::new(task), parent: None }.into()
+    }
+
+    /// Commits batches as one group; gives what each requester is told.
+    fn commit(writer: &mut Writer, batches: Vec<Batch>) -> Vec<Outcome> {
+        let (published, _) = watch::channel(writer.state());
+        let (jobs, told): (Vec<Box<dyn Job>>, Vec<_>) = batches
+            .into_iter()
+            .map(|batch| {
+                let (sender, told) = std_mpsc::channel();
+                (Box::new(Wish(Some(batch), sender)) as Box<dyn Job>, told)
+            })
+            .unzip();
+        writer.commit(jobs, &published);
+        told.into_iter().map(|told| told.recv().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_impossible_request_leaves_the_others_of_its_group_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let run = RunId::from("r-abcdef");
+        let mut writer = Writer::create(&store, &run, started().into()).unwrap();
+        let mut half = added("T2", 1);
+        half.events.extend(added("T1", 1).events);
+        let told = commit(&mut writer, vec![added("T1", 1), half, added("T2", 1)]);
+        assert!(
+            matches!(&told[..], [Ok(first), Err(JournalError::Illegal(_)), Ok(last)] if *first == [2] && *last == [3])
+        );
+        assert_eq!(store.state(&run).unwrap(), *writer.state());
+    }
+
+    #[test]
+    fn a_full_database_tells_everybody_and_works_again_once_there_is_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let run = RunId::from("r-abcdef");
+        let mut writer = Writer::create(&store, &run, started().into()).unwrap();
+        let before = writer.state();
+        let limit = |writer: &Writer, pages: i64| {
+            writer
+                .connection
+                .pragma_update_and_check(None, "max_page_count", pages, |row| row.get::<_, i64>(0))
+                .unwrap()
+        };
+        let pages = limit(&writer, 1);
+        let wishes = || vec![added("T1", 100_000), added("T2", 100_000)];
+        for outcome in commit(&mut writer, wishes()) {
+            assert!(matches!(outcome, Err(JournalError::DiskFull { .. })), "{outcome:?}");
+        }
+        assert!(Arc::ptr_eq(&before, &writer.state()));
+        assert_eq!(store.state(&run).unwrap(), *before);
+        limit(&writer, pages + 1000);
+        let told: Vec<_> = commit(&mut writer, wishes()).into_iter().map(Result::unwrap).collect();
+        assert_eq!(told, [[2], [3]]);
+        assert_eq!(store.state(&run).unwrap(), *writer.state());
+    }
 }

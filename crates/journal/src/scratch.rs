@@ -1,0 +1,93 @@
+//! The state as it will be once everything accepted so far is durable.
+//!
+//! One copy of the durable state serves a whole group of requests; it is made at the first fact. What a refused
+//! request had changed is undone by folding the accepted facts again, which is rare, so nobody pays for it else.
+//! Nothing here is durable, and nothing here touches a file.
+
+use std::sync::Arc;
+
+use orchestrate_core::RunState;
+use orchestrate_core::event::{Event, Recorded, VERSION};
+use orchestrate_core::ids::RunId;
+use orchestrate_core::run_state::IllegalEvent;
+
+/// The facts accepted on top of the durable state, and what follows from them.
+pub(crate) struct Scratch {
+    run: RunId,
+    now: u64,
+    /// None while the run has not begun.
+    durable: Option<Arc<RunState>>,
+    /// None while nothing has been accepted.
+    next: Option<RunState>,
+    accepted: Vec<Recorded>,
+}
+
+/// How many facts were accepted at some moment.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark(usize);
+
+impl Scratch {
+    /// Starts from the durable state; none begins a run.
+    pub(crate) fn new(run: &RunId, now: u64, durable: Option<Arc<RunState>>) -> Self {
+        Self { run: run.clone(), now, durable, next: None, accepted: Vec::new() }
+    }
+
+    /// Gives the state with everything accepted so far; none while the run has not begun.
+    pub(crate) fn state(&self) -> Option<&RunState> {
+        self.next.as_ref().or(self.durable.as_deref())
+    }
+
+    /// Gives the place to go back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.accepted.len())
+    }
+
+    /// Gives the facts accepted since a mark.
+    pub(crate) fn since(&self, mark: Mark) -> &[Recorded] {
+        self.accepted.get(mark.0..).unwrap_or_default()
+    }
+
+    /// Accepts facts one after the other; after a refusal the caller goes back to its mark.
+    pub(crate) fn accept(&mut self, events: Vec<Event>) -> Result<(), IllegalEvent> {
+        for event in events {
+            let newest = self.state();
+            let fact = Recorded {
+                run_id: self.run.clone(),
+                seq: newest.map_or(0, |state| state.seq) + 1,
+                // The clock of the system may be set back; that of a run never goes back.
+                ts_ms: newest.map_or(self.now, |state| self.now.max(state.updated_ms)),
+                v: VERSION,
+                event,
+            };
+            self.fold(&fact)?;
+            self.accepted.push(fact);
+        }
+        Ok(())
+    }
+
+    /// Forgets what was accepted since a mark.
+    pub(crate) fn go_back(&mut self, mark: Mark) {
+        self.next = None;
+        self.accepted.truncate(mark.0);
+        let accepted = std::mem::take(&mut self.accepted);
+        for fact in &accepted {
+            assert!(self.fold(fact).is_ok(), "BUG: a fact that was accepted is refused");
+        }
+        self.accepted = accepted;
+    }
+
+    /// Gives the new state; none if nothing was accepted.
+    pub(crate) fn into_next(self) -> Option<RunState> {
+        self.next
+    }
+
+    fn fold(&mut self, fact: &Recorded) -> Result<(), IllegalEvent> {
+        if self.next.is_none() {
+            self.next = self.durable.as_deref().cloned();
+        }
+        match &mut self.next {
+            Some(state) => state.apply(fact),
+            None => RunState::begin(fact).map(|state| self.next = Some(state)),
+        }
+    }
+}

@@ -67,9 +67,6 @@ const WALLS: [Wall; 8] = [
         others: &[
             "async-trait",
             "backon",
-            "futures-util",
-            "genai",
-            "governor",
             "httpdate",
             "reqwest",
             "rustls",

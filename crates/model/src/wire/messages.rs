@@ -10,9 +10,9 @@ use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, To
 use serde_json::{Map, Value, json};
 
 use super::arguments::{arguments_of, as_object};
+use super::content::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
 use super::fault::Fault;
 use super::sse::Event;
-use super::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
 use crate::model::Delta;
 use crate::tokens::usage_or_estimate;
 

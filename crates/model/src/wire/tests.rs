@@ -1,7 +1,9 @@
 use orchestrate_core::conversation::{RawBlocks, ToolResult};
-use orchestrate_core::{Message, StopReason, ToolCall, ToolSpec, Usage};
-use serde_json::json;
+use orchestrate_core::{Message, ModelReply, ModelRequest, StopReason, ToolCall, ToolSpec, Usage};
+use serde_json::{Value, json};
 
+use super::content::{MAX_CALLS, MAX_CONTENT_BYTES};
+use super::fault::Fault;
 use super::sse::SseDecoder;
 use super::*;
 use crate::test_server::request;

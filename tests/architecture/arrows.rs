@@ -83,17 +83,17 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate-tools",
         ours: &["orchestrate-core", "orchestrate-sandbox"],
+        // tempfile only behind the feature `harness`, the kit for testing tools.
         others: &[
             "async-trait",
-            "cap-std",
             "globset",
             "grep-matcher",
             "grep-regex",
             "grep-searcher",
             "ignore",
             "jsonschema",
-            "schemars",
             "sha2",
+            "tempfile",
             "tokio",
             "tokio-util",
         ],

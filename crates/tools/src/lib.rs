@@ -1,1 +1,53 @@
 //! Hides what tools do: one permissioned, sandboxed executor and the built-in tools.
+//!
+//! A call is taken along its path by [`Executor::call`] within a [`CallScope`]; a [`Tool`] gets a
+//! [`ToolContext`] built around the [`Permit`] that only the executor can make, and reaches the world beyond
+//! its worktree through [`Services`]. Nothing here reads configuration or decides what is allowed: rules are
+//! `orchestrate_core::policy`.
+
+mod arguments;
+mod builtin;
+#[cfg(feature = "harness")]
+pub mod conformance;
+mod context;
+mod error;
+mod executor;
+mod files;
+mod guard;
+#[cfg(feature = "harness")]
+pub mod harness;
+mod ledger;
+mod metrics;
+mod output;
+mod path;
+mod permit;
+mod prompt;
+mod record;
+mod redact;
+mod registry;
+mod scope;
+mod services;
+mod shape;
+mod tool;
+
+pub use builtin::{Overrides, builtin_tools};
+pub use context::ToolContext;
+pub use error::{ErrorKind, ServiceError, ToolError, ToolsError};
+pub use executor::Executor;
+pub use files::{
+    Decoded, Encoding, Entry, EntryKind, Expect, Files, Flow, OpenFile, TEMPORARY_PREFIX, WalkLimits, WalkSummary,
+    Written,
+};
+pub use ledger::{ReadLedger, SeenFile};
+pub use metrics::ToolMetrics;
+pub use output::{Answer, CallOutcome, ToolOutput};
+pub use permit::Permit;
+pub use prompt::Prompt;
+pub use redact::{describe_call, redact_text};
+pub use registry::ToolRegistry;
+pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
+pub use services::{
+    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitChange,
+    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, ResourceUsage, Services,
+};
+pub use tool::{Category, Tool};

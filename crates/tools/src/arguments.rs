@@ -1,0 +1,155 @@
+//! A model's arguments brought into the form that a tool's schema describes, or refused with what to mend.
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+
+use crate::error::{ToolError, ToolsError};
+
+/// Other products' argument names beside ours; one applies where the schema knows only ours.
+const ALIASES: &[(&str, &str)] = &[
+    ("filepath", "path"),
+    ("file_path", "path"),
+    ("filename", "path"),
+    ("directory", "path"),
+    ("dir", "path"),
+    ("old_string", "old"),
+    ("old_str", "old"),
+    ("new_string", "new"),
+    ("new_str", "new"),
+    ("working_dir", "cwd"),
+    ("workdir", "cwd"),
+    ("todos", "items"),
+    ("to", "agent_id"),
+    ("recipient", "agent_id"),
+    ("content", "message"),
+    ("file_text", "content"),
+    ("include", "glob"),
+    ("output_mode", "mode"),
+    ("start_line", "offset"),
+];
+/// Arguments that other products' models add and that change nothing.
+const IGNORED: &[&str] = &["description", "explanation"];
+/// How many mistakes of one call are told at once.
+const SHOWN_MISTAKES: usize = 5;
+
+/// Compiles a tool's schema.
+pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsError> {
+    let wrong = |reason: String| ToolsError::Schema { tool: tool.to_owned(), reason };
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(wrong("it does not describe an object".to_owned()));
+    }
+    jsonschema::validator_for(schema).map_err(|error| wrong(error.to_string()))
+}
+
+/// Applies aliases, drops nulls and what is ignored, and validates.
+pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) -> Result<Value, ToolError> {
+    let given = match arguments {
+        Value::Object(map) => map,
+        Value::Null => &Map::new(),
+        other => {
+            let message = format!("Invalid parameters: expected a JSON object, got {}", brief(other));
+            return Err(ToolError::Retry(message));
+        }
+    };
+    let known = schema.get("properties").and_then(Value::as_object);
+    let knows = |name: &str| known.is_some_and(|known| known.contains_key(name));
+    let mut conformed = Map::new();
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+        if knows(name) {
+            conformed.insert(name.clone(), value.clone());
+            continue;
+        }
+        let ours = ALIASES.iter().find(|(other, ours)| other == name && knows(ours) && !given.contains_key(*ours));
+        match ours {
+            Some((_, ours)) => conformed.insert((*ours).to_owned(), value.clone()),
+            None if IGNORED.contains(&name.as_str()) => None,
+            None => conformed.insert(name.clone(), value.clone()),
+        };
+    }
+    let conformed = Value::Object(conformed);
+    let mistakes: Vec<String> = validator
+        .iter_errors(&conformed)
+        .take(SHOWN_MISTAKES)
+        .map(|error| mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string()))
+        .collect();
+    if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&mistakes.join("; "))) }
+}
+
+/// Makes the failure of arguments that a tool cannot take.
+pub(crate) fn invalid(reason: &str) -> ToolError {
+    ToolError::Retry(format!("Invalid parameters: {reason}"))
+}
+
+fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &str) -> String {
+    let at = at.trim_start_matches('/').replace('/', ".");
+    let field = if at.is_empty() { "arguments" } else { at.as_str() };
+    match kind {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            let name = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+            format!("`{name}` is required and was not given")
+        }
+        ValidationErrorKind::Type { kind } => {
+            let wanted = format!("{kind:?}");
+            let wanted = wanted.trim_start_matches("Single(").trim_end_matches(')').to_lowercase();
+            format!("`{field}`: expected {wanted}, got {}", brief(instance))
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            format!("unknown: `{}`", unexpected.join("`, `").escape_debug())
+        }
+        ValidationErrorKind::Enum { options } => {
+            format!("`{field}`: expected one of {options}, got {}", brief(instance))
+        }
+        _ => format!("`{field}`: {otherwise}"),
+    }
+}
+
+fn brief(value: &Value) -> String {
+    const SHOWN: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn conform_to(arguments: &Value) -> Result<Value, String> {
+        let schema = json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "limit": {"type": "integer", "minimum": 1},
+                "mode": {"enum": ["a", "b"]}},
+            "required": ["path"],
+            "additionalProperties": false,
+        });
+        let validator = compile("t", &schema).unwrap();
+        conform(arguments, &schema, &validator).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn aliases_nulls_and_ornaments_are_taken_care_of() {
+        let given = json!({"file_path": "a", "limit": null, "description": "why", "output_mode": "a"});
+        assert_eq!(conform_to(&given), Ok(json!({"path": "a", "mode": "a"})));
+    }
+
+    #[test]
+    fn a_mistake_names_the_field_what_was_expected_and_what_came() {
+        let table = [
+            (json!({}), "Invalid parameters: `path` is required and was not given"),
+            (json!({"path": 3}), "Invalid parameters: `path`: expected string, got 3"),
+            (json!({"path": "a", "limit": "x"}), "Invalid parameters: `limit`: expected integer, got \"x\""),
+            (json!({"path": "a", "limit": 0}), "Invalid parameters: `limit`: 0 is less than the minimum of 1"),
+            (json!({"path": "a", "mode": "c"}), "Invalid parameters: `mode`: expected one of [\"a\",\"b\"], got \"c\""),
+            (json!({"path": "a", "pth": 1}), "Invalid parameters: unknown: `pth`"),
+            (json!("{broken"), "Invalid parameters: expected a JSON object, got \"{broken\""),
+        ];
+        for (given, expected) in table {
+            assert_eq!(conform_to(&given), Err(expected.to_owned()));
+        }
+    }
+}

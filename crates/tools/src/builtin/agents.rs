@@ -1,0 +1,56 @@
+//! `send_message_to_agent`: text to another agent of the run.
+
+use async_trait::async_trait;
+use orchestrate_core::AgentId;
+use orchestrate_core::message::MAX_BODY_BYTES;
+use orchestrate_core::policy::Target;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::services::OutgoingMessage;
+use crate::tool::Tool;
+
+/// Sends a message.
+pub(super) struct SendMessageToAgent(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    agent_id: String,
+    message: String,
+    deadline: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for SendMessageToAgent {
+    facts!("send_message_to_agent", Agents, AgentMessage);
+
+    fn targets(&self, arguments: &Value) -> Vec<Target> {
+        let to = arguments.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        vec![Target::Name(to.to_owned())]
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), String> {
+        let message = arguments.get("message").and_then(Value::as_str).unwrap_or_default();
+        match message.len() {
+            0 => Err("`message` is empty".to_owned()),
+            bytes if bytes > MAX_BODY_BYTES => {
+                Err(format!("`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; name a file instead"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { agent_id, message, deadline } = read(arguments)?;
+        let outgoing = OutgoingMessage { to: AgentId::new(&*agent_id), body: message, deadline_seconds: deadline };
+        let sequence = context.services().agents.send_message(outgoing).await?;
+        let text = format!("message {sequence} to {agent_id} is on its way");
+        Ok(Answer::new(text, json!({"agent_id": agent_id, "sequence": sequence})))
+    }
+}

@@ -1,0 +1,130 @@
+//! Which built-in tools there are, each with its description file.
+
+use std::sync::Arc;
+
+use super::{agents, exec, files, git, todo};
+use crate::error::ToolsError;
+use crate::prompt::Prompt;
+use crate::registry::ToolRegistry;
+use crate::tool::Tool;
+
+/// Gives the text of a project's own description file of a tool, by the tool's name.
+pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A tool's name, its embedded description file, and what makes it from what that file says.
+type BuiltIn = (&'static str, &'static str, fn(Prompt) -> Arc<dyn Tool>);
+
+macro_rules! built_in {
+    ($name:literal, $tool:path) => {
+        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../prompts/tools/", $name, ".xml")), |prompt| {
+            Arc::new($tool(prompt))
+        })
+    };
+}
+
+const BUILT_INS: &[BuiltIn] = &[
+    built_in!("read_file", files::ReadFile),
+    built_in!("write_file", files::WriteFile),
+    built_in!("update_file", files::UpdateFile),
+    built_in!("delete_file", files::DeleteFile),
+    built_in!("list_directory", files::ListDirectory),
+    built_in!("create_directory", files::CreateDirectory),
+    built_in!("search_files", files::SearchFiles),
+    built_in!("grep", files::Grep),
+    built_in!("run_shell_command", exec::RunShellCommand),
+    built_in!("git_status", git::GitStatus),
+    built_in!("git_diff", git::GitDiff),
+    built_in!("git_log", git::GitLog),
+    built_in!("git_commit", git::GitCommit),
+    built_in!("todo_write", todo::TodoWrite),
+    built_in!("send_message_to_agent", agents::SendMessageToAgent),
+];
+
+/// Makes the registry of the built-in tools, their words replaced where the project has its own.
+///
+/// # Errors
+/// [`ToolsError::Description`] if an embedded description is broken.
+pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsError> {
+    let mut registry = ToolRegistry::new();
+    for (name, xml, make) in BUILT_INS {
+        let own = Prompt::parse(name, xml)?;
+        let prompt = match overrides(name) {
+            Some(project) => own.reworded(&project),
+            None => own,
+        };
+        let tool = make(prompt);
+        let category = tool.category();
+        registry.register(tool, category)?;
+    }
+    Ok(registry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::Category;
+
+    #[test]
+    fn every_tool_has_the_name_of_its_description_file() {
+        let registry = builtin_tools(&|_| None).unwrap();
+        let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+        let mut expected: Vec<&str> = BUILT_INS.iter().map(|(name, ..)| *name).collect();
+        expected.sort_unstable();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_project_rewords_one_tool_and_no_other() {
+        let project =
+            |name: &str| (name == "grep").then(|| "<tool><description>Find it</description></tool>".to_owned());
+        let (own, reworded) = (builtin_tools(&|_| None).unwrap(), builtin_tools(&project).unwrap());
+        for tool in own.tools(None) {
+            let other = reworded.tool(tool.name()).unwrap();
+            let expected = if tool.name() == "grep" { "Find it" } else { tool.description() };
+            assert_eq!((other.description(), other.schema()), (expected, tool.schema()));
+        }
+    }
+
+    #[test]
+    fn names_are_resolved_exactly_then_by_alias_then_without_case() {
+        let registry = builtin_tools(&|_| None).unwrap();
+        let resolved = |name: &str| registry.resolve(name).map(|tool| tool.name().to_owned());
+        let table = [
+            ("read_file", Some("read_file")),
+            ("Bash", Some("run_shell_command")),
+            ("LS", Some("list_directory")),
+            ("Glob", Some("search_files")),
+            ("Grep", Some("grep")),
+            ("TodoWrite", Some("todo_write")),
+            ("Edit", Some("update_file")),
+            ("Git_Status", Some("git_status")),
+            ("WebFetch", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(resolved(name).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn tools_are_found_by_category_and_by_words() {
+        let registry = builtin_tools(&|_| None).unwrap();
+        let names = |tools: Vec<&Arc<dyn Tool>>| tools.iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+        let git = ["git_commit", "git_diff", "git_log", "git_status"];
+        assert_eq!(names(registry.tools(Some(Category::Git))), git);
+        assert_eq!(names(registry.search("SANDBOX")), ["run_shell_command"]);
+        assert_eq!(registry.nearest("read_fil"), ["read_file", "write_file", "delete_file"]);
+    }
+
+    /// The fixed part of a request stays small; a token of such text has about four bytes.
+    #[test]
+    fn the_words_of_all_tools_stay_short() {
+        const MAX_BYTES: usize = 5_500;
+        let registry = builtin_tools(&|_| None).unwrap();
+        let bytes: usize = registry
+            .tools(None)
+            .iter()
+            .map(|tool| tool.name().len() + tool.description().len() + tool.schema().to_string().len())
+            .sum();
+        assert!(bytes < MAX_BYTES, "{bytes} bytes");
+    }
+}

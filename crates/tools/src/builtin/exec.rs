@@ -1,0 +1,150 @@
+//! `run_shell_command`: a command line in the sandbox, its output cut to size, its exit code last.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orchestrate_core::policy::Target;
+use orchestrate_sandbox::{Exit, Finished, Job, Limits};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::scope::CallLimits;
+use crate::tool::Tool;
+
+/// How much of each output stream is kept for paging through, in bytes.
+const KEPT_OUTPUT_BYTES: usize = 1 << 20;
+/// The largest file that a command may write: a runaway ends there, a build does not.
+const MAX_WRITTEN_FILE_BYTES: u64 = 4 << 30;
+/// What commands see beside the sandbox's own variables: nothing that pages, asks or paints.
+const ENVIRONMENT: &[(&str, &str)] =
+    &[("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+
+/// Runs a command.
+pub(super) struct RunShellCommand(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    timeout: Option<u64>,
+    #[serde(default)]
+    cwd: String,
+    #[serde(default)]
+    network: bool,
+}
+
+#[async_trait]
+impl Tool for RunShellCommand {
+    facts!("run_shell_command", Exec, CodeExecution);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["cwd"]
+    }
+
+    fn targets(&self, arguments: &Value) -> Vec<Target> {
+        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        vec![Target::Command(command.to_owned())]
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), String> {
+        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+        match command {
+            "" => Err("`command` is empty".to_owned()),
+            _ if command.contains('\0') => Err("`command` has a zero byte".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let arguments: Arguments = read(arguments)?;
+        if arguments.network {
+            let reason = "commands have no network, and none can be granted yet; work with what is in the worktree \
+                and in the toolchain's caches, and leave `network` out";
+            return Err(ToolError::denied("built-in:no-network", reason));
+        }
+        let cwd = arguments.cwd.clone();
+        let cwd = context.blocking(move |files, _| files.working_directory(&cwd)).await?;
+        let timeout = time_limit(context.limits(), arguments.timeout);
+        let job = Job {
+            view: context.view().clone(),
+            program: OsString::from("/bin/sh"),
+            args: vec![OsString::from("-c"), OsString::from(arguments.command)],
+            cwd,
+            stdin: Vec::new(),
+            env: environment(),
+            limits: job_limits(context.limits(), timeout),
+        };
+        let finished = context.sandbox().run_async(job, context.cancel().clone()).await;
+        let finished = finished.map_err(|error| ToolError::Execution(format!("failed to {error}")))?;
+        answer(&finished, timeout)
+    }
+}
+
+fn time_limit(limits: &CallLimits, asked: Option<u64>) -> Duration {
+    asked.map_or(limits.command_timeout, Duration::from_secs).min(limits.max_command_timeout)
+}
+
+fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
+    Limits {
+        timeout,
+        memory_bytes: limits.command_memory_bytes,
+        processes: limits.command_processes,
+        file_bytes: Some(MAX_WRITTEN_FILE_BYTES),
+        kept_output_bytes: KEPT_OUTPUT_BYTES,
+        max_output_bytes: limits.command_output_bytes,
+    }
+}
+
+fn environment() -> BTreeMap<OsString, OsString> {
+    ENVIRONMENT.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+}
+
+fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
+    let (stdout, stderr) = (finished.stdout.text(), finished.stderr.text());
+    let text = match (stdout.trim_end(), stderr.trim_end()) {
+        (out, "") => out.to_owned(),
+        ("", err) => err.to_owned(),
+        (out, err) => format!("{out}\n[standard error]\n{err}"),
+    };
+    let exit_code = match finished.exit {
+        Exit::TimedOut => return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: text }),
+        Exit::Cancelled => {
+            return Err(ToolError::Interrupted("the command was ended; what it did until then stays done".to_owned()));
+        }
+        Exit::Code(code) => Some(code),
+        _ => None,
+    };
+    let seconds = finished.duration.as_secs_f64();
+    let data = json!({
+        "exit_code": exit_code,
+        "exit": finished.exit.to_string(),
+        "stdout": stdout,
+        "stderr": stderr,
+        "duration_ms": u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+    });
+    Ok(Answer {
+        footer: Some(format!("[{}, {seconds:.1} s]", finished.exit)),
+        failed: (exit_code != Some(0)).then(|| finished.exit.to_string()),
+        exit_code,
+        ..Answer::new(text, data)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_limit_is_capped_and_has_a_default() {
+        let limits = CallLimits::default();
+        let seconds = |asked| time_limit(&limits, asked).as_secs();
+        assert_eq!([seconds(None), seconds(Some(5)), seconds(Some(120_000))], [60, 5, 600]);
+    }
+}

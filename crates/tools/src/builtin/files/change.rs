@@ -1,0 +1,158 @@
+//! `write_file`, `delete_file` and `create_directory`.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::content::{encoding, refuse_stale};
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{Expect, Files};
+use crate::ledger::{ReadLedger, SeenFile};
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::shape::size;
+use crate::tool::Tool;
+
+/// Writes a whole file.
+pub(in super::super) struct WriteFile(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct WriteArguments {
+    path: String,
+    content: String,
+    encoding: Option<String>,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    facts!("write_file", Files, FileWrite);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let arguments: WriteArguments = read(arguments)?;
+        let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
+        let ledger = context.ledger().clone();
+        context.blocking(move |files, _| write(files, &ledger, &arguments.path, &bytes)).await
+    }
+}
+
+fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Answer, ToolError> {
+    let _turn = ledger.exclusively();
+    if let Ok((old, content)) = files.read(path) {
+        refuse_stale(ledger, &old.path, &content)?;
+    }
+    let written = files.write(path, bytes, Expect::Any)?;
+    let seen = SeenFile::holding(&written.path, bytes);
+    ledger.note(&seen);
+    let verb = if written.created { "made" } else { "replaced" };
+    let text = format!("{verb} {} ({})", written.path, size(bytes.len() as u64));
+    let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
+    Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
+}
+
+/// Deletes a file; what it held is kept.
+pub(in super::super) struct DeleteFile(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct DeleteArguments {
+    path: String,
+}
+
+#[async_trait]
+impl Tool for DeleteFile {
+    facts!("delete_file", Files, FileModify);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let DeleteArguments { path } = read(arguments)?;
+        let kept_path = path.clone();
+        let content = context.blocking(move |files, _| content_to_keep(files, &kept_path)).await?;
+        // Kept before it is deleted: a file that git does not know would be lost else.
+        let kept = match content {
+            Some(content) => Some(context.services().artifacts.put(content).await?),
+            None => None,
+        };
+        let ledger = context.ledger().clone();
+        let work = move |files: &Files, _: &_| {
+            let _turn = ledger.exclusively();
+            let deleted = files.delete(&path)?;
+            ledger.note(&SeenFile::gone(&deleted));
+            Ok(deleted)
+        };
+        let deleted = context.blocking(work).await?;
+        let text = match &kept {
+            Some(kept) => format!("deleted {deleted}; what it held: read_file with path `artifact:{}`", kept.handle),
+            None => format!("deleted the link {deleted}"),
+        };
+        Ok(Answer {
+            seen: vec![SeenFile::gone(&deleted)],
+            artifacts: kept.into_iter().collect(),
+            deleted: vec![deleted.clone()],
+            ..Answer::new(text, json!({ "path": deleted }))
+        })
+    }
+}
+
+fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolError> {
+    if files.is_link(path)? {
+        return Ok(None);
+    }
+    let opened = files.open(path)?;
+    if opened.size > files.max_bytes() {
+        let has = size(opened.size);
+        return Err(ToolError::Retry(format!(
+            "{path} has {has}, which is too much to keep; delete it with run_shell_command, for good"
+        )));
+    }
+    files.read(path).map(|(_, bytes)| Some(bytes))
+}
+
+/// Makes a directory.
+pub(in super::super) struct CreateDirectory(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct CreateArguments {
+    path: String,
+    #[serde(default = "yes")]
+    parents: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[async_trait]
+impl Tool for CreateDirectory {
+    facts!("create_directory", Files, FileWrite);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let CreateArguments { path, parents } = read(arguments)?;
+        let work = move |files: &Files, _: &_| {
+            let created = files.create_directory(&path, parents)?;
+            let text = if created { format!("made {path}/") } else { format!("{path}/ was there already") };
+            Ok(Answer::new(text, json!({"path": path, "created": created})))
+        };
+        context.blocking(work).await
+    }
+}

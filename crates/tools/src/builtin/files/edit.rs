@@ -1,0 +1,244 @@
+//! `update_file`: one exact replacement, or an error that teaches where the text is.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::content::refuse_stale;
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{Decoded, Encoding, Expect, Files};
+use crate::ledger::{ReadLedger, SeenFile};
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::registry::edit_distance;
+use crate::tool::Tool;
+
+/// How many near lines an error shows.
+const NEAREST_LINES: usize = 3;
+/// How many lines are compared for the nearest ones; it bounds the time.
+const COMPARED_LINES: usize = 5_000;
+/// How many characters of a line are compared and shown.
+const COMPARED_CHARACTERS: usize = 120;
+/// How many line numbers an error lists.
+const LISTED_LINES: usize = 10;
+
+/// Replaces text in a file.
+pub(in super::super) struct UpdateFile(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    old: String,
+    new: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+#[async_trait]
+impl Tool for UpdateFile {
+    facts!("update_file", Files, FileWrite);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let arguments: Arguments = read(arguments)?;
+        if arguments.old == arguments.new {
+            return Err(invalid("`new` is the same as `old`: nothing would change"));
+        }
+        let ledger = context.ledger().clone();
+        context.blocking(move |files, _| update(files, &ledger, &arguments)).await
+    }
+}
+
+fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Answer, ToolError> {
+    let _turn = ledger.exclusively();
+    let path = &arguments.path;
+    if arguments.old.is_empty() {
+        return create(files, ledger, arguments);
+    }
+    let (file, bytes) = files.read(path)?;
+    refuse_stale(ledger, &file.path, &bytes)?;
+    let before = Decoded::of(path, &bytes, Encoding::Utf8)?;
+    let edit = Edit::find(&before, arguments)?;
+    let after = before.text.replace(&edit.old, &edit.new);
+    let bytes = before.encode(&after)?;
+    let written = files.write(path, &bytes, Expect::Any)?;
+    let seen = SeenFile::holding(&written.path, &bytes);
+    ledger.note(&seen);
+    let lines = list(&edit.lines);
+    let many = if edit.lines.len() == 1 { "" } else { "s" };
+    let mut text = format!("updated {}: {} replacement{many}, line {lines}", written.path, edit.lines.len());
+    if let Some(problem) = new_syntax_error(&written.path, &before.text, &after) {
+        text.push_str(&format!("\nwarning: {problem}"));
+    }
+    let data = json!({"path": written.path, "replacements": edit.lines.len(), "lines": edit.lines});
+    Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
+}
+
+fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<Answer, ToolError> {
+    let written = files.write(&arguments.path, arguments.new.as_bytes(), Expect::Nothing);
+    let written = written.map_err(|error| match error {
+        ToolError::Retry(_) => ToolError::Retry(format!(
+            "`old` is empty, which makes a new file, but {} exists; give the text to replace",
+            arguments.path
+        )),
+        other => other,
+    })?;
+    let seen = SeenFile::holding(&written.path, arguments.new.as_bytes());
+    ledger.note(&seen);
+    let text = format!("made {}", written.path);
+    let data = json!({"path": written.path, "created": true});
+    Ok(Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) })
+}
+
+/// A replacement that fits the file, with the lines at which it happens.
+#[derive(Debug, PartialEq)]
+struct Edit {
+    old: String,
+    new: String,
+    lines: Vec<usize>,
+}
+
+impl Edit {
+    /// Finds the text as it is, else with the file's own line ends; it must be there once, unless all are meant.
+    fn find(file: &Decoded, arguments: &Arguments) -> Result<Edit, ToolError> {
+        let (old, new) = (&arguments.old, &arguments.new);
+        let as_file = |text: &str| {
+            let plain = text.replace("\r\n", "\n");
+            if file.has_crlf() { plain.replace('\n', "\r\n") } else { plain }
+        };
+        let (old, new) = if file.text.contains(old.as_str()) && !file.has_crlf() {
+            (old.clone(), new.clone())
+        } else {
+            (as_file(old), as_file(new))
+        };
+        let lines: Vec<usize> = positions(&file.text, &old);
+        match lines.len() {
+            0 => Err(ToolError::Retry(not_found(&arguments.path, &file.text, &arguments.old))),
+            1 => Ok(Edit { old, new, lines }),
+            _ if arguments.replace_all => Ok(Edit { old, new, lines }),
+            many => Err(ToolError::Retry(format!(
+                "`old` occurs {many} times in {}, at lines {}; add lines around it until it is unique, or set replace_all",
+                arguments.path,
+                list(&lines)
+            ))),
+        }
+    }
+}
+
+fn positions(text: &str, old: &str) -> Vec<usize> {
+    let mut lines = Vec::new();
+    let (mut line, mut counted) = (1, 0);
+    for (at, _) in text.match_indices(old) {
+        line += text.get(counted..at).unwrap_or_default().matches('\n').count();
+        counted = at;
+        lines.push(line);
+    }
+    lines
+}
+
+fn list(lines: &[usize]) -> String {
+    let shown: Vec<String> = lines.iter().take(LISTED_LINES).map(usize::to_string).collect();
+    let more = if lines.len() > LISTED_LINES { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn not_found(path: &str, text: &str, old: &str) -> String {
+    let clip = |line: &str| line.trim().chars().take(COMPARED_CHARACTERS).collect::<String>();
+    let wanted = old.lines().map(clip).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut near: Vec<(usize, usize, String)> = text
+        .lines()
+        .take(COMPARED_LINES)
+        .enumerate()
+        .map(|(at, line)| (at + 1, clip(line)))
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| (edit_distance(&wanted, &line), number, line))
+        .filter(|(distance, _, line)| distance * 2 <= wanted.chars().count().max(line.chars().count()))
+        .collect();
+    near.sort_unstable();
+    near.truncate(NEAREST_LINES);
+    near.sort_unstable_by_key(|(_, number, _)| *number);
+    let intro = format!("`old` was not found in {path} (0 matches)");
+    if near.is_empty() {
+        return format!("{intro}, and no line is like its first one; read the file again");
+    }
+    let shown: Vec<String> = near.into_iter().map(|(_, number, line)| format!("{number:>6}\t{line}")).collect();
+    format!("{intro}; the nearest lines to its first one are:\n{}", shown.join("\n"))
+}
+
+/// Says what an edit broke that was well-formed before; for JSON, whose grammar is at hand.
+fn new_syntax_error(path: &str, before: &str, after: &str) -> Option<String> {
+    let check = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+    if !path.ends_with(".json") || check(before).is_some() {
+        return None;
+    }
+    check(after).map(|error| format!("the file is no longer valid JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str, old: &str, new: &str, replace_all: bool) -> Result<Edit, String> {
+        let file = Decoded { text: text.to_owned(), encoding: Encoding::Utf8, has_mark: false };
+        let arguments = Arguments { path: "f".to_owned(), old: old.to_owned(), new: new.to_owned(), replace_all };
+        Edit::find(&file, &arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_text_that_is_there_once_is_replaced() {
+        let expected = Edit { old: "b".into(), new: "c".into(), lines: vec![2] };
+        assert_eq!(find("a\nb\n", "b", "c", false), Ok(expected));
+    }
+
+    #[test]
+    fn line_ends_of_the_file_are_kept() {
+        let expected = Edit { old: "a\r\nb".into(), new: "x\r\ny".into(), lines: vec![1] };
+        assert_eq!(find("a\r\nb\r\n", "a\nb", "x\ny", false), Ok(expected));
+        let expected = Edit { old: "a\nb".into(), new: "x\ny".into(), lines: vec![1] };
+        assert_eq!(find("a\nb\n", "a\r\nb", "x\r\ny", false), Ok(expected));
+    }
+
+    #[test]
+    fn an_ambiguous_text_is_refused_with_its_lines() {
+        assert_eq!(
+            find("a\nb\na\n", "a", "c", false),
+            Err("`old` occurs 2 times in f, at lines 1, 3; add lines around it until it is unique, or set replace_all"
+                .to_owned())
+        );
+        assert_eq!(find("a\nb\na\n", "a", "c", true).map(|edit| edit.lines), Ok(vec![1, 3]));
+    }
+
+    #[test]
+    fn a_text_that_is_not_there_is_answered_with_the_nearest_lines() {
+        let text = "fn main() {\n    let count = 1;\n}\n";
+        assert_eq!(
+            find(text, "let counter = 1;", "", false),
+            Err(
+                "`old` was not found in f (0 matches); the nearest lines to its first one are:\n     2\tlet count = 1;"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            find(text, "something else entirely", "", false),
+            Err("`old` was not found in f (0 matches), and no line is like its first one; read the file again"
+                .to_owned())
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_that_the_edit_made_is_told() {
+        assert_eq!(
+            new_syntax_error("a.json", "{}", "{"),
+            Some("the file is no longer valid JSON: EOF while parsing an object at line 1 column 1".to_owned())
+        );
+        assert_eq!(new_syntax_error("a.json", "{", "{{"), None);
+        assert_eq!(new_syntax_error("a.txt", "{}", "{"), None);
+    }
+}

@@ -1,0 +1,280 @@
+//! `grep`: ripgrep's engines over the files of the worktree, within limits of time and hits.
+
+use std::io::{self, Read};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use globset::GlobMatcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use orchestrate_sandbox::Cancel;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::list::{path_glob, walk_limits};
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{EntryKind, Files, Flow, WalkLimits, WalkSummary};
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The most matching lines that are shown.
+const MAX_SHOWN: usize = 200;
+/// The most matching lines that are counted; a pattern with more of them does not say what is looked for.
+const MAX_HITS: usize = 10_000;
+/// The most characters shown of one line.
+const MAX_LINE_CHARACTERS: usize = 300;
+/// The most lines of context on either side.
+const MAX_CONTEXT: usize = 20;
+/// The memory of one search in bytes: a file with longer lines is no text to read.
+const HEAP_BYTES: usize = 16 << 20;
+/// The most memory of a compiled pattern in bytes.
+const PATTERN_BYTES: usize = 4 << 20;
+
+/// Searches file contents.
+pub(in super::super) struct Grep(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    pattern: String,
+    #[serde(default)]
+    path: String,
+    glob: Option<String>,
+    #[serde(default)]
+    context: usize,
+    #[serde(default)]
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Content,
+    Files,
+    Count,
+}
+
+#[async_trait]
+impl Tool for Grep {
+    facts!("grep", Files, FileRead);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), String> {
+        let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
+        if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let arguments: Arguments = read(arguments)?;
+        let search = Search {
+            matcher: matcher(&arguments.pattern)?,
+            glob: arguments.glob.as_deref().map(path_glob).transpose()?,
+            context: arguments.context.min(MAX_CONTEXT),
+            limits: walk_limits(context, true),
+        };
+        context.blocking(move |files, _| search.run(files, &arguments)).await
+    }
+}
+
+fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
+    let built = RegexMatcherBuilder::new()
+        .multi_line(true)
+        .line_terminator(Some(b'\n'))
+        .size_limit(PATTERN_BYTES)
+        .build(pattern);
+    built.map_err(|error| invalid(&format!("`pattern`: {error}")))
+}
+
+/// Tells a file from what may be a directory.
+fn is_file(files: &Files, path: &str) -> Result<bool, ToolError> {
+    match files.open(path) {
+        Ok(_) => Ok(true),
+        Err(ToolError::File { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+struct Search {
+    matcher: RegexMatcher,
+    glob: Option<GlobMatcher>,
+    context: usize,
+    limits: WalkLimits,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    lines: Vec<String>,
+    shown: usize,
+    hits: usize,
+    /// Files with hits, and how many.
+    files: Vec<(String, usize)>,
+    /// Files that could not be searched as text.
+    skipped: usize,
+}
+
+impl Search {
+    fn run(&self, files: &Files, arguments: &Arguments) -> Result<Answer, ToolError> {
+        let mut found = Found::default();
+        let mut summary = WalkSummary::default();
+        if is_file(files, &arguments.path)? {
+            self.file(files, &arguments.path, &mut found)?;
+        } else {
+            let directory = files.directory(&arguments.path)?;
+            summary = files.walk(&directory, &self.limits, &mut |entry| {
+                let name = entry.path.strip_prefix(&directory).unwrap_or(&entry.path).trim_start_matches('/');
+                if entry.kind == EntryKind::File && self.glob.as_ref().is_none_or(|glob| glob.is_match(name)) {
+                    self.file(files, &entry.path, &mut found)?;
+                }
+                Ok(Flow::Continue)
+            })?;
+        }
+        Ok(found.answer(arguments.mode, &summary))
+    }
+
+    fn file(&self, files: &Files, path: &str, found: &mut Found) -> Result<(), ToolError> {
+        // A file that vanished or may not be read has no hit.
+        let Ok(opened) = files.open(path) else { return Ok(()) };
+        let reader = LimitedReader { inner: opened.file, deadline: self.limits.deadline, cancel: &self.limits.cancel };
+        let mut searcher = SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .before_context(self.context)
+            .after_context(self.context)
+            .heap_limit(Some(HEAP_BYTES))
+            .build();
+        let before = (found.lines.len(), found.shown, found.hits);
+        let mut sink = LineSink { path: &opened.path, found, binary: false };
+        let result = searcher.search_reader(&self.matcher, reader, &mut sink);
+        if sink.binary {
+            // Lines before the first zero byte are no text either.
+            found.lines.truncate(before.0);
+            (found.shown, found.hits) = (before.1, before.2);
+        }
+        let hits = found.hits - before.2;
+        if hits > 0 {
+            found.files.push((opened.path, hits));
+        }
+        self.check(found, result.is_err())
+    }
+
+    /// Turns a search that was broken off into its reason, unless only this file could not be searched.
+    fn check(&self, found: &mut Found, failed: bool) -> Result<(), ToolError> {
+        if self.limits.cancel.is_cancelled() {
+            return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
+        }
+        if found.hits > MAX_HITS {
+            let files = found.files.len();
+            let reason =
+                format!("more than {MAX_HITS} matches in {files} files; narrow the pattern, the path or the glob");
+            return Err(ToolError::TooBroad(reason));
+        }
+        if Instant::now() > self.limits.deadline {
+            let reason = "the search ran into its time limit; name a directory further down, or a glob";
+            return Err(ToolError::TooBroad(reason.to_owned()));
+        }
+        found.skipped += usize::from(failed);
+        Ok(())
+    }
+}
+
+impl Found {
+    fn answer(self, mode: Mode, summary: &WalkSummary) -> Answer {
+        let mut lines = match mode {
+            Mode::Content => self.lines,
+            Mode::Files => self.files.iter().map(|(path, _)| path.clone()).collect(),
+            Mode::Count => self.files.iter().map(|(path, hits)| format!("{path}: {hits}")).collect(),
+        };
+        if self.hits == 0 {
+            lines.push("no matches".to_owned());
+        }
+        if mode == Mode::Content && self.hits > self.shown {
+            let (hits, files) = (self.hits, self.files.len());
+            lines.push(format!("[the first {MAX_SHOWN} of {hits} matches in {files} files; mode `count` shows where]"));
+        }
+        if self.skipped > 0 {
+            lines.push(format!("[{} files could not be searched as text]", self.skipped));
+        }
+        lines.extend(summary.note());
+        let files: Vec<Value> = self.files.iter().map(|(path, hits)| json!({"path": path, "matches": hits})).collect();
+        Answer::new(lines.join("\n"), json!({"matches": self.hits, "files": files}))
+    }
+}
+
+/// Takes the matching lines of one file.
+struct LineSink<'a> {
+    path: &'a str,
+    found: &'a mut Found,
+    /// Whether the file turned out to be no text.
+    binary: bool,
+}
+
+impl LineSink<'_> {
+    fn push(&mut self, mark: char, number: Option<u64>, bytes: &[u8]) {
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let shown: String = line.chars().take(MAX_LINE_CHARACTERS).collect();
+        let cut = if shown.len() < line.len() { "…" } else { "" };
+        let number = number.unwrap_or_default();
+        self.found.lines.push(format!("{}{mark}{number}{mark}{shown}{cut}", self.path));
+    }
+}
+
+impl Sink for LineSink<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.found.hits += 1;
+        if self.found.shown < MAX_SHOWN {
+            self.found.shown += 1;
+            self.push(':', hit.line_number(), hit.bytes());
+        }
+        Ok(self.found.hits <= MAX_HITS)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        if self.found.shown < MAX_SHOWN {
+            self.push('-', context.line_number(), context.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+        if self.found.shown < MAX_SHOWN {
+            self.found.lines.push("--".to_owned());
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
+        self.binary = finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// Reads until the search has to be over, also within one endless file.
+struct LimitedReader<'a, R> {
+    inner: R,
+    deadline: Instant,
+    cancel: &'a Cancel,
+}
+
+impl<R: Read> Read for LimitedReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() || Instant::now() > self.deadline {
+            return Err(io::Error::other("the search is over"));
+        }
+        self.inner.read(buffer)
+    }
+}

@@ -1,0 +1,171 @@
+//! `list_directory` and `search_files`: names, without what ignore files leave out.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use globset::{GlobBuilder, GlobMatcher};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use crate::arguments::invalid;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::{Entry, EntryKind, Files, Flow, WalkLimits};
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::shape::size;
+use crate::tool::Tool;
+
+/// The most entries of one listing: more names than anybody reads.
+const MAX_LISTED: usize = 1_000;
+/// The most files that a search shows.
+const MAX_FOUND: usize = 200;
+/// The longest glob in bytes.
+const MAX_GLOB_BYTES: usize = 1_024;
+
+/// Makes the limits of a walk of this call.
+pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits {
+    WalkLimits {
+        recursive,
+        deadline: Instant::now() + context.limits().search_timeout,
+        cancel: context.cancel().clone(),
+    }
+}
+
+/// Compiles a glob over paths below a directory; one without a slash matches names at any depth.
+pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
+    if pattern.len() > MAX_GLOB_BYTES {
+        return Err(invalid("the glob is too long"));
+    }
+    let pattern = pattern.trim_start_matches("./");
+    let whole =
+        if pattern.contains('/') { pattern.trim_start_matches('/').to_owned() } else { format!("**/{pattern}") };
+    let glob = GlobBuilder::new(&whole).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
+}
+
+/// Gives a path relative to the directory that was asked about.
+fn below<'a>(directory: &str, path: &'a str) -> &'a str {
+    path.strip_prefix(directory).unwrap_or(path).trim_start_matches('/')
+}
+
+/// Lists a directory.
+pub(in super::super) struct ListDirectory(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct ListArguments {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    recursive: bool,
+}
+
+#[async_trait]
+impl Tool for ListDirectory {
+    facts!("list_directory", Files, FileRead);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let ListArguments { path, recursive } = read(arguments)?;
+        let limits = walk_limits(context, recursive);
+        context.blocking(move |files, _| list(files, &path, &limits)).await
+    }
+}
+
+fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolError> {
+    let directory = files.directory(path)?;
+    let mut lines = Vec::new();
+    let mut names = Vec::new();
+    let mut more = false;
+    let summary = files.walk(&directory, limits, &mut |entry| {
+        more = names.len() >= MAX_LISTED;
+        if more {
+            return Ok(Flow::Stop);
+        }
+        lines.push(describe(below(&directory, &entry.path), entry));
+        names.push(entry.path.clone());
+        Ok(Flow::Continue)
+    })?;
+    if more {
+        lines.push(format!("[the first {MAX_LISTED} entries; list a directory further down for the others]"));
+    }
+    lines.extend(summary.note());
+    let text = if lines.is_empty() { "(the directory is empty)".to_owned() } else { lines.join("\n") };
+    Ok(Answer::new(text, json!({"entries": names, "ignored": summary.ignored, "complete": !more})))
+}
+
+fn describe(name: &str, entry: &Entry) -> String {
+    match entry.kind {
+        EntryKind::Directory => format!("{name}/"),
+        EntryKind::File => format!("{name}  {}", size(entry.size)),
+        EntryKind::Link => format!("{name}  link"),
+        EntryKind::Other => format!("{name}  special"),
+    }
+}
+
+/// Finds files by glob.
+pub(in super::super) struct SearchFiles(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct SearchArguments {
+    pattern: String,
+    #[serde(default)]
+    path: String,
+}
+
+#[async_trait]
+impl Tool for SearchFiles {
+    facts!("search_files", Files, FileRead);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn validate(&self, arguments: &Value) -> Result<(), String> {
+        let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
+        if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let SearchArguments { pattern, path } = read(arguments)?;
+        let glob = path_glob(&pattern)?;
+        let limits = walk_limits(context, true);
+        context.blocking(move |files, _| search(files, &path, &glob, &limits)).await
+    }
+}
+
+fn search(files: &Files, path: &str, glob: &GlobMatcher, limits: &WalkLimits) -> Result<Answer, ToolError> {
+    let directory = files.directory(path)?;
+    let mut found: Vec<(i128, String)> = Vec::new();
+    let summary = files.walk(&directory, limits, &mut |entry| {
+        if entry.kind != EntryKind::Directory && glob.is_match(below(&directory, &entry.path)) {
+            found.push((entry.modified, entry.path.clone()));
+        }
+        Ok(Flow::Continue)
+    })?;
+    found.sort_unstable_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    let total = found.len();
+    let names: Vec<String> = found.into_iter().take(MAX_FOUND).map(|(_, path)| path).collect();
+    let mut lines = names.clone();
+    if lines.is_empty() {
+        lines.push(format!("no file matches below {}", if directory.is_empty() { "." } else { &directory }));
+    }
+    if total > names.len() {
+        lines.push(format!("[the newest {MAX_FOUND} of {total}; a narrower pattern shows the others]"));
+    }
+    lines.extend(summary.note());
+    Ok(Answer::new(lines.join("\n"), json!({"files": names, "total": total})))
+}

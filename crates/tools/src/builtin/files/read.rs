@@ -1,0 +1,206 @@
+//! `read_file`: numbered lines, page by page, of a file or of a kept artifact.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use orchestrate_core::policy::Target;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::read;
+use super::super::facts::facts;
+use super::content::encoding;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::files::Decoded;
+use crate::ledger::SeenFile;
+use crate::output::Answer;
+use crate::path;
+use crate::prompt::Prompt;
+use crate::services::PageRange;
+use crate::tool::Tool;
+
+/// How a path begins that names an artifact; a file of such a name is read as `./artifact:…`.
+const ARTIFACT: &str = "artifact:";
+/// The most lines of one page: what the field reads at once.
+const MAX_LINES: usize = 2000;
+/// The most characters shown of one line.
+const MAX_LINE_CHARACTERS: usize = 2000;
+/// Bytes that a page leaves for the note on how to go on.
+const NOTE_BYTES: usize = 80;
+
+/// Reads a text file.
+pub(in super::super) struct ReadFile(pub(in super::super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    #[serde(default = "one")]
+    offset: usize,
+    #[serde(default = "max_lines")]
+    limit: usize,
+    encoding: Option<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn max_lines() -> usize {
+    MAX_LINES
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    facts!("read_file", Files, FileRead);
+
+    fn path_fields(&self) -> &'static [&'static str] {
+        &["path"]
+    }
+
+    fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
+        let Some(path) = arguments.get_mut("path") else { return Ok(()) };
+        let text = path.as_str().unwrap_or_default();
+        if !text.starts_with(ARTIFACT) {
+            // A name that only looks like an artifact keeps a mark that it is none.
+            let name = path::normalize(text, worktree)?;
+            *path = Value::String(if name.starts_with(ARTIFACT) { format!("./{name}") } else { name });
+        }
+        Ok(())
+    }
+
+    fn targets(&self, arguments: &Value) -> Vec<Target> {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        if path.starts_with(ARTIFACT) {
+            return vec![Target::Name(path.to_owned())];
+        }
+        vec![Target::Path(path.trim_start_matches("./").to_owned())]
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let arguments: Arguments = read(arguments)?;
+        let allowed = context.result_bytes().saturating_sub(NOTE_BYTES);
+        if let Some(handle) = arguments.path.strip_prefix(ARTIFACT) {
+            return page_of_artifact(context, handle, &arguments, allowed).await;
+        }
+        let encoding = encoding(arguments.encoding.as_deref())?;
+        let ledger = context.ledger().clone();
+        let work = move |files: &crate::Files, _: &_| {
+            let _turn = ledger.exclusively();
+            let (file, bytes) = files.read(&arguments.path)?;
+            let decoded = Decoded::of(&arguments.path, &bytes, encoding)?;
+            let seen = SeenFile::holding(&file.path, &bytes);
+            let page = page(&arguments.path, &decoded.text, &arguments, allowed)?;
+            ledger.note(&seen);
+            let data = json!({
+                "path": file.path,
+                "size": bytes.len(),
+                "first_line": page.first,
+                "last_line": page.last,
+                "total_lines": page.total,
+            });
+            Ok(Answer { seen: vec![seen], ..Answer::new(page.text, data) })
+        };
+        context.blocking(work).await
+    }
+}
+
+async fn page_of_artifact(
+    context: &ToolContext,
+    handle: &str,
+    arguments: &Arguments,
+    allowed: usize,
+) -> Result<Answer, ToolError> {
+    let range = PageRange { first_line: arguments.offset, lines: arguments.limit.min(MAX_LINES) };
+    let kept = context.services().artifacts.page(handle, range).await?;
+    let lines = kept.text.lines();
+    let page = Page::of_lines(&arguments.path, lines, arguments.offset, (kept.total_lines, allowed))?;
+    let data = json!({"first_line": page.first, "last_line": page.last, "total_lines": page.total});
+    Ok(Answer::new(page.text, data))
+}
+
+fn page(path: &str, text: &str, arguments: &Arguments, allowed: usize) -> Result<Page, ToolError> {
+    let total = text.lines().count();
+    let lines = text.lines().skip(arguments.offset.saturating_sub(1)).take(arguments.limit.min(MAX_LINES));
+    Page::of_lines(path, lines, arguments.offset, (total, allowed))
+}
+
+#[derive(Debug, PartialEq)]
+struct Page {
+    text: String,
+    first: usize,
+    last: usize,
+    total: usize,
+}
+
+impl Page {
+    /// Numbers lines until the allowed bytes are full, and says how to go on.
+    fn of_lines<'a>(
+        path: &str,
+        lines: impl Iterator<Item = &'a str>,
+        first: usize,
+        (total, allowed): (usize, usize),
+    ) -> Result<Page, ToolError> {
+        if total == 0 {
+            return Ok(Page { text: format!("({path} is empty)"), first: 0, last: 0, total });
+        }
+        if first > total {
+            return Err(ToolError::Retry(format!("offset {first} is past the end: {path} has {total} lines")));
+        }
+        let mut text = String::new();
+        let mut last = first.saturating_sub(1);
+        for line in lines {
+            let shown = format!("{:>6}\t{}\n", last + 1, cut_line(line, allowed));
+            if !text.is_empty() && text.len() + shown.len() > allowed {
+                break;
+            }
+            text.push_str(&shown);
+            last += 1;
+        }
+        if last < total {
+            text.push_str(&format!("[lines {first}-{last} of {total}; go on with offset {}]", last + 1));
+        }
+        Ok(Page { text, first, last, total })
+    }
+}
+
+fn cut_line(line: &str, allowed: usize) -> String {
+    let most = MAX_LINE_CHARACTERS.min(allowed / 2);
+    match line.char_indices().nth(most) {
+        None => line.to_owned(),
+        Some((at, _)) => {
+            let (shown, rest) = line.split_at(at);
+            format!("{shown}… [{} more characters in this line]", rest.chars().count())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_text(text: &str, offset: usize, limit: usize, allowed: usize) -> String {
+        let arguments = Arguments { path: "f".to_owned(), offset, limit, encoding: None };
+        page("f", text, &arguments, allowed).map_or_else(|error| error.to_string(), |page| page.text)
+    }
+
+    #[test]
+    fn a_page_says_how_to_go_on() {
+        let text = "a\nb\nc\nd\n";
+        assert_eq!(page_text(text, 1, 2000, 1000), "     1\ta\n     2\tb\n     3\tc\n     4\td\n");
+        assert_eq!(page_text(text, 2, 2, 1000), "     2\tb\n     3\tc\n[lines 2-3 of 4; go on with offset 4]");
+        assert_eq!(page_text(text, 1, 2000, 20), "     1\ta\n     2\tb\n[lines 1-2 of 4; go on with offset 3]");
+        assert_eq!(page_text(text, 5, 1, 1000), "offset 5 is past the end: f has 4 lines");
+        assert_eq!(page_text("", 1, 1, 1000), "(f is empty)");
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let shown = page_text(&"é".repeat(5000), 1, 1, 30_000);
+        assert!(shown.ends_with("é… [3000 more characters in this line]\n"), "{shown}");
+    }
+}

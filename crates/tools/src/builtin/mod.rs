@@ -1,0 +1,12 @@
+//! The built-in tools, with their words from `prompts/tools`.
+
+mod agents;
+mod arguments;
+mod catalogue;
+mod exec;
+mod facts;
+mod files;
+mod git;
+mod todo;
+
+pub use catalogue::{Overrides, builtin_tools};

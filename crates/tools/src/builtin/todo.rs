@@ -1,0 +1,76 @@
+//! `todo_write`: the agent's own list of steps. The tool only checks and renders it; the newest call's
+//! arguments are the list, which the agent's context keeps in view.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::facts::facts;
+use crate::context::ToolContext;
+use crate::error::ToolError;
+use crate::output::Answer;
+use crate::prompt::Prompt;
+use crate::tool::Tool;
+
+/// The most steps: a longer list is not looked at, and it takes room in every request.
+const MAX_ITEMS: usize = 50;
+
+/// Replaces the list.
+pub(super) struct TodoWrite(pub(super) Prompt);
+
+#[derive(Deserialize)]
+struct Arguments {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Item {
+    content: String,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
+}
+
+#[async_trait]
+impl Tool for TodoWrite {
+    facts!("todo_write", Memory, None);
+
+    fn validate(&self, arguments: &Value) -> Result<(), String> {
+        let items = arguments.get("items").and_then(Value::as_array).map_or(0, Vec::len);
+        if items > MAX_ITEMS {
+            return Err(format!("`items`: expected at most {MAX_ITEMS} items, got {items}"));
+        }
+        Ok(())
+    }
+
+    fn idempotent(&self) -> bool {
+        true
+    }
+
+    async fn execute(&self, _: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
+        let Arguments { items } = read(arguments)?;
+        let lines: Vec<String> = items.iter().map(Item::render).collect();
+        let text = if lines.is_empty() { "(no steps)".to_owned() } else { lines.join("\n") };
+        Ok(Answer::new(text, json!({ "items": items })))
+    }
+}
+
+impl Item {
+    fn render(&self) -> String {
+        let mark = match self.status {
+            Status::Pending => ' ',
+            Status::InProgress => '~',
+            Status::Completed => 'x',
+        };
+        format!("[{mark}] {}", self.content)
+    }
+}

@@ -1,0 +1,199 @@
+//! What every tool has to do, as one function to call on any tool.
+//!
+//! Only with the feature `harness`. It looks at a tool through the executor alone, as an agent does.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+
+use orchestrate_core::ToolCall;
+use orchestrate_core::policy::Grant;
+use orchestrate_sandbox::Sandbox;
+use serde_json::{Value, json};
+
+use crate::error::ErrorKind;
+use crate::harness::{Recorded, ToolHarness};
+use crate::output::{CallOutcome, ToolOutput};
+use crate::prompt::Prompt;
+use crate::registry::ToolRegistry;
+use crate::tool::{Category, Tool};
+
+/// A tool with what it needs to be tried.
+pub struct Specimen<'a> {
+    /// The tool.
+    pub tool: Arc<dyn Tool>,
+    /// Arguments of a call that succeeds once `prepare` has run.
+    pub valid: Value,
+    /// Arguments that name something that does not exist, if the tool can be asked for such a thing.
+    pub missing: Option<Value>,
+    /// Puts into the worktree what the valid call needs.
+    pub prepare: &'a dyn Fn(&ToolHarness) -> io::Result<()>,
+}
+
+/// Tries a tool against everything that is expected of each; gives what it does otherwise.
+///
+/// # Errors
+/// What kept the tool from being tried at all.
+pub async fn check(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<Vec<String>> {
+    let mut faults = Faults::default();
+    documented(specimen, &mut faults);
+    path_first(specimen, &mut faults);
+    reworded(specimen, &mut faults);
+    succeeds(specimen, sandbox, &mut faults).await?;
+    refuses(specimen, sandbox, &mut faults).await?;
+    stays_inside(specimen, sandbox, &mut faults).await?;
+    Ok(faults.0)
+}
+
+#[derive(Default)]
+struct Faults(Vec<String>);
+
+impl Faults {
+    fn unless(&mut self, holds: bool, fault: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(fault());
+        }
+    }
+}
+
+fn documented(specimen: &Specimen<'_>, faults: &mut Faults) {
+    let tool = &specimen.tool;
+    let name = tool.name();
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    faults.unless(plain, || format!("the name {name:?} is not of lower-case letters, digits and `_`"));
+    faults.unless(!tool.description().trim().is_empty(), || "it has no description".to_owned());
+    faults.unless(tool.help().contains(name), || "its help does not name it".to_owned());
+    let is_object = tool.schema().get("type") == Some(&json!("object"));
+    faults.unless(is_object, || "its schema is not of an object".to_owned());
+    let valid = jsonschema::is_valid(tool.schema(), &specimen.valid);
+    faults.unless(valid, || "its schema does not take the valid arguments".to_owned());
+}
+
+/// A file tool names the path among what it works on, and first if it cannot do without.
+fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
+    if specimen.tool.category() != Category::Files {
+        return;
+    }
+    let schema = specimen.tool.schema();
+    faults.unless(specimen.tool.path_fields().contains(&"path"), || "a file tool without a path".to_owned());
+    let required = schema.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("path")));
+    let first = schema.get("properties").and_then(Value::as_object).and_then(|properties| properties.keys().next());
+    faults.unless(!required || first.is_some_and(|first| first == "path"), || "its path is not first".to_owned());
+}
+
+/// A project's words replace the tool's, absent or broken ones leave them, and the schema stays.
+fn reworded(specimen: &Specimen<'_>, faults: &mut Faults) {
+    let own =
+        Prompt { description: specimen.tool.description().to_owned(), parameters: specimen.tool.schema().clone() };
+    let other = own.clone().reworded("<tool><description>Other words</description></tool>");
+    let replaced = other.description == "Other words" && other.parameters == own.parameters;
+    faults.unless(replaced, || "a project's words do not replace its own alone".to_owned());
+    faults.unless(own.clone().reworded("<broken") == own, || "a broken file changes its words".to_owned());
+}
+
+async fn succeeds(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    let harness = harness(specimen, sandbox)?;
+    let output = call(&harness, specimen, specimen.valid.clone()).await;
+    faults.unless(output.success, || format!("the valid call failed: {:?}", output.error));
+    faults.unless(!output.text.trim().is_empty(), || "its result is empty".to_owned());
+    paired(&harness, "a call that succeeds", faults);
+    Ok(())
+}
+
+async fn refuses(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    let harness = harness(specimen, sandbox)?;
+    let mut unknown = specimen.valid.clone();
+    if let Some(fields) = unknown.as_object_mut() {
+        fields.insert("no_such_parameter".to_owned(), json!(1));
+    }
+    let output = call(&harness, specimen, unknown).await;
+    let started = output.error.as_deref().is_some_and(|error| error.starts_with("Invalid parameters"));
+    faults.unless(started, || format!("an unknown parameter is answered with {:?}", output.error));
+    expect(&output, ErrorKind::Retry, "an unknown parameter", faults);
+    if let Some(missing) = &specimen.missing {
+        let output = call(&harness, specimen, missing.clone()).await;
+        expect(&output, ErrorKind::Retry, "what does not exist", faults);
+        faults.unless(output.text.starts_with("ERROR: "), || "a failure does not read `ERROR: …`".to_owned());
+    }
+
+    let stopped = self::harness(specimen, sandbox)?;
+    stopped.scope.cancel.cancel();
+    let output = call(&stopped, specimen, specimen.valid.clone()).await;
+    expect(&output, ErrorKind::Interrupted, "a cancelled call", faults);
+    paired(&harness, "a call that fails", faults);
+    paired(&stopped, "a cancelled call", faults);
+
+    let mut full = self::harness(specimen, sandbox)?;
+    full.scope.result_tokens = 0;
+    let output = call(&full, specimen, specimen.valid.clone()).await;
+    let exceeded = output.error.as_deref().is_some_and(|error| error.starts_with("Resource limits exceeded"));
+    faults.unless(exceeded, || format!("no room for a result is answered with {:?}", output.error));
+
+    let mut ungranted = self::harness(specimen, sandbox)?;
+    ungranted.scope.grant = Arc::new(Grant::of_tools([]));
+    let output = call(&ungranted, specimen, specimen.valid.clone()).await;
+    let refused = output.error.as_deref().is_some_and(|error| error.starts_with("Security validation failed"));
+    faults.unless(refused, || format!("a role without it is answered with {:?}", output.error));
+    expect(&output, ErrorKind::Denied, "a role without it", faults);
+    Ok(())
+}
+
+async fn stays_inside(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {
+    for field in specimen.tool.path_fields() {
+        for hostile in ["../canary", "/etc/passwd", "~/.ssh/id_rsa", ".git/config", "out/canary", "out"] {
+            let harness = harness(specimen, sandbox)?;
+            let canary = harness.outside().join("canary");
+            fs::write(&canary, "untouched")?;
+            std::os::unix::fs::symlink(harness.outside(), harness.path().join("out"))?;
+            let mut arguments = specimen.valid.clone();
+            if let Some(fields) = arguments.as_object_mut() {
+                fields.insert((*field).to_owned(), json!(hostile));
+            }
+            let output = call(&harness, specimen, arguments).await;
+            let is_link_itself = hostile == "out" && specimen.tool.name() == "delete_file";
+            if !is_link_itself {
+                expect(&output, ErrorKind::Denied, &format!("`{field}: {hostile}`"), faults);
+            }
+            let whole = fs::read_to_string(&canary)? == "untouched" && !output.text.contains("untouched");
+            faults.unless(whole, || format!("`{field}: {hostile}` reached a file outside"));
+        }
+    }
+    Ok(())
+}
+
+fn harness(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<ToolHarness> {
+    let mut registry = ToolRegistry::new();
+    let tool = Arc::clone(&specimen.tool);
+    let category = tool.category();
+    registry.register(tool, category).map_err(io::Error::other)?;
+    let harness = ToolHarness::new(registry, sandbox.clone())?;
+    (specimen.prepare)(&harness)?;
+    Ok(harness)
+}
+
+async fn call(harness: &ToolHarness, specimen: &Specimen<'_>, arguments: Value) -> ToolOutput {
+    let call: ToolCall = harness.make_call(specimen.tool.name(), arguments);
+    match harness.executor.call(&call, &harness.scope).await {
+        CallOutcome::Done(output) => output,
+        CallOutcome::NeedsApproval(_) => ToolOutput::failed(&crate::ToolError::denied("parked", "it parks")),
+    }
+}
+
+fn expect(output: &ToolOutput, kind: ErrorKind, what: &str, faults: &mut Faults) {
+    faults.unless(output.error_kind == Some(kind), || {
+        format!("{what}: expected {kind:?}, got {:?}: {:?}", output.error_kind, output.error)
+    });
+}
+
+/// Every start has its end, and nothing else is recorded.
+fn paired(harness: &ToolHarness, what: &str, faults: &mut Faults) {
+    let mut open = None;
+    for record in harness.recorder.records() {
+        match (record, open.take()) {
+            (Recorded::Started(start), None) => open = Some(start.call),
+            (Recorded::Ended(end), Some(call)) if end.call == call => {}
+            (other, _) => faults.0.push(format!("{what} is recorded out of order: {other:?}")),
+        }
+    }
+    faults.unless(open.is_none(), || format!("{what} has a start without an end"));
+}

@@ -1,0 +1,110 @@
+//! What one execution of a tool gets, built around its permit and never stored in the tool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use orchestrate_core::AgentId;
+use orchestrate_sandbox::{Cancel, Sandbox, View};
+
+use crate::error::ToolError;
+use crate::files::Files;
+use crate::guard::PathGuard;
+use crate::ledger::ReadLedger;
+use crate::permit::Permit;
+use crate::scope::{CallLimits, CallScope};
+use crate::services::Services;
+use crate::shape;
+
+/// One permitted execution: who calls, where, and within which bounds.
+pub struct ToolContext {
+    permit: Permit,
+    scope: CallScope,
+    files: Files,
+}
+
+impl ToolContext {
+    pub(crate) fn new(permit: Permit, guard: PathGuard, scope: CallScope) -> ToolContext {
+        let files = Files::new(&scope.worktree, guard, scope.limits.file_bytes);
+        ToolContext { permit, scope, files }
+    }
+
+    /// Gives the permit that lets this execution run.
+    pub fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    /// Gives the agent that calls.
+    pub fn agent(&self) -> &AgentId {
+        &self.scope.agent
+    }
+
+    /// Gives the files below the worktree: the only way to open one.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Gives what one call may use up.
+    pub fn limits(&self) -> &CallLimits {
+        &self.scope.limits
+    }
+
+    /// Gives the level that rises when the call has to end.
+    pub fn cancel(&self) -> &Cancel {
+        &self.scope.cancel
+    }
+
+    /// Gives what lies beyond the worktree.
+    pub fn services(&self) -> &Services {
+        &self.scope.services
+    }
+
+    /// Gives the versions of files that the agent has seen.
+    pub fn ledger(&self) -> &ReadLedger {
+        &self.scope.ledger
+    }
+
+    /// Gives what runs commands.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.scope.sandbox
+    }
+
+    /// Gives what commands see.
+    pub fn view(&self) -> &View {
+        &self.scope.worktree.view
+    }
+
+    /// Gives the worktree's path, for processes and messages; never for opening a file.
+    pub fn worktree_path(&self) -> &Path {
+        &self.scope.worktree.path
+    }
+
+    /// Gives how many bytes the result may have before its middle is cut out.
+    pub fn result_bytes(&self) -> usize {
+        shape::allowed_bytes(self.scope.result_tokens)
+    }
+
+    /// Runs file and CPU work where it blocks no thread of the runtime; a panic is an `Execution` failure.
+    ///
+    /// # Errors
+    /// What the work returns.
+    pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Files, &Cancel) -> Result<T, ToolError> + Send + 'static,
+    {
+        let (files, cancel) = (self.files.clone(), self.scope.cancel.clone());
+        let work = move || catch_unwind(AssertUnwindSafe(|| work(&files, &cancel)));
+        match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => Err(panicked(panic.as_ref())),
+            Err(_) => Err(ToolError::Interrupted("the program is ending".to_owned())),
+        }
+    }
+}
+
+/// Makes the failure of a tool that panicked.
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message");
+    ToolError::Execution(format!("the tool panicked: {text}"))
+}

@@ -1,0 +1,286 @@
+//! The one path that every tool call takes: resolve, validate, decide, permit, limit, record, run, record, shape.
+//!
+//! Invariants: nothing runs without a [`crate::Permit`], nor before its start is recorded; every start has its
+//! end, also after a panic, a cancellation or the loss of the caller. Running happens in a task of the
+//! executor's own, so a caller that is dropped does not leave a call half-way.
+//!
+//! Not here: asking a person (the worker parks and calls again with the decision), a cache, and retries.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use jsonschema::Validator;
+use orchestrate_core::policy::{Decision, Grant};
+use orchestrate_core::{AgentId, CallHash, ToolCall, ToolSpec};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::arguments;
+use crate::context::{ToolContext, panicked};
+use crate::error::{ToolError, ToolsError};
+use crate::guard::PathGuard;
+use crate::metrics::{Metrics, ToolMetrics};
+use crate::output::{Answer, CallOutcome, ToolOutput};
+use crate::permit::{self, Permit, Request, Verdict, authorize};
+use crate::record::{self, EndGuard};
+use crate::redact::describe_call;
+use crate::registry::ToolRegistry;
+use crate::scope::CallScope;
+use crate::services::CallRecord;
+use crate::shape;
+use crate::tool::Tool;
+
+/// Calls that run at once: more than agents have workers for, few enough for file descriptors.
+const MAX_RUNNING_CALLS: usize = 64;
+/// Calls of one agent within [`RATE_WINDOW`]: no model is that fast, only a loop.
+const MAX_CALLS_PER_WINDOW: u32 = 600;
+/// The time over which an agent's calls are counted.
+const RATE_WINDOW: Duration = Duration::from_secs(60);
+
+/// Runs tool calls.
+pub struct Executor {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+}
+
+/// What the tasks of running calls share with the executor.
+struct Shared {
+    registry: ToolRegistry,
+    validators: BTreeMap<String, Validator>,
+    metrics: Metrics,
+    slots: Semaphore,
+    rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
+}
+
+/// A call that may be decided about.
+struct Prepared {
+    tool: Arc<dyn Tool>,
+    record: CallRecord,
+}
+
+/// A call that will not run, with what is recorded of it.
+struct Refusal {
+    record: CallRecord,
+    error: ToolError,
+}
+
+impl Executor {
+    /// Makes an executor of the registry's tools.
+    ///
+    /// # Errors
+    /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
+    pub fn new(registry: ToolRegistry) -> Result<Executor, ToolsError> {
+        let mut validators = BTreeMap::new();
+        for tool in registry.tools(None) {
+            validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
+        }
+        let shared = Shared {
+            registry,
+            validators,
+            metrics: Metrics::default(),
+            slots: Semaphore::new(MAX_RUNNING_CALLS),
+            rates: Mutex::default(),
+        };
+        Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
+    }
+
+    /// Gives the tools.
+    pub fn registry(&self) -> &ToolRegistry {
+        &self.shared.registry
+    }
+
+    /// Gives what a model is told of the tools that a role grants.
+    pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
+        self.shared.registry.specs(grant)
+    }
+
+    /// Gives the figures of every tool that was called.
+    pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
+        self.shared.metrics.snapshot()
+    }
+
+    /// Waits until no call runs any more; cancelling them is the caller's part.
+    pub async fn drained(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// Takes one call along its whole path.
+    pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
+        let started = Instant::now();
+        match self.decide(call, scope) {
+            Ok(Decided::Permitted(prepared, permit)) => CallOutcome::Done(self.run(*prepared, permit, scope).await),
+            Ok(Decided::Parked(hash)) => CallOutcome::NeedsApproval(hash),
+            Err(refusal) => CallOutcome::Done(refuse(*refusal, started, scope).await),
+        }
+    }
+
+    fn decide(&self, call: &ToolCall, scope: &CallScope) -> Result<Decided, Box<Refusal>> {
+        let mut prepared = self.shared.prepare(call, scope)?;
+        let targets = prepared.tool.targets(&prepared.record.arguments);
+        let request = Request {
+            tool: prepared.tool.name(),
+            permission: prepared.tool.permission(),
+            targets: &targets,
+            hash: &prepared.record.hash,
+        };
+        let verdict = authorize(&request, scope);
+        match verdict {
+            Verdict::Parked { rule } => {
+                tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
+                Ok(Decided::Parked(prepared.record.hash))
+            }
+            Verdict::Refused { decision, reason } => {
+                let rule = decision.rule().to_owned();
+                prepared.record.decision = Some(decision);
+                Err(Box::new(Refusal { record: prepared.record, error: ToolError::Denied { reason, rule } }))
+            }
+            Verdict::Permitted(permit) => {
+                prepared.record.decision = Some(permit.decision().clone());
+                match self.shared.check_resources(scope) {
+                    Ok(()) => Ok(Decided::Permitted(Box::new(prepared), permit)),
+                    Err(error) => Err(Box::new(Refusal { record: prepared.record, error })),
+                }
+            }
+        }
+    }
+
+    async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> ToolOutput {
+        let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
+        let task = self.tasks.spawn(async move { shared.run(prepared, permit, scope).await });
+        task.await.unwrap_or_else(|_| ToolOutput::failed(&ToolError::Interrupted("the program is ending".to_owned())))
+    }
+}
+
+/// What was decided about a call that is not refused.
+enum Decided {
+    Permitted(Box<Prepared>, Permit),
+    Parked(CallHash),
+}
+
+impl Shared {
+    /// Resolves the name, brings the arguments into form, and names the call by its hash.
+    fn prepare(&self, call: &ToolCall, scope: &CallScope) -> Result<Prepared, Box<Refusal>> {
+        let mut record = CallRecord {
+            call: call.id.clone(),
+            hash: permit::unresolved_hash(call, scope),
+            tool: call.name.clone(),
+            arguments: call.arguments.clone(),
+            decision: None,
+        };
+        let Some(tool) = self.registry.resolve(&call.name) else {
+            let error = self.not_found(&call.name);
+            return Err(Box::new(Refusal { record, error }));
+        };
+        tool.name().clone_into(&mut record.tool);
+        match self.conform(tool.as_ref(), &call.arguments, scope) {
+            Ok(arguments) => {
+                record.hash = permit::call_hash(tool.name(), &arguments, scope);
+                record.arguments = arguments;
+                Ok(Prepared { tool: Arc::clone(tool), record })
+            }
+            Err(error) => {
+                if let ToolError::Denied { reason, rule } = &error {
+                    record.decision = Some(Decision::Deny { rule: rule.clone(), reason: reason.clone() });
+                }
+                Err(Box::new(Refusal { record, error }))
+            }
+        }
+    }
+
+    fn conform(&self, tool: &dyn Tool, given: &Value, scope: &CallScope) -> Result<Value, ToolError> {
+        let validator = self.validators.get(tool.name());
+        let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
+        let mut arguments = arguments::conform(given, tool.schema(), validator)?;
+        tool.validate(&arguments).map_err(|reason| arguments::invalid(&reason))?;
+        tool.normalize(&mut arguments, &scope.worktree.path)?;
+        Ok(arguments)
+    }
+
+    fn not_found(&self, name: &str) -> ToolError {
+        let nearest = self.registry.nearest(name).join("`, `");
+        let shown = name.escape_debug();
+        ToolError::Retry(format!("Tool '{shown}' not found; the nearest names are `{nearest}`"))
+    }
+
+    fn check_resources(&self, scope: &CallScope) -> Result<(), ToolError> {
+        let exceeded = |what: &str| Err(ToolError::Retry(format!("Resource limits exceeded: {what}")));
+        if scope.cancel.is_cancelled() {
+            return Err(ToolError::Interrupted("the agent was stopped before the call ran".to_owned()));
+        }
+        if scope.result_tokens < shape::MIN_RESULT_TOKENS {
+            return exceeded("the context has no room for a result; finish with what is known");
+        }
+        let now = Instant::now();
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, count) = rates.entry(scope.agent.clone()).or_insert((now, 0));
+        if now.duration_since(*since) > RATE_WINDOW {
+            (*since, *count) = (now, 0);
+        }
+        *count += 1;
+        if *count > MAX_CALLS_PER_WINDOW {
+            return exceeded("too many calls within a minute; do more with each call");
+        }
+        Ok(())
+    }
+
+    /// Records the start, runs, shapes, and records the end.
+    async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
+        let Prepared { tool, record } = prepared;
+        let Ok(_slot) = self.slots.acquire().await else {
+            return ToolOutput::failed(&ToolError::Interrupted("the executor is closed".to_owned()));
+        };
+        tracing::info!(agent = %scope.agent, "{}", describe_call(&record.tool, &record.arguments));
+        let mut guard = match EndGuard::start(&record, &scope).await {
+            Ok(guard) => guard,
+            Err(error) => return ToolOutput::failed(&record::lost("start", &error)),
+        };
+        let context = ToolContext::new(permit, path_guard(tool.as_ref(), &scope), scope);
+        let result = caught(tool.execute(&context, record.arguments)).await;
+        let (output, end) = record::finish(&context, &record.call, result, guard.elapsed()).await;
+        self.metrics.record(tool.name(), output.success, output.execution_time);
+        match guard.finish(end).await {
+            Ok(()) => output,
+            Err(error) => ToolOutput::failed(&record::lost("end", &error)),
+        }
+    }
+}
+
+fn path_guard(tool: &dyn Tool, scope: &CallScope) -> PathGuard {
+    PathGuard {
+        policy: Arc::clone(&scope.policy),
+        grant: Arc::clone(&scope.grant),
+        tool: tool.name().to_owned(),
+        permission: tool.permission(),
+    }
+}
+
+async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOutput {
+    let Refusal { record, error } = refusal;
+    tracing::info!(agent = %scope.agent, "{} refused: {error}", describe_call(&record.tool, &record.arguments));
+    let mut output = ToolOutput::failed(&error);
+    output.execution_time = started.elapsed();
+    let end = record::end_of(&record.call, &output, Answer::default());
+    match scope.services.recorder.refused(&record, end).await {
+        Ok(()) => output,
+        Err(error) => ToolOutput::failed(&record::lost("refusal", &error)),
+    }
+}
+
+/// Runs a tool's future; a panic in it is an `Execution` failure and nothing worse.
+async fn caught(
+    mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
+) -> Result<Answer, ToolError> {
+    std::future::poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(poll) => poll,
+        Err(panic) => Poll::Ready(Err(panicked(panic.as_ref()))),
+    })
+    .await
+}

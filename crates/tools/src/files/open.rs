@@ -1,0 +1,244 @@
+//! Opening below the worktree, and what the kernel's refusals mean.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
+use rustix::io::Errno;
+
+use crate::error::ToolError;
+use crate::guard::PathGuard;
+use crate::path::{self, is_git_name};
+use crate::scope::WorktreeScope;
+use crate::shape::size;
+
+/// How often an open is tried again that a rename elsewhere disturbed.
+const OPEN_ATTEMPTS: usize = 16;
+
+/// The files of one worktree as one permitted call may use them. Clones share the directory.
+#[derive(Clone)]
+pub struct Files {
+    root: Arc<OwnedFd>,
+    worktree: PathBuf,
+    guard: PathGuard,
+    max_bytes: u64,
+}
+
+/// A regular file, opened for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: File,
+    /// Its real path relative to the worktree, links resolved.
+    pub path: String,
+    /// Its size in bytes when it was opened.
+    pub size: u64,
+    /// Its permission bits.
+    pub mode: u32,
+    /// How many names it has.
+    pub links: u64,
+    /// When it was changed, in nanoseconds since 1970.
+    pub modified: i128,
+}
+
+impl Files {
+    pub(crate) fn new(worktree: &WorktreeScope, guard: PathGuard, max_bytes: u64) -> Files {
+        Files { root: Arc::clone(&worktree.root), worktree: worktree.path.clone(), guard, max_bytes }
+    }
+
+    /// Gives the largest size of a file that is read or written, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// Tells whether a search may show a path.
+    pub fn shows(&self, path: &str) -> bool {
+        self.guard.shows(path)
+    }
+
+    /// Opens a regular file for reading, whatever its size.
+    ///
+    /// # Errors
+    /// `Retry` if there is none, `Denied` if it lies outside, is git's own, forbidden or no regular file,
+    /// `File` for any other failure.
+    pub fn open(&self, path: &str) -> Result<OpenFile, ToolError> {
+        let handle = self.handle(path, OFlags::empty())?;
+        let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
+        require_regular(path, &stat)?;
+        let real = self.real_path(path, handle.as_fd())?;
+        self.guard.check(&real)?;
+        let file = reopen(handle.as_fd()).map_err(|errno| failure(path, errno))?;
+        Ok(OpenFile {
+            file: File::from(file),
+            path: real,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode & 0o7777,
+            links: stat.st_nlink,
+            modified: modified(&stat),
+        })
+    }
+
+    /// Reads a whole regular file within the size limit.
+    ///
+    /// # Errors
+    /// As [`Files::open`], and `Retry` with the size if it is too large.
+    pub fn read(&self, path: &str) -> Result<(OpenFile, Vec<u8>), ToolError> {
+        let mut opened = self.open(path)?;
+        if opened.size > self.max_bytes {
+            return Err(too_large(path, opened.size, self.max_bytes));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(opened.size).unwrap_or(0));
+        let limit = self.max_bytes.saturating_add(1);
+        let read = opened.file.by_ref().take(limit).read_to_end(&mut bytes);
+        read.map_err(|error| ToolError::file(path, error.to_string()))?;
+        if bytes.len() as u64 > self.max_bytes {
+            return Err(too_large(path, bytes.len() as u64, self.max_bytes));
+        }
+        Ok((opened, bytes))
+    }
+
+    /// Gives the real path of a directory, relative to the worktree.
+    ///
+    /// # Errors
+    /// As [`Files::open`]; `Retry` if it is no directory.
+    pub fn directory(&self, path: &str) -> Result<String, ToolError> {
+        let (_, real) = self.open_directory(path)?;
+        Ok(real)
+    }
+
+    /// Gives the absolute path of a directory of the worktree, for a process to start in.
+    ///
+    /// # Errors
+    /// As [`Files::directory`].
+    pub fn working_directory(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let real = self.directory(path)?;
+        Ok(if real.is_empty() { self.worktree.clone() } else { self.worktree.join(real) })
+    }
+
+    /// Tells what a path is without following a link at its end; nothing if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub(super) fn look(&self, path: &str) -> Result<Option<FileType>, ToolError> {
+        match self.handle(path, OFlags::NOFOLLOW) {
+            Ok(handle) => {
+                let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
+                Ok(Some(FileType::from_raw_mode(stat.st_mode)))
+            }
+            Err(ToolError::Retry(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a directory for listing and for changes in it, with its real path.
+    pub(super) fn open_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
+        let handle = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::empty())?;
+        let real = self.real_path(path, handle.as_fd())?;
+        if !real.is_empty() {
+            self.guard.check(&real)?;
+        }
+        Ok((handle, real))
+    }
+
+    /// Opens a directory that a walk has found, without following any link.
+    pub(super) fn open_found_directory(&self, path: &str) -> Result<OwnedFd, ToolError> {
+        self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS)
+    }
+
+    pub(super) fn guard(&self) -> &PathGuard {
+        &self.guard
+    }
+
+    /// Gets hold of an inode without opening it, so that nothing waits and no device notices.
+    fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
+        self.beneath(path, OFlags::PATH | flags, ResolveFlags::empty())
+    }
+
+    fn beneath(&self, path: &str, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, ToolError> {
+        let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let name = if path.is_empty() { "." } else { path };
+        let mut last = Errno::AGAIN;
+        for _ in 0..OPEN_ATTEMPTS {
+            match openat2(self.root.as_fd(), name, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+                Ok(opened) => return Ok(opened),
+                Err(errno @ (Errno::AGAIN | Errno::INTR)) => last = errno,
+                Err(errno) => return Err(failure(path, errno)),
+            }
+        }
+        Err(failure(path, last))
+    }
+
+    /// Finds the name of what is open, relative to the worktree; git's own files are refused under any name.
+    pub(super) fn real_path(&self, shown: &str, opened: BorrowedFd<'_>) -> Result<String, ToolError> {
+        let name = |fd: BorrowedFd<'_>| {
+            let link = readlink(proc_name(fd), Vec::new()).map_err(|errno| failure(shown, errno))?;
+            link.into_string().map_err(|_| ToolError::file(shown, "the name is not valid UTF-8"))
+        };
+        let (root, real) = (name(self.root.as_fd())?, name(opened)?);
+        let below = Path::new(&real).strip_prefix(&root).ok().and_then(Path::to_str);
+        let below = below.ok_or_else(|| path::outside(shown))?;
+        if below.split('/').any(is_git_name) {
+            return Err(path::git_owned(shown));
+        }
+        Ok(below.to_owned())
+    }
+}
+
+fn proc_name(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Opens for reading the very inode that is held, whatever its name is by now.
+fn reopen(handle: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    openat(CWD, proc_name(handle), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
+}
+
+pub(super) fn modified(stat: &Stat) -> i128 {
+    i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec)
+}
+
+pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => return Err(ToolError::file(path, "is a directory")),
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "no regular file",
+    };
+    Err(ToolError::denied("built-in:regular-files", format!("`{path}` is {kind}; only regular files are opened")))
+}
+
+fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
+    let (bytes, limit) = (size(bytes), size(limit));
+    ToolError::Retry(format!(
+        "{path} has {bytes}, more than the limit of {limit}; look at parts of it with grep or run_shell_command"
+    ))
+}
+
+/// Says what a refusal of the kernel means for the one who named the path.
+pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
+    let shown = path.escape_debug();
+    match errno {
+        Errno::NOENT => ToolError::Retry(format!("file not found: {shown}; list_directory shows what there is")),
+        Errno::NOTDIR => ToolError::Retry(format!("not a directory: {shown}")),
+        Errno::NAMETOOLONG | Errno::INVAL => ToolError::Retry(format!("not a possible file name: {shown}")),
+        Errno::XDEV => ToolError::denied(
+            "built-in:worktree",
+            format!(
+                "`{shown}` leads through a link outside the worktree, or through an absolute link; name the file itself"
+            ),
+        ),
+        Errno::LOOP => ToolError::denied("built-in:worktree", format!("`{shown}` leads through links that never end")),
+        Errno::ACCESS | Errno::PERM => ToolError::file(path, "permission denied"),
+        Errno::NOSPC | Errno::DQUOT => ToolError::file(path, "the disk is full"),
+        Errno::ROFS => ToolError::file(path, "the file system is read-only"),
+        Errno::ISDIR => ToolError::file(path, "is a directory"),
+        Errno::NOTEMPTY | Errno::EXIST => ToolError::Retry(format!("exists already: {shown}")),
+        Errno::AGAIN | Errno::INTR => ToolError::file(path, "the path was being renamed all the time"),
+        other => ToolError::file(path, std::io::Error::from(other).to_string()),
+    }
+}

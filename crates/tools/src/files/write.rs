@@ -1,0 +1,245 @@
+//! Changing files: whole files at once, replaced by renaming, so that nobody ever sees a half.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::open::{Files, failure, require_regular};
+use crate::error::ToolError;
+use crate::path::{is_git_name, join, split};
+use crate::shape::size;
+
+/// How the names of files begin that exist only while a write is going on. One that is left behind was never
+/// renamed: it may be deleted, and is no part of anybody's work.
+pub const TEMPORARY_PREFIX: &str = ".orchestrate-tmp-";
+
+/// What has to stand at a path before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Anything or nothing.
+    Any,
+    /// Nothing.
+    Nothing,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its real path relative to the worktree.
+    pub path: String,
+    /// Whether there was none before.
+    pub created: bool,
+}
+
+impl Files {
+    /// Replaces a file as a whole, or makes it with the directories above it; the mode of an old one is kept.
+    ///
+    /// # Errors
+    /// As [`Files::open`]; `Denied` if the file has other names, since they would come apart.
+    pub fn write(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<Written, ToolError> {
+        if bytes.len() as u64 > self.max_bytes() {
+            let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
+            return Err(ToolError::Retry(format!("{path} would have {has}, more than the limit of {limit}")));
+        }
+        let target = self.write_target(path)?;
+        let created = target.mode.is_none();
+        if expect == Expect::Nothing && !created {
+            return Err(ToolError::Retry(format!("exists already: {path}")));
+        }
+        replace(path, &target, bytes)?;
+        Ok(Written { path: target.path, created })
+    }
+
+    /// Deletes a file or a link, never what a link leads to; gives its real path.
+    ///
+    /// # Errors
+    /// As [`Files::open`]; `File` for a directory.
+    pub fn delete(&self, path: &str) -> Result<String, ToolError> {
+        let (parent, name) = split(path);
+        require_name(path, name)?;
+        let (directory, real) = self.open_directory(parent)?;
+        let real = join(&real, name);
+        self.guard().check(&real)?;
+        let stat = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| failure(path, errno))?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            return Err(ToolError::file(path, "is a directory"));
+        }
+        unlinkat(&directory, name, AtFlags::empty()).map_err(|errno| failure(path, errno))?;
+        Ok(real)
+    }
+
+    /// Tells whether a path is a link itself.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub fn is_link(&self, path: &str) -> Result<bool, ToolError> {
+        Ok(self.look(path)? == Some(FileType::Symlink))
+    }
+
+    /// Makes a directory, with those above it if asked to; gives whether there was none before.
+    ///
+    /// # Errors
+    /// `Retry` if one above it is missing and not to be made, or a file is in the way.
+    pub fn create_directory(&self, path: &str, parents: bool) -> Result<bool, ToolError> {
+        match self.look(path)? {
+            Some(FileType::Directory) => return Ok(false),
+            Some(FileType::Symlink) => return self.directory(path).map(|_| false),
+            Some(_) => return Err(ToolError::Retry(format!("a file of that name exists: {path}"))),
+            None => {}
+        }
+        if !parents {
+            self.open_directory(split(path).0)?;
+        }
+        self.guard().check(path)?;
+        self.ensure_directory(path)?;
+        Ok(true)
+    }
+
+    /// Opens a directory, making what is missing of it, and gives its real path.
+    fn ensure_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
+        let mut here = self.open_directory("")?;
+        let mut walked = String::new();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            walked = join(&walked, name);
+            here = match self.open_directory(&walked) {
+                Err(ToolError::Retry(_)) if self.look(&walked)?.is_none() => {
+                    make_directory(&walked, &here.0, name)?;
+                    self.open_directory(&walked)?
+                }
+                opened => opened?,
+            };
+        }
+        Ok(here)
+    }
+
+    fn write_target(&self, path: &str) -> Result<Target, ToolError> {
+        require_name(path, split(path).1)?;
+        let real = match self.look(path)? {
+            None => None,
+            Some(_) => match self.open(path) {
+                Ok(opened) => {
+                    refuse_other_names(path, opened.links)?;
+                    Some(opened.path)
+                }
+                Err(ToolError::Retry(_)) => {
+                    return Err(ToolError::Retry(format!("{path} is a link to nothing; write the file that it names")));
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        let (parent, name) = split(real.as_deref().unwrap_or(path));
+        let (directory, parent) = self.ensure_directory(parent)?;
+        let path = join(&parent, name);
+        self.guard().check(&path)?;
+        let mode = current_mode(&path, &directory, name)?;
+        Ok(Target { directory, name: name.to_owned(), path, mode })
+    }
+}
+
+/// Where a write goes: a held directory and a name in it.
+struct Target {
+    directory: OwnedFd,
+    name: String,
+    path: String,
+    /// The permission bits of the file that stands there, if one does.
+    mode: Option<u32>,
+}
+
+fn require_name(path: &str, name: &str) -> Result<(), ToolError> {
+    if name.is_empty() {
+        return Err(ToolError::file(".", "is a directory"));
+    }
+    if is_git_name(name) { Err(crate::path::git_owned(path)) } else { Ok(()) }
+}
+
+fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {
+    if links <= 1 {
+        return Ok(());
+    }
+    let reason =
+        format!("`{path}` has {links} names (hard links), some of which may lie outside; delete it and write it anew");
+    Err(ToolError::denied("built-in:hard-links", reason))
+}
+
+fn make_directory(path: &str, parent: &OwnedFd, name: &str) -> Result<(), ToolError> {
+    match mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(failure(path, errno)),
+    }
+}
+
+fn current_mode(path: &str, directory: &OwnedFd, name: &str) -> Result<Option<u32>, ToolError> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => {
+            require_regular(path, &stat)?;
+            refuse_other_names(path, stat.st_nlink)?;
+            Ok(Some(stat.st_mode & 0o7777))
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(failure(path, errno)),
+    }
+}
+
+fn replace(path: &str, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
+    let mut temporary = Temporary::create(path, target.directory.as_fd())?;
+    let io = |error: std::io::Error| match error.raw_os_error() {
+        Some(code) => failure(path, Errno::from_raw_os_error(code)),
+        None => ToolError::file(path, error.to_string()),
+    };
+    temporary.file.write_all(bytes).map_err(io)?;
+    let finish = || -> Result<(), Errno> {
+        if let Some(mode) = target.mode {
+            fchmod(&temporary.file, Mode::from_raw_mode(mode))?;
+        }
+        fdatasync(&temporary.file)?;
+        renameat(&target.directory, &temporary.name, &target.directory, &target.name)
+    };
+    finish().map_err(|errno| failure(path, errno))?;
+    temporary.renamed = true;
+    // The rename itself is made durable with the directory; where that is not supported, it was no promise.
+    let _ = fsync(&target.directory);
+    Ok(())
+}
+
+/// A file that is deleted again unless it was renamed.
+struct Temporary<'a> {
+    file: File,
+    name: String,
+    directory: BorrowedFd<'a>,
+    renamed: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(path: &str, directory: BorrowedFd<'a>) -> Result<Temporary<'a>, ToolError> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{TEMPORARY_PREFIX}{}-{number}", std::process::id());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let create = || openat(directory, &*name, flags, Mode::from_raw_mode(0o666));
+        let file = match create() {
+            Err(Errno::EXIST) => {
+                // Left behind by a program that was killed and had the same process number.
+                let _ = unlinkat(directory, &*name, AtFlags::empty());
+                create()
+            }
+            other => other,
+        };
+        let file = File::from(file.map_err(|errno| failure(path, errno))?);
+        Ok(Temporary { file, name, directory, renamed: false })
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // Nothing more can be done if it stays; its name says that it is nobody's.
+            let _ = unlinkat(self.directory, &*self.name, AtFlags::empty());
+        }
+    }
+}

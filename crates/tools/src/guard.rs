@@ -1,0 +1,42 @@
+//! The policy asked again while a tool runs, about paths that the call did not name.
+//!
+//! A link may lead elsewhere and a search meets many files: each is judged by the path that is really opened.
+
+use std::sync::Arc;
+
+use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
+
+use crate::error::ToolError;
+
+/// Judges paths for one tool of one agent.
+#[derive(Clone, Debug)]
+pub(crate) struct PathGuard {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) grant: Arc<Grant>,
+    pub(crate) tool: String,
+    pub(crate) permission: Permission,
+}
+
+impl PathGuard {
+    /// Refuses a path that a rule denies or asks about, since nobody was asked about it by this name.
+    pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
+        match self.decide(path) {
+            Decision::Allow { .. } => Ok(()),
+            Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
+            Decision::Ask { rule } => {
+                let reason = format!("the rule `{rule}` asks about `{path}`; name that path itself");
+                Err(ToolError::Denied { reason, rule })
+            }
+        }
+    }
+
+    /// Tells whether a search may show the path.
+    pub(crate) fn shows(&self, path: &str) -> bool {
+        matches!(self.decide(path), Decision::Allow { .. })
+    }
+
+    fn decide(&self, path: &str) -> Decision {
+        let targets = [Target::Path(path.to_owned())];
+        self.policy.decide(&self.grant, &Question { tool: &self.tool, permission: self.permission, targets: &targets })
+    }
+}

@@ -1,0 +1,310 @@
+//! A kit for testing tools: a temporary worktree, services that remember what they were told, and one scope.
+//!
+//! Only with the feature `harness`, which no shipped program switches on. The services are fakes, everything
+//! else is the real thing: real files, the real executor, the real path of a call.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use orchestrate_core::policy::{Grant, Policy};
+use orchestrate_core::{BlobId, CallId, Oid, RunId, TaskId, ToolCall};
+use orchestrate_sandbox::{Cancel, HostView, Sandbox, View};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::error::ServiceError;
+use crate::executor::Executor;
+use crate::ledger::{ReadLedger, sha256_hex};
+use crate::output::{CallOutcome, ToolOutput};
+use crate::registry::ToolRegistry;
+use crate::scope::{CallLimits, CallScope, WorktreeScope};
+use crate::services::{
+    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitChange,
+    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, Services,
+};
+
+/// Tokens that a result may have unless a test says otherwise.
+const RESULT_TOKENS: u64 = 4_000;
+
+/// A worktree, an executor, and the services of one agent.
+pub struct ToolHarness {
+    directory: TempDir,
+    /// The executor under test.
+    pub executor: Arc<Executor>,
+    /// The scope of the next call; a test changes what it is about.
+    pub scope: CallScope,
+    /// What was recorded.
+    pub recorder: Arc<FakeRecorder>,
+    /// What the other agents got.
+    pub agents: Arc<FakeAgents>,
+}
+
+impl ToolHarness {
+    /// Makes an empty worktree and an executor of these tools, all of them granted.
+    ///
+    /// # Errors
+    /// What the file system says; a tool whose schema is none.
+    pub fn new(registry: ToolRegistry, sandbox: Sandbox) -> io::Result<ToolHarness> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().canonicalize()?.join("worktree");
+        fs::create_dir(&path)?;
+        let root = Arc::new(OwnedFd::from(fs::File::open(&path)?));
+        let names: Vec<String> = registry.tools(None).iter().map(|tool| tool.name().to_owned()).collect();
+        let (recorder, agents) = (Arc::new(FakeRecorder::default()), Arc::new(FakeAgents::default()));
+        let services = Services {
+            git: Arc::new(FakeGit),
+            agents: Arc::clone(&agents) as Arc<dyn AgentService>,
+            recorder: Arc::clone(&recorder) as Arc<dyn CallRecorder>,
+            artifacts: Arc::new(FakeArtifacts::default()),
+        };
+        let view = View::Host(HostView { writable: vec![path.clone()], ..HostView::default() });
+        let scope = CallScope {
+            run: RunId::new("r-harness"),
+            agent: TaskId::new("T1"),
+            attempt: 1,
+            turn: 1,
+            grant: Arc::new(Grant::of_tools(names.iter().map(String::as_str))),
+            policy: Arc::new(Policy::default()),
+            approvals: Arc::new(BTreeMap::new()),
+            ask_parks: false,
+            worktree: Arc::new(WorktreeScope { path, root, view }),
+            sandbox: Arc::new(sandbox),
+            limits: CallLimits::default(),
+            cancel: Cancel::new(),
+            services,
+            ledger: ReadLedger::default(),
+            result_tokens: RESULT_TOKENS,
+        };
+        let executor = Arc::new(Executor::new(registry).map_err(io::Error::other)?);
+        Ok(ToolHarness { directory, executor, scope, recorder, agents })
+    }
+
+    /// Gives the path of the worktree.
+    pub fn path(&self) -> &Path {
+        &self.scope.worktree.path
+    }
+
+    /// Gives the directory around the worktree, which no tool may touch.
+    pub fn outside(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Puts a file into the worktree, with the directories above it.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
+        let path = self.path().join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, content)
+    }
+
+    /// Gives what a file of the worktree holds.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn content(&self, path: &str) -> io::Result<String> {
+        fs::read_to_string(self.path().join(path))
+    }
+
+    /// Makes a call of a tool with a new id.
+    pub fn make_call(&self, tool: &str, arguments: Value) -> ToolCall {
+        let number = self.recorder.records().len() + 1;
+        ToolCall { id: CallId::new(format!("call-{number}")), name: tool.to_owned(), arguments }
+    }
+
+    /// Takes a call along its path.
+    pub async fn outcome(&self, tool: &str, arguments: Value) -> CallOutcome {
+        self.executor.call(&self.make_call(tool, arguments), &self.scope).await
+    }
+
+    /// Takes a call along its path to its end; one that parks counts as refused.
+    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        match self.outcome(tool, arguments).await {
+            CallOutcome::Done(output) => output,
+            CallOutcome::NeedsApproval(hash) => {
+                ToolOutput::failed(&crate::ToolError::denied("parked", format!("the call {hash} waits for approval")))
+            }
+        }
+    }
+}
+
+/// One recorded fact about a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recorded {
+    /// It started.
+    Started(CallRecord),
+    /// It ended.
+    Ended(CallEnd),
+}
+
+/// Remembers starts and ends in their order.
+#[derive(Debug, Default)]
+pub struct FakeRecorder {
+    records: Arc<Mutex<Vec<Recorded>>>,
+    ended: Arc<tokio::sync::Notify>,
+    /// Whether recording fails from now on.
+    broken: Mutex<bool>,
+}
+
+impl FakeRecorder {
+    /// Gives what was recorded so far.
+    pub fn records(&self) -> Vec<Recorded> {
+        lock(&self.records).clone()
+    }
+
+    /// Gives the recorded ends so far.
+    pub fn ends(&self) -> Vec<CallEnd> {
+        let ended = |record| match record {
+            Recorded::Ended(end) => Some(end),
+            Recorded::Started(_) => None,
+        };
+        self.records().into_iter().filter_map(ended).collect()
+    }
+
+    /// Lets every recording fail from now on.
+    pub fn break_down(&self) {
+        *lock(&self.broken) = true;
+    }
+
+    /// Waits until at least so many ends are recorded.
+    pub async fn wait_for_ends(&self, count: usize) {
+        loop {
+            let notified = self.ended.notified();
+            if self.ends().len() >= count {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    fn check(&self) -> Result<(), ServiceError> {
+        if *lock(&self.broken) { Err(ServiceError::Failed("the disk is full".to_owned())) } else { Ok(()) }
+    }
+}
+
+struct FakeSlot {
+    records: Arc<Mutex<Vec<Recorded>>>,
+    ended: Arc<tokio::sync::Notify>,
+}
+
+#[async_trait]
+impl CallRecorder for FakeRecorder {
+    async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
+        self.check()?;
+        lock(&self.records).push(Recorded::Started(record.clone()));
+        Ok(Box::new(FakeSlot { records: Arc::clone(&self.records), ended: Arc::clone(&self.ended) }))
+    }
+
+    async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
+        self.check()?;
+        lock(&self.records).extend([Recorded::Started(record.clone()), Recorded::Ended(end)]);
+        self.ended.notify_waiters();
+        Ok(())
+    }
+}
+
+impl EndSlot for FakeSlot {
+    fn finished(self: Box<Self>, end: CallEnd) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+        lock(&self.records).push(Recorded::Ended(end));
+        self.ended.notify_waiters();
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A branch with one change and one commit.
+struct FakeGit;
+
+fn commit(message: &str) -> GitCommit {
+    GitCommit {
+        id: Oid::new("0123456789abcdef0123456789abcdef01234567"),
+        message: message.to_owned(),
+        author: "A. Author <author@example.invalid>".to_owned(),
+        time: 1_700_000_000,
+    }
+}
+
+#[async_trait]
+impl GitService for FakeGit {
+    async fn status(&self) -> Result<GitStatus, ServiceError> {
+        let changes = vec![GitChange { status: 'M', path: "a.txt".to_owned() }];
+        Ok(GitStatus { branch: "orchestrate/r-harness/T1".to_owned(), head: Some(commit("").id), changes })
+    }
+
+    async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
+        Ok(if staged { String::new() } else { "--- a/a.txt\n+++ b/a.txt\n".to_owned() })
+    }
+
+    async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
+        Ok(vec![commit("Begin\n\nwith this"); limit.min(1)])
+    }
+
+    async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
+        match message {
+            "nothing" => Err(ServiceError::Invalid("nothing to commit".to_owned())),
+            _ => Ok(commit(message)),
+        }
+    }
+}
+
+/// Remembers messages; there is one other agent, `T2`.
+#[derive(Debug, Default)]
+pub struct FakeAgents {
+    sent: Mutex<Vec<OutgoingMessage>>,
+}
+
+impl FakeAgents {
+    /// Gives the messages that were sent.
+    pub fn sent(&self) -> Vec<OutgoingMessage> {
+        lock(&self.sent).clone()
+    }
+}
+
+#[async_trait]
+impl AgentService for FakeAgents {
+    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
+        if message.to.as_str() != "T2" {
+            return Err(ServiceError::Invalid(format!("there is no agent `{}`; there is `T2`", message.to)));
+        }
+        let mut sent = lock(&self.sent);
+        sent.push(message);
+        Ok(sent.len() as u64)
+    }
+}
+
+/// Keeps artifacts in memory, under `a1`, `a2`, …
+#[derive(Debug, Default)]
+struct FakeArtifacts {
+    kept: Mutex<Vec<Vec<u8>>>,
+}
+
+#[async_trait]
+impl ArtifactStore for FakeArtifacts {
+    async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
+        let mut kept = lock(&self.kept);
+        let (blob, size) = (BlobId::new(sha256_hex(&bytes)), bytes.len() as u64);
+        kept.push(bytes);
+        Ok(Artifact { handle: format!("a{}", kept.len()), blob, bytes: size })
+    }
+
+    async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
+        let kept = lock(&self.kept);
+        let number: Option<usize> = handle.strip_prefix('a').and_then(|number| number.parse().ok());
+        let found = number.and_then(|number| kept.get(number.checked_sub(1)?));
+        let found = found.ok_or_else(|| ServiceError::Invalid(format!("there is no artifact `{handle}`")))?;
+        Ok(ArtifactPage::of(found, range))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,87 @@
+//! How often each tool was called, how often it did what it was asked for, and how long that took.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How many of the newest durations of a tool its percentiles are taken from.
+const KEPT_DURATIONS: usize = 512;
+
+/// The figures of one tool.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolMetrics {
+    /// Calls that ran.
+    pub usage_count: u64,
+    /// Successes divided by calls; zero without calls.
+    pub success_rate: f64,
+    /// The median duration of the newest calls.
+    pub p50: Duration,
+    /// The duration that 95 of 100 of the newest calls stayed within.
+    pub p95: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    calls: u64,
+    successes: u64,
+    durations: Vec<Duration>,
+}
+
+/// The figures of all tools of one executor.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    counts: Mutex<BTreeMap<String, Counts>>,
+}
+
+impl Metrics {
+    pub(crate) fn record(&self, tool: &str, success: bool, duration: Duration) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let tool = counts.entry(tool.to_owned()).or_default();
+        let slot = usize::try_from(tool.calls).unwrap_or(0) % KEPT_DURATIONS;
+        match tool.durations.get_mut(slot) {
+            Some(oldest) => *oldest = duration,
+            None => tool.durations.push(duration),
+        }
+        tool.calls += 1;
+        tool.successes += u64::from(success);
+    }
+
+    pub(crate) fn snapshot(&self) -> BTreeMap<String, ToolMetrics> {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.iter().map(|(tool, counts)| (tool.clone(), counts.figures())).collect()
+    }
+}
+
+impl Counts {
+    fn figures(&self) -> ToolMetrics {
+        let mut sorted = self.durations.clone();
+        sorted.sort_unstable();
+        let percentile = |per_cent: usize| {
+            let rank = (sorted.len() * per_cent).div_ceil(100).saturating_sub(1);
+            sorted.get(rank).copied().unwrap_or_default()
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a rate of more than 2^52 calls is not asked for")]
+        let success_rate = if self.calls == 0 { 0.0 } else { self.successes as f64 / self.calls as f64 };
+        ToolMetrics { usage_count: self.calls, success_rate, p50: percentile(50), p95: percentile(95) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_of_the_newest_calls() {
+        let metrics = Metrics::default();
+        for n in 1..=100 {
+            metrics.record("t", n % 4 != 0, Duration::from_millis(n));
+        }
+        let expected = ToolMetrics {
+            usage_count: 100,
+            success_rate: 0.75,
+            p50: Duration::from_millis(50),
+            p95: Duration::from_millis(95),
+        };
+        assert_eq!(metrics.snapshot().get("t"), Some(&expected));
+    }
+}

@@ -1,0 +1,135 @@
+//! Paths as a model writes them, turned into names below the worktree, or refused.
+//!
+//! This is lexical and for people's rules and clear messages; what really keeps a tool inside is that files are
+//! opened below the worktree's descriptor (see [`crate::files`]). The result has no `.`, no `..`, no empty
+//! component and no control character, so the policy judges what will be opened.
+
+use std::path::Path;
+
+use crate::error::ToolError;
+
+/// The longest path in bytes: Linux takes no longer one.
+const MAX_PATH_BYTES: usize = 4096;
+/// The rule id of what leaves the worktree.
+const WORKTREE_RULE: &str = "built-in:worktree";
+/// The rule id of what touches git's own files.
+pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
+
+/// Gives the path relative to the worktree; empty for the worktree itself.
+///
+/// # Errors
+/// `Denied` for what lies outside or is git's own, `Retry` for what is no path.
+pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
+    if text.is_empty() {
+        return Err(ToolError::Retry("the path is empty; `.` names the worktree".to_owned()));
+    }
+    if text.len() > MAX_PATH_BYTES {
+        return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(ToolError::Retry(format!("the path has control characters: {}", text.escape_debug())));
+    }
+    let shell_like = text == "~" || text.starts_with("~/") || text.starts_with('$');
+    if shell_like || text.starts_with("file:") || text.contains("://") {
+        let reason = format!("`{text}` is not a path in the worktree; `~`, variables and URLs are not expanded");
+        return Err(ToolError::denied(WORKTREE_RULE, reason));
+    }
+    let relative = if text.starts_with('/') {
+        let inside = Path::new(text).strip_prefix(worktree).ok().and_then(Path::to_str);
+        inside.ok_or_else(|| outside(text))?
+    } else {
+        text
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop().ok_or_else(|| outside(text))?),
+            _ if is_git_name(part) => return Err(git_owned(text)),
+            _ => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// Refuses a path that lies outside the worktree.
+pub(crate) fn outside(text: &str) -> ToolError {
+    let shown = text.escape_debug();
+    let reason = format!("`{shown}` is outside the worktree; name a path inside it, relative to its root");
+    ToolError::denied(WORKTREE_RULE, reason)
+}
+
+/// Refuses a path that is git's own.
+pub(crate) fn git_owned(text: &str) -> ToolError {
+    let shown = text.escape_debug();
+    ToolError::denied(GIT_RULE, format!("`{shown}` belongs to git; use the git tools instead"))
+}
+
+/// Tells whether a component is `.git`, also as file systems that fold names would see it.
+pub(crate) fn is_git_name(part: &str) -> bool {
+    let folded = part.trim_end_matches(['.', ' ']);
+    folded.eq_ignore_ascii_case(".git") || folded.eq_ignore_ascii_case("git~1")
+}
+
+/// Splits a path into its parent (empty for the worktree) and its last component.
+pub(crate) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Joins a parent (empty for the worktree) and a component.
+pub(crate) fn join(parent: &str, name: &str) -> String {
+    if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_path_is_named_from_the_root_of_the_worktree() {
+        let table = [
+            ("a/b", "a/b"),
+            ("./a//b/", "a/b"),
+            (".", ""),
+            ("a/../b", "b"),
+            ("/w/app/src/x", "src/x"),
+            ("/w/app", ""),
+            (".github/x", ".github/x"),
+            (".gitignore", ".gitignore"),
+            ("a b/ü", "a b/ü"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(normalize(text, Path::new("/w/app")).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_paths_are_refused() {
+        let long = "a".repeat(4097);
+        let table = [
+            ("../../etc/passwd", ErrorKind::Denied),
+            ("/etc/passwd", ErrorKind::Denied),
+            ("~/.ssh/id_rsa", ErrorKind::Denied),
+            ("$HOME/x", ErrorKind::Denied),
+            ("file:///etc/passwd", ErrorKind::Denied),
+            ("/w/app-evil/x", ErrorKind::Denied),
+            ("/w/app/../x", ErrorKind::Denied),
+            ("a/../../x", ErrorKind::Denied),
+            (".git", ErrorKind::Denied),
+            (".git/config", ErrorKind::Denied),
+            ("./.git/../.git/hooks/x", ErrorKind::Denied),
+            (".GIT/config", ErrorKind::Denied),
+            ("sub/.Git/config", ErrorKind::Denied),
+            (".git./config", ErrorKind::Denied),
+            ("", ErrorKind::Retry),
+            ("a\0b", ErrorKind::Retry),
+            ("a\nb", ErrorKind::Retry),
+            ("a\u{1b}[0m", ErrorKind::Retry),
+            (long.as_str(), ErrorKind::Retry),
+        ];
+        for (text, expected) in table {
+            assert_eq!(normalize(text, Path::new("/w/app")).unwrap_err().kind(), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The one place that lets a call run: nothing else can make a [`Permit`], and nothing runs without one.
+
+use orchestrate_core::policy::{Decision, Permission, Question, Target};
+use orchestrate_core::{CallHash, ToolCall};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::scope::{Approval, CallScope};
+
+/// The right to run one call, once. Its field is private: only [`authorize`] makes one.
+#[derive(Debug)]
+pub struct Permit {
+    decision: Decision,
+}
+
+impl Permit {
+    /// Gives what was decided, with the rule's id.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+}
+
+/// What came of asking for a permit.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Permitted(Permit),
+    /// A person has to decide.
+    Parked {
+        rule: String,
+    },
+    Refused {
+        decision: Decision,
+        reason: String,
+    },
+}
+
+/// A resolved and validated call that asks to run.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) permission: Permission,
+    pub(crate) targets: &'a [Target],
+    pub(crate) hash: &'a CallHash,
+}
+
+/// Decides about a call and, if it may run, makes its permit.
+pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
+    let question = Question { tool: request.tool, permission: request.permission, targets: request.targets };
+    let decision = scope.policy.decide(&scope.grant, &question);
+    match &decision {
+        Decision::Allow { .. } => Verdict::Permitted(Permit { decision }),
+        Decision::Deny { reason, .. } => {
+            let reason = reason.clone();
+            Verdict::Refused { decision, reason }
+        }
+        Decision::Ask { rule } => match scope.approvals.get(request.hash) {
+            Some(Approval::Approved) => Verdict::Permitted(Permit { decision }),
+            Some(Approval::Rejected { reason }) => {
+                let reason = format!("a person rejected the call: {reason}");
+                Verdict::Refused { decision, reason }
+            }
+            None if scope.ask_parks => Verdict::Parked { rule: rule.clone() },
+            None => {
+                let reason = format!("the rule `{rule}` asks, and nobody can answer in this run; do without the call");
+                Verdict::Refused { decision, reason }
+            }
+        },
+    }
+}
+
+/// Hashes a call at its place, so that an approval fits this call only.
+///
+/// The hash covers agent, attempt, turn, tool and the arguments with sorted keys.
+pub(crate) fn call_hash(tool: &str, arguments: &Value, scope: &CallScope) -> CallHash {
+    let mut hasher = Sha256::new();
+    for part in [
+        scope.run.as_str(),
+        scope.agent.as_str(),
+        &scope.attempt.to_string(),
+        &scope.turn.to_string(),
+        tool,
+        &canonical_json(arguments),
+    ] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    CallHash::new(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// Hashes a call that names no tool of ours, for its record only.
+pub(crate) fn unresolved_hash(call: &ToolCall, scope: &CallScope) -> CallHash {
+    call_hash(&call.name, &call.arguments, scope)
+}
+
+/// Writes a value without spaces and with the keys of every object sorted.
+pub(crate) fn canonical_json(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_by(|left, right| left.0.cmp(right.0));
+            let inner: Vec<String> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::String(key.clone()), canonical_json(value)))
+                .collect();
+            format!("{{{}}}", inner.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(",")),
+        plain => plain.to_string(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Arguments as they may be logged and shown: secrets left out, control characters escaped, long texts cut.
+//!
+//! A filter of well-known forms, for logs and prompts; what is secret does not reach a tool in the first place.
+
+use serde_json::Value;
+
+/// The longest text shown of one argument, in characters.
+const MAX_SHOWN: usize = 200;
+/// Parts of a parameter's name that make its value a secret.
+const SECRET_NAMES: &[&str] =
+    &["password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential"];
+/// How well-known keys begin, and the name that is shown instead.
+const SECRET_PREFIXES: &[(&str, &str)] = &[
+    ("sk-", "api-key"),
+    ("ghp_", "github-token"),
+    ("gho_", "github-token"),
+    ("github_pat_", "github-token"),
+    ("glpat-", "gitlab-token"),
+    ("xoxb-", "slack-token"),
+    ("AKIA", "aws-key"),
+    ("AIza", "google-key"),
+    ("eyJ", "jwt"),
+];
+/// A key is at least this long; shorter words that begin alike are words.
+const MIN_SECRET_LENGTH: usize = 16;
+
+/// Writes a call as `name(arguments)` for a log or a prompt.
+pub fn describe_call(tool: &str, arguments: &Value) -> String {
+    let inner = match arguments {
+        Value::Object(map) => {
+            let fields: Vec<String> =
+                map.iter().map(|(name, value)| format!("{name}: {}", show(name, value))).collect();
+            fields.join(", ")
+        }
+        other => show("", other),
+    };
+    format!("{}({inner})", tool.escape_debug())
+}
+
+/// Replaces what looks like a secret in a text by its kind.
+pub fn redact_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(|c: char| !is_key_character(c)) {
+        let end = piece.trim_end_matches(|c: char| !is_key_character(c)).len();
+        let (word, rest) = piece.split_at(end);
+        match secret_kind(word) {
+            Some(kind) => out.push_str(&format!("[redacted:{kind}]")),
+            None => out.push_str(word),
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+fn is_key_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+fn secret_kind(word: &str) -> Option<&'static str> {
+    let found = SECRET_PREFIXES.iter().find(|(prefix, _)| word.starts_with(prefix));
+    found.filter(|_| word.len() >= MIN_SECRET_LENGTH).map(|(_, kind)| *kind)
+}
+
+fn show(name: &str, value: &Value) -> String {
+    let name = name.to_ascii_lowercase();
+    if SECRET_NAMES.iter().any(|secret| name.contains(secret)) && !value.is_number() {
+        return format!("[redacted:{}]", name.escape_debug());
+    }
+    let text = match value {
+        Value::String(text) => format!("\"{}\"", redact_text(text).escape_debug()),
+        other => redact_text(&other.to_string()).escape_debug().to_string(),
+    };
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_are_left_out_and_controls_escaped() {
+        let arguments = json!({
+            "command": "curl -H 'Bearer sk-abcdefghijklmnop1234' \u{1b}[31m\nx",
+            "api_key": "hunter2",
+            "n": 3,
+        });
+        let shown = describe_call("run_shell_command", &arguments);
+        let expected = "run_shell_command(command: \"curl -H \\'Bearer [redacted:api-key]\\' \\u{1b}[31m\\nx\", \
+            api_key: [redacted:api_key], n: 3)";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert!(describe_call("t", &json!({"content": "x".repeat(10_000)})).len() < 300);
+    }
+}

@@ -1,0 +1,131 @@
+//! The tools that there are, by name, alias, category and search.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use orchestrate_core::policy::Grant;
+use orchestrate_core::{ToolSpec, tool_names};
+
+use crate::error::ToolsError;
+use crate::tool::{Category, Tool};
+
+/// How many names are offered for one that is not found.
+const NEAREST_NAMES: usize = 3;
+
+/// A set of tools with unique names.
+#[derive(Clone, Default)]
+pub struct ToolRegistry {
+    tools: BTreeMap<String, (Category, Arc<dyn Tool>)>,
+}
+
+impl ToolRegistry {
+    /// Makes a registry without tools.
+    pub fn new() -> ToolRegistry {
+        ToolRegistry::default()
+    }
+
+    /// Adds a tool under its category.
+    ///
+    /// # Errors
+    /// [`ToolsError::Duplicate`] if the name is taken.
+    pub fn register(&mut self, tool: Arc<dyn Tool>, category: Category) -> Result<(), ToolsError> {
+        let name = tool.name().to_owned();
+        if self.tools.contains_key(&name) {
+            return Err(ToolsError::Duplicate(name));
+        }
+        self.tools.insert(name, (category, tool));
+        Ok(())
+    }
+
+    /// Finds a tool by its exact name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name).map(|(_, tool)| tool)
+    }
+
+    /// Finds a tool as a model names it: exactly, by alias, or without case where that is unique.
+    pub fn resolve(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        if let Some(tool) = self.tool(name) {
+            return Some(tool);
+        }
+        if let Some(tool) = tool_names::alias(name).and_then(|canonical| self.tool(canonical)) {
+            return Some(tool);
+        }
+        let mut alike = self.tools.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        match (alike.next(), alike.next()) {
+            (Some((_, (_, tool))), None) => Some(tool),
+            _ => None,
+        }
+    }
+
+    /// Gives the tools of a category, or all of them, by name.
+    pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
+        let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
+        wanted.map(|(_, tool)| tool).collect()
+    }
+
+    /// Finds the tools whose name, description or parameters have the text, without case.
+    pub fn search(&self, query: &str) -> Vec<&Arc<dyn Tool>> {
+        let query = query.to_lowercase();
+        let has = |tool: &Arc<dyn Tool>| {
+            [tool.name(), tool.description(), &tool.schema().to_string()]
+                .iter()
+                .any(|text| text.to_lowercase().contains(&query))
+        };
+        self.tools.values().map(|(_, tool)| tool).filter(|tool| has(tool)).collect()
+    }
+
+    /// Gives what a model is told of the tools that a role grants, in a fixed order.
+    pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
+        let granted = self.tools.values().filter(|(_, tool)| grant.permits(tool.name(), tool.permission()));
+        granted
+            .map(|(_, tool)| ToolSpec {
+                name: tool.name().to_owned(),
+                description: tool.description().to_owned(),
+                parameters: tool.schema().clone(),
+            })
+            .collect()
+    }
+
+    /// Gives the names nearest to one that is not found, nearest first.
+    pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let mut names: Vec<(usize, &str)> =
+            self.tools.keys().map(|known| (edit_distance(&name.to_lowercase(), known), known.as_str())).collect();
+        names.sort_unstable();
+        names.into_iter().take(NEAREST_NAMES).map(|(_, known)| known).collect()
+    }
+}
+
+/// Counts the insertions, deletions and replacements between two words.
+pub(crate) fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (at, from) in left.chars().enumerate() {
+        let mut diagonal = at;
+        let mut previous = at + 1;
+        for (cell, to) in row.iter_mut().skip(1).zip(&right) {
+            let above = *cell;
+            let replaced = diagonal + usize::from(from != *to);
+            *cell = replaced.min(above + 1).min(previous + 1);
+            diagonal = above;
+            previous = *cell;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = at + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_words_is_levenshteins() {
+        for (left, right, expected) in
+            [("kitten", "sitting", 3), ("", "abc", 3), ("grep", "grep", 0), ("rg", "grep", 3)]
+        {
+            assert_eq!(edit_distance(left, right), expected, "{left} {right}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A result cut to what the model's context can take: head and tail, with a visible mark between them.
+//!
+//! Pure. The cut never splits a character, and happens at line ends where there are any. The whole text is
+//! kept elsewhere, under the handle that the mark names.
+
+/// The most bytes of any result, whatever the context would take: about 10,000 tokens.
+pub(crate) const MAX_RESULT_BYTES: usize = 30_000;
+/// Bytes that one token surely stands for in ordinary text; the context cuts again by the exact count.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Fewer tokens than these cannot hold a message and the mark.
+pub(crate) const MIN_RESULT_TOKENS: u64 = 64;
+/// The head's share of what is shown, in per cent: commands say most at the start and what went wrong at the end.
+const HEAD_PERCENT: usize = 60;
+
+/// Gives how many bytes a result may have.
+pub(crate) fn allowed_bytes(result_tokens: u64) -> usize {
+    usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX).min(MAX_RESULT_BYTES)
+}
+
+/// Cuts the middle out of a text, and says so with the handle of the whole.
+pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> String {
+    if text.len() <= allowed {
+        return text.to_owned();
+    }
+    let head = head_end(text, allowed.saturating_mul(HEAD_PERCENT) / 100);
+    let tail = tail_start(text, allowed.saturating_sub(head)).max(head);
+    let (first, rest) = text.split_at(head);
+    let (middle, last) = rest.split_at(tail - head);
+    let lines = middle.lines().count();
+    let kept = match whole {
+        Some(handle) => format!("all of it: read_file with path `artifact:{handle}`"),
+        None => "the rest could not be kept".to_owned(),
+    };
+    let mark = format!("[… {lines} lines / {} left out; {kept} …]", size(middle.len() as u64));
+    let gap = if first.ends_with('\n') || first.is_empty() { "" } else { "\n" };
+    let end = if last.is_empty() { "" } else { "\n" };
+    format!("{first}{gap}{mark}{end}{last}")
+}
+
+/// Writes a size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
+    let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+fn head_end(text: &str, at_most: usize) -> usize {
+    let end = text.floor_char_boundary(at_most);
+    let line = text.get(..end).and_then(|head| head.rfind('\n')).map(|at| at + 1);
+    line.filter(|line| *line * 2 >= end).unwrap_or(end)
+}
+
+fn tail_start(text: &str, at_most: usize) -> usize {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(at_most));
+    let line = text.get(start..).and_then(|tail| tail.find('\n')).map(|at| start + at + 1);
+    line.filter(|line| (text.len() - line) * 2 >= at_most).unwrap_or(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_stays_as_it_is() {
+        assert_eq!(cut_middle("abc", 3, None), "abc");
+    }
+
+    #[test]
+    fn a_long_text_keeps_head_and_tail_at_line_ends() {
+        let text: String = (1..=20).map(|n| format!("line {n:02}\n")).collect();
+        let expected = "line 01\nline 02\nline 03\nline 04\n\
+            [… 13 lines / 104 B left out; all of it: read_file with path `artifact:h1` …]\n\
+            line 18\nline 19\nline 20\n";
+        assert_eq!(cut_middle(&text, 60, Some("h1")), expected);
+    }
+
+    #[test]
+    fn one_long_line_is_cut_between_characters() {
+        let cut = cut_middle(&"é".repeat(1000), 101, None);
+        assert!(cut.starts_with("ééé") && cut.ends_with('é') && cut.contains("the rest could not be kept"), "{cut}");
+        assert!(cut.len() < 200);
+    }
+}

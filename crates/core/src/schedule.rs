@@ -314,3 +314,111 @@ fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
     }
     trail
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::TaskStatus;
+
+    /// Makes tasks of lines `id: depends < after`, with `+n` for a priority and `-` for a cancelled box.
+    fn tasks(lines: &str) -> Vec<Task> {
+        let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
+        lines
+            .lines()
+            .map(|line| {
+                let (head, waits) = line.split_once(':').unwrap_or((line, ""));
+                let (depends, after) = waits.split_once('<').unwrap_or((waits, ""));
+                let mut words = head.split_whitespace();
+                let id = TaskId::from(words.next().unwrap_or_default());
+                let mut task = Task { id, depends: ids(depends), after: ids(after), ..Task::default() };
+                for word in words {
+                    match word {
+                        "done" => task.status = TaskStatus::Done,
+                        "-" => task.status = TaskStatus::Cancelled,
+                        priority => task.priority = priority.parse().unwrap(),
+                    }
+                }
+                task
+            })
+            .collect()
+    }
+
+    /// Gives what is ready and what is skipped, where the ids are as the second text says.
+    fn state(lines: &str, progress: &str) -> (String, String) {
+        let of = |id: &TaskId| {
+            let found = progress
+                .split_whitespace()
+                .filter_map(|word| word.split_once('='))
+                .find(|(name, _)| *name == id.as_str());
+            match found.map(|(_, state)| state) {
+                Some("active") => Progress::Active,
+                Some("merged") => Progress::Merged,
+                Some("failed") => Progress::Failed,
+                _ => Progress::Waiting,
+            }
+        };
+        let schedule = Schedule::new(&tasks(lines)).unwrap();
+        let text = |ids: Vec<TaskId>| ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ");
+        (text(schedule.ready(of)), text(schedule.skipped(of)))
+    }
+
+    #[test]
+    fn what_is_ready_and_what_is_skipped() {
+        let diamond = "a\nb: a\nc: a\nd: b c";
+        let table = [
+            (diamond, "", "a", ""),
+            (diamond, "a=active", "", ""),
+            (diamond, "a=merged", "b c", ""),
+            (diamond, "a=merged b=merged c=active", "", ""),
+            (diamond, "a=merged b=merged c=failed", "", "d"),
+            (diamond, "a=failed", "", "b c d"),
+            ("a\nb 5\nc 1", "", "b c a", ""),
+            ("a done\nb: a", "", "b", ""),
+            ("a -\nb: a\nc: < a", "", "c", "b"),
+            ("a\nb: < a", "a=active", "", ""),
+            ("a\nb: < a", "a=failed", "b", ""),
+            // A skipped task lets nobody overtake the one that it comes after.
+            ("x\na\nb: x < a\nc: < b", "x=failed a=active", "", "b"),
+            ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b"),
+        ];
+        for (lines, progress, ready, skipped) in table {
+            assert_eq!(state(lines, progress), (ready.to_owned(), skipped.to_owned()), "{lines} / {progress}");
+        }
+    }
+
+    #[test]
+    fn waves_say_what_could_run_together() {
+        let schedule = Schedule::new(&tasks("a\nb done\nc: a b\nd: < a\ne -\nf: e\ng: c d\nh: b")).unwrap();
+        let waves: Vec<String> =
+            schedule.waves().iter().map(|wave| wave.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(waves, ["a h", "c d", "g"]);
+    }
+
+    #[test]
+    fn what_makes_no_schedule() {
+        let table = [
+            ("a: b\nb: < c\nc: a", "order tasks that wait for each other: a → b → c → a"),
+            ("a: a", "order tasks that wait for each other: a → a"),
+            ("a\na", "add a second task `a`"),
+            ("a: z", "find `z`, which `a` waits for"),
+        ];
+        for (lines, expected) in table {
+            assert_eq!(Schedule::new(&tasks(lines)).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn tasks_are_added_while_a_run_goes_on() {
+        let all = tasks("a\nb: a\nc: b\nd: z\ne: e\na");
+        let mut schedule = Schedule::new(&all[..1]).unwrap();
+        let before = schedule.clone();
+        assert_eq!(schedule.add(&all[1]), Ok(()));
+        assert_eq!(schedule.add(&all[2]), Ok(()));
+        let unknown = ScheduleError::Unknown { task: TaskId::from("d"), dependency: TaskId::from("z") };
+        assert_eq!(schedule.add(&all[3]), Err(unknown));
+        assert_eq!(schedule.add(&all[4]), Err(ScheduleError::Cycle(vec![TaskId::from("e"), TaskId::from("e")])));
+        assert_eq!(schedule.add(&all[5]), Err(ScheduleError::Duplicate(TaskId::from("a"))));
+        assert_eq!(schedule, Schedule::new(&all[..3]).unwrap());
+        assert_eq!(before, Schedule::new(&all[..1]).unwrap());
+    }
+}

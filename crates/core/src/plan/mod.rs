@@ -25,6 +25,10 @@ mod value;
 mod write_back;
 
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
+mod invariants;
+#[cfg(test)]
 mod tests;
 
 pub use check::{CheckReport, CheckedTask, Estimate, check};

@@ -77,7 +77,7 @@ pub(super) fn too_deep(source: &Source<'_>) -> Option<usize> {
     source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }
 
-/// Bounds the nesting that a line can continue or open: two columns or one marker for each level.
+/// Bounds the nesting that a line can continue or open: two columns, or one marker and the blank after it, for each level.
 fn depth(line: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
     let mut rest = line.bytes().peekable();
@@ -86,8 +86,10 @@ fn depth(line: &str) -> usize {
             b' ' => columns += 1,
             b'\t' => columns += 4,
             b'>' => markers += 1,
-            b'-' | b'+' | b'*' if matches!(rest.peek(), None | Some(b' ' | b'\t')) => markers += 1,
-            b'.' | b')' if matches!(rest.peek(), None | Some(b' ' | b'\t')) => markers += 1,
+            b'-' | b'+' | b'*' | b'.' | b')' if matches!(rest.peek(), None | Some(b' ' | b'\t')) => {
+                markers += 1;
+                rest.next();
+            }
             b'0'..=b'9' => {}
             _ => break,
         }

@@ -429,3 +429,55 @@ fn boxes_are_written_back_and_nothing_else() {
     assert_eq!(write_boxes(source, &landed), expected);
     assert_eq!(write_boxes(source, &[]), source);
 }
+
+#[test]
+fn the_report_of_a_check() {
+    let source = "---\nverify: make check\n---\n# P\n\n- [ ] T1 a (verify: nosuch --now) (files: x)\n- [x] T2 b\n- [ ] T3 c (run: echo hi) (depends: T1, T2)\n- plain\n";
+    let report = check("plan.md", source, &known(), &|program| program == "make");
+    let expected = serde_json::json!({
+        "plan": "plan.md",
+        "title": "P",
+        "tasks": [
+            {"id": "T1", "title": "a", "status": "todo", "section": "P", "line": 6, "depends": [], "files": ["x"],
+             "agent": "implementer", "verify": "nosuch --now", "parallel": false, "details": []},
+            {"id": "T2", "title": "b", "status": "done", "section": "P", "line": 7, "depends": [], "files": [],
+             "agent": "implementer", "verify": null, "parallel": false, "details": []},
+            {"id": "T3", "title": "c", "status": "todo", "section": "P", "line": 8, "depends": ["T1", "T2"], "files": [],
+             "agent": null, "verify": null, "parallel": false, "details": []}
+        ],
+        "waves": [["T1"], ["T3"]],
+        "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
+        "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "message": "the program `nosuch` is not found",
+                      "text": "nosuch --now", "suggestion": "install `nosuch`, or correct the command"}],
+        "errors": [],
+        "estimate": {"tokens": [7500, 1205760], "cost_usd": null}
+    });
+    assert_eq!(serde_json::to_value(&report).unwrap(), expected);
+    let text = "\
+plan.md: P
+
+Tasks:
+  [ ] T1  a  @implementer  files: x  verify: nosuch --now
+  [x] T2  b  @implementer
+  [ ] T3  c  run  depends: T1, T2
+
+Order:
+  wave 1: T1
+  wave 2: T3
+
+Tokens: 7500 to 1205760; cost unknown
+
+Not tasks:
+  line 9: no checkbox, unlike its neighbours
+warning: line 6, column 1: the program `nosuch` is not found (install `nosuch`, or correct the command)
+";
+    assert_eq!(report.render(), text);
+}
+
+#[test]
+fn a_check_shows_the_tasks_beside_the_errors() {
+    let report = check("plan.md", "- [ ] T1 a (depends: T9)\n", &known(), &|_| true);
+    assert_eq!(report.tasks.len(), 1);
+    assert_eq!(report.waves, Vec::<Vec<TaskId>>::new());
+    assert_eq!(brief(&report.errors), ["1:22 unknown_dependency T9 → did you mean `T1`?"]);
+}

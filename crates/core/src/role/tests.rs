@@ -61,7 +61,7 @@ fn front_matter_is_optional() {
 
 #[test]
 fn tools_are_a_text_a_list_or_a_map() {
-    let table: [(&str, Option<Vec<String>>, Vec<String>); 7] = [
+    let table = [
         ("", None, Vec::new()),
         ("tools: []", Some(Vec::new()), Vec::new()),
         ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),

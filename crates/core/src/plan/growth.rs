@@ -1,0 +1,70 @@
+//! Reading is linear in the text, whatever it holds: t(2n)/t(n) on hostile inputs.
+//!
+//! The least of five runs is compared, so that other work on the machine does not count.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// The shortest time that is compared: below it, what is measured is the clock.
+const LEAST: Duration = Duration::from_millis(20);
+
+/// A hostile plan of about so many bytes, and its name.
+type Input = (&'static str, fn(usize) -> String);
+
+const INPUTS: &[Input] = &[
+    ("emphasis", |n| format!("- [ ] T1 {}\n", "a**b".repeat(n / 4))),
+    ("one long line", |n| format!("- [ ] T1 {}\n", "word ".repeat(n / 5))),
+    ("one long line without a task", |n| "x".repeat(n)),
+    ("nesting at the limit", |n| format!("{}x\n\n", "- ".repeat(MAX_DEPTH)).repeat(n / (2 * MAX_DEPTH + 3))),
+    ("blank lines below deep nesting", |n| format!("{}[ ] x\n{}", "- ".repeat(MAX_DEPTH), "\n".repeat(n))),
+    ("nesting without limit", |n| "> - ".repeat(n / 4)),
+    ("staircase", |n| (0..n / 100).map(|at| format!("{}- [ ] x\n", "  ".repeat(at % MAX_DEPTH))).collect()),
+    ("parentheses", |n| format!("- [ ] T1 {}\n", "(".repeat(n))),
+    ("open attributes", |n| format!("- [ ] T1 {}\n", "(files: ".repeat(n / 8))),
+    ("attributes", |n| format!("- [ ] T1 {}\n", "(tokens: x; turns: y) ".repeat(n / 22))),
+    ("roles", |n| format!("- [ ] T1 {}\n", "@nobody ".repeat(n / 8))),
+    ("labels", |n| format!("- [ ] {}x\n", "[P]".repeat(n / 3))),
+    ("backticks", |n| format!("- [ ] T1 {}\n", "`a``b```c".repeat(n / 9))),
+    ("comments", |n| format!("- [ ] T1 {}\n", "<!-- <!--> ".repeat(n / 11))),
+    ("hidden characters", |n| format!("- [ ] T1 {}\n", "\u{200b}x".repeat(n / 4))),
+    ("ids", |n| "- [ ] {#x} T1\n".repeat(n / 14)),
+    ("the same title", |n| "- [ ] same\n".repeat(n / 11)),
+    ("headings", |n| "### Task 1: x\n\n**Files**: a\n\n".repeat(n / 30)),
+    ("skipped", |n| format!("# P\n\n## Notes\n\n{}", "- [ ] x\n".repeat(n / 8))),
+    ("wide details", |n| format!("- [ ] T1 x\n{}", "  - [ ] y\n".repeat(n / 10))),
+    ("files", |n| (0..n / 40).map(|at| format!("- [ ] x (files: src/{at}/, src/{at}/a.rs)\n")).collect()),
+    ("unknown dependencies", |n| format!("- [ ] T1 x (depends: {})\n", "T9, ".repeat(n / 4))),
+];
+
+/// The most comparisons of one input: real growth shows in each, a burst of other work in one.
+const ATTEMPTS: usize = 4;
+
+fn run(text: &str) -> Duration {
+    let start = Instant::now();
+    let _ = std::hint::black_box(Plan::parse(text, &KnownNames::default()));
+    start.elapsed()
+}
+
+/// Gives the least of five times each, taken in turn.
+fn times(once: &str, twice: &str) -> (Duration, Duration) {
+    let runs = (0..5).map(|_| (run(once), run(twice)));
+    runs.fold((Duration::MAX, Duration::MAX), |least, (once, twice)| (least.0.min(once), least.1.min(twice)))
+}
+
+#[test]
+fn reading_is_linear_on_hostile_input() {
+    for (name, input) in INPUTS {
+        let mut size = 16 * 1024;
+        while run(&input(size)) < LEAST && size < MAX_PLAN_BYTES / 8 {
+            size *= 2;
+        }
+        let (text, double) = (input(size), input(size * 2));
+        let is_linear = |_| {
+            let (once, twice) = times(&text, &double);
+            println!("{name}: {size} bytes take {once:?}, twice as many {twice:?}");
+            twice < LEAST || twice < once * 3
+        };
+        assert!((0..ATTEMPTS).any(is_linear), "{name}: t(2n)/t(n) is 3 or more at {size} bytes");
+    }
+}

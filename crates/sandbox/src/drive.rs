@@ -1,7 +1,252 @@
-//! Drives one job.
-use crate::{Cancel, Finished, Job, Sandbox, SandboxError};
-pub(crate) fn run(_sandbox: &Sandbox, _job: &Job, _cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
-    Err(SandboxError::Setup {
-        detail: "not built yet".to_owned(),
-    })
+//! Drives one job from its start until nothing of it is left, without ever blocking on one thing.
+//!
+//! Orders to stop rise only: asked to end, killed by the supervisor, killed from here. The reason given first stands.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::cancel::Cancel;
+use crate::capture::Capture;
+use crate::error::SandboxError;
+use crate::helper::protocol::{Order, Report};
+use crate::job::{Captured, Exit, Finished, Job};
+use crate::launch::{self, Launched};
+use crate::sandbox::{Confinement, Sandbox};
+
+/// How long processes have between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the supervisor has to kill what is left before it is killed itself.
+const KILL_TIME: Duration = Duration::from_secs(2);
+/// How long output is awaited after the job's end; only a process that hangs in the kernel can still hold it.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// The longest sleep, in case that a cancellation has no descriptor to wake us.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// The reports of one job are a few short lines.
+const MOST_REPORTED: usize = 64 << 10;
+
+/// How far stopping has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Running,
+    Terminating,
+    Killing,
+    Abandoned,
+}
+
+/// A job under way.
+struct Drive<'a> {
+    job: &'a Job,
+    child: Child,
+    control: UnixStream,
+    control_open: bool,
+    reported: Vec<u8>,
+    stdout: Capture,
+    stderr: Capture,
+    phase: Phase,
+    /// When the next phase begins by itself.
+    deadline: Option<Instant>,
+    stopped: Option<Exit>,
+}
+
+/// Runs a job; any of `cancels` stops it.
+pub(crate) fn run(sandbox: &Sandbox, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
+    let started = Instant::now();
+    let Launched {
+        mut child,
+        control,
+        _scratch,
+    } = launch::launch(sandbox, job)?;
+    control
+        .set_nonblocking(true)
+        .map_err(SandboxError::io("read the control socket without blocking"))?;
+    let kept = job.limits.kept_output_bytes;
+    let mut drive = Drive {
+        job,
+        stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?,
+        stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?,
+        child,
+        control,
+        control_open: true,
+        reported: Vec::new(),
+        phase: Phase::Running,
+        deadline: started.checked_add(job.limits.timeout),
+        stopped: None,
+    };
+    while drive.control_open {
+        drive.wait(cancels)?;
+        drive.advance(cancels);
+    }
+    let waited = drive.child.wait().map_err(SandboxError::io("wait for the supervisor"));
+    drive.read_last_output()?;
+    waited?;
+    drive.finish(sandbox.confinement, started.elapsed())
+}
+
+impl Drive<'_> {
+    /// Sleeps until something happens or is due, and takes in what has come.
+    fn wait(&mut self, cancels: &[&Cancel]) -> Result<(), SandboxError> {
+        let sleep = self
+            .deadline
+            .map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
+        let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
+        watched.extend(
+            [&self.stdout, &self.stderr]
+                .into_iter()
+                .filter_map(Capture::pipe)
+                .map(AsFd::as_fd),
+        );
+        if self.stopped.is_none() {
+            watched.extend(cancels.iter().filter_map(|cancel| cancel.event()));
+        }
+        wait_readable(&watched, sleep.min(LONGEST_SLEEP))?;
+        self.stdout.read_some();
+        self.stderr.read_some();
+        self.read_control();
+        Ok(())
+    }
+
+    fn read_control(&mut self) {
+        let mut chunk = [0; 4096];
+        match self.control.read(&mut chunk) {
+            Ok(0) => self.control_open = false,
+            Ok(count) if self.reported.len() < MOST_REPORTED => {
+                self.reported.extend_from_slice(chunk.get(..count).unwrap_or_default());
+            }
+            Ok(_) => {}
+            Err(cause)
+                if matches!(
+                    cause.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+                ) => {}
+            Err(_) => self.control_open = false,
+        }
+    }
+
+    /// Raises the phase when something demands it.
+    fn advance(&mut self, cancels: &[&Cancel]) {
+        let due = self.deadline.is_some_and(|due| due <= Instant::now());
+        let output = self.stdout.total() + self.stderr.total();
+        match self.phase {
+            Phase::Running if output > self.job.limits.max_output_bytes => self.stop(Phase::Killing, Exit::OutputLimit),
+            Phase::Running if cancels.iter().any(|cancel| cancel.is_cancelled()) => {
+                self.stop(Phase::Terminating, Exit::Cancelled);
+            }
+            Phase::Running if due => self.stop(Phase::Terminating, Exit::TimedOut),
+            Phase::Terminating if due || output > self.job.limits.max_output_bytes => self.enter(Phase::Killing),
+            Phase::Killing if due => self.enter(Phase::Abandoned),
+            _ => {}
+        }
+    }
+
+    fn stop(&mut self, phase: Phase, exit: Exit) {
+        // What has ended by itself was not stopped.
+        if self.last_report().is_none_or(|report| report == Report::Started) {
+            self.stopped = Some(exit);
+        }
+        self.enter(phase);
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        let (order, time) = match phase {
+            Phase::Running => return,
+            Phase::Terminating => (Order::Terminate, GRACE),
+            Phase::Killing => (Order::Kill, KILL_TIME),
+            Phase::Abandoned => {
+                // Ends the pid namespace in the full tier; elsewhere the supervisor's end takes at least the program.
+                let _ = self.child.kill();
+                self.deadline = None;
+                return;
+            }
+        };
+        self.deadline = Instant::now().checked_add(time);
+        // A supervisor that is gone needs no order.
+        let _ = self.control.write_all(&[order.byte()]);
+    }
+
+    fn read_last_output(&mut self) -> Result<(), SandboxError> {
+        let until = Instant::now() + LAST_OUTPUT;
+        loop {
+            let watched: Vec<BorrowedFd<'_>> = [&self.stdout, &self.stderr]
+                .into_iter()
+                .filter_map(Capture::pipe)
+                .map(AsFd::as_fd)
+                .collect();
+            let left = until.saturating_duration_since(Instant::now());
+            if watched.is_empty() || left.is_zero() {
+                return Ok(());
+            }
+            wait_readable(&watched, left)?;
+            self.stdout.read_some();
+            self.stderr.read_some();
+        }
+    }
+
+    fn reports(&self) -> impl Iterator<Item = Report> {
+        self.reported
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+    }
+
+    fn last_report(&self) -> Option<Report> {
+        self.reports().last()
+    }
+
+    fn finish(self, confinement: Confinement, duration: Duration) -> Result<Finished, SandboxError> {
+        let program = || self.job.program.clone();
+        let exit = match (self.stopped, self.last_report()) {
+            (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
+            (_, Some(Report::NotFound)) => return Err(SandboxError::ProgramNotFound { program: program() }),
+            (_, Some(Report::NotExecutable(detail))) => {
+                return Err(SandboxError::NotExecutable {
+                    program: program(),
+                    detail,
+                });
+            }
+            (Some(stopped), _) => stopped,
+            (None, None) => return Err(did_not_start(confinement, &self.stderr.finish())),
+            (None, Some(Report::Exited(code))) => Exit::Code(code),
+            (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
+            (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
+            (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
+            // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
+            (None, Some(Report::Started)) => Exit::Signal(libc::SIGKILL),
+        };
+        Ok(Finished {
+            exit,
+            stdout: self.stdout.finish(),
+            stderr: self.stderr.finish(),
+            duration,
+        })
+    }
+}
+
+fn did_not_start(confinement: Confinement, stderr: &Captured) -> SandboxError {
+    let said = stderr.text();
+    let reason = match said.trim() {
+        "" => "the helper ended without a word".to_owned(),
+        said => said.to_owned(),
+    };
+    SandboxError::TierUnusable {
+        tier: confinement,
+        reason,
+    }
+}
+
+/// Sleeps until one of the descriptors can be read or has ended, at most for `sleep`.
+pub(crate) fn wait_readable(watched: &[BorrowedFd<'_>], sleep: Duration) -> Result<(), SandboxError> {
+    let mut events: Vec<PollFd<'_>> = watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let timeout = Timespec {
+        tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: sleep.subsec_nanos().into(),
+    };
+    match poll(&mut events, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(SandboxError::errno("wait for a process")(errno)),
+    }
 }

@@ -1,18 +1,40 @@
 //! Hides processes, and what the kernel lets them do.
+//!
+//! Every process of orchestrate starts here: confined by a [`Sandbox`] in one of the tiers of [`Confinement`], or, for
+//! the git program alone, by [`trusted`]. The kernel is the boundary; nothing here looks at what a command says.
+//!
+//! How a job runs: the coordinator's one spawner thread starts this very program again as a *supervisor*
+//! ([`run_helper_if_asked`]), in the full tier inside bubblewrap's namespaces. The supervisor starts the program under
+//! Landlock, seccomp and limits, and ends every descendant when the program ends, when it is told to, or when the
+//! coordinator dies.
+//!
+//! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only); and
+//! in the fallback tier the names, sizes and times of files outside (`stat`), the times of the user's own files, and
+//! masks below writable roots.
 
 mod cancel;
+mod capture;
 mod drive;
 mod error;
+mod fallback;
+mod full;
 mod helper;
+mod host;
 mod job;
+mod launch;
 mod probe;
+mod protect;
 mod sandbox;
+mod spawner;
+mod sys;
 mod trusted;
+mod view;
 
 pub use cancel::Cancel;
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use job::{Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, View};
 pub use probe::{Probe, probe};
+pub use protect::protect_process;
 pub use sandbox::{Confinement, Helper, Sandbox};
 pub use trusted::{Trusted, TrustedOutput, trusted};

@@ -1,6 +1,23 @@
 //! Whether each tier works on this machine, found by really starting it.
+//!
+//! A version number or the presence of a program says nothing: namespaces may be forbidden to just this user, or only
+//! fail at the last step.
 
-use crate::sandbox::{Confinement, Helper};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cancel::Cancel;
+use crate::error::SandboxError;
+use crate::job::{Exit, HostView, Job, Limits, View};
+use crate::sandbox::{Confinement, Helper, Sandbox};
+
+/// Why the full tier cannot even be tried.
+pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
+     (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
+
+/// A start takes some ten milliseconds; a machine that needs longer than this cannot work in the tier anyway.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tells for each tier whether it starts here; an error says why not, and the exact fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +37,92 @@ pub fn probe(helper: &Helper) -> Probe {
     }
 }
 
-pub(crate) fn start(_confinement: Confinement, _helper: &Helper) -> Result<(), String> {
-    Ok(())
+pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
+    let sandbox = Sandbox {
+        confinement,
+        helper: helper.clone(),
+    };
+    let job = Job {
+        view: View::Host(HostView {
+            read_only: vec![PathBuf::from("/usr")],
+            ..HostView::default()
+        }),
+        program: "true".into(),
+        args: Vec::new(),
+        cwd: PathBuf::from("/usr"),
+        stdin: Vec::new(),
+        env: BTreeMap::new(),
+        limits: Limits {
+            timeout: PATIENCE,
+            ..Limits::default()
+        },
+    };
+    match sandbox.run(&job, &Cancel::new()) {
+        Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
+        Ok(finished) => Err(format!(
+            "a first process ended with {}: {}",
+            finished.exit,
+            finished.stderr.text().trim()
+        )),
+        Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),
+        Err(error) => Err(with_fix(confinement, format!("failed to {error}"))),
+    }
+}
+
+fn with_fix(confinement: Confinement, reason: String) -> String {
+    if confinement != Confinement::Full || reason == NO_BUBBLEWRAP {
+        return reason;
+    }
+    match namespace_fix(|path| std::fs::read_to_string(path).ok()) {
+        Some(fix) => format!("{reason}; fix: {fix}"),
+        None => reason,
+    }
+}
+
+/// Finds the switch that forbids user namespaces, if one does.
+fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+    let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
+    if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        return Some(
+            "AppArmor forbids user namespaces to programs without a profile: install the package apparmor-profiles and \
+             load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, or run \
+             `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+        );
+    }
+    if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        return Some("`sudo sysctl kernel.unprivileged_userns_clone=1`");
+    }
+    if is("/proc/sys/user/max_user_namespaces", "0") {
+        return Some("`sudo sysctl user.max_user_namespaces=15000`");
+    }
+    if read("/.dockerenv").is_some() || read("/run/.containerenv").is_some() {
+        return Some(
+            "start the container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+                     --security-opt systempaths=unconfined",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_switch_that_forbids_namespaces() {
+        let fix = |files: &[(&str, &str)]| {
+            namespace_fix(|path| Some(files.iter().find(|(name, _)| *name == path)?.1.to_owned()))
+        };
+        assert_eq!(fix(&[]), None);
+        assert_eq!(fix(&[("/proc/sys/user/max_user_namespaces", "100\n")]), None);
+        assert_eq!(
+            fix(&[("/proc/sys/kernel/unprivileged_userns_clone", "0\n")]),
+            Some("`sudo sysctl kernel.unprivileged_userns_clone=1`")
+        );
+        assert!(
+            fix(&[("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n")])
+                .unwrap()
+                .starts_with("AppArmor")
+        );
+    }
 }

@@ -3,14 +3,24 @@
 //! For `crates/git/src/program.rs` alone; everything that an agent causes goes through [`crate::Sandbox`].
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
+use crate::capture::Capture;
+use crate::drive::wait_readable;
 use crate::error::SandboxError;
+use crate::full::memory_file;
+use crate::{spawner, sys};
 
 /// A trusted program should never need longer; fetches and pushes of large repositories set their own.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+/// More than any listing or object that the coordinator reads; both streams are held in memory.
+const MOST_OUTPUT: usize = 256 << 20;
 
 /// Builds one run of a trusted program with an empty environment.
 #[derive(Debug, Clone)]
@@ -95,8 +105,111 @@ impl Trusted {
     /// # Errors
     /// If it could not be started, ran too long or wrote too much; never because of its exit status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
-        Err(SandboxError::Setup {
-            detail: "not built yet".to_owned(),
-        })
+        let mut child = spawner::spawn(self.command()?, Vec::new())?;
+        let stdout = Capture::new(child.stdout.take().map(OwnedFd::from), MOST_OUTPUT)?;
+        let stderr = Capture::new(child.stderr.take().map(OwnedFd::from), MOST_OUTPUT)?;
+        let read = self.read([stdout, stderr]);
+        if read.is_err() {
+            kill_group(&child);
+        }
+        let status = child.wait().map_err(SandboxError::io("wait for a trusted program"))?;
+        let [stdout, stderr] = read?;
+        Ok(TrustedOutput { status, stdout, stderr })
+    }
+
+    fn command(&self) -> Result<Command, SandboxError> {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            memory_file("stdin", &self.stdin)?.into()
+        });
+        if let Some(dir) = &self.cwd {
+            command.current_dir(dir);
+        }
+        sys::die_with_spawner(&mut command);
+        Ok(command)
+    }
+
+    /// Reads until the program closes its outputs; what it leaves running must not hold them.
+    fn read(&self, mut streams: [Capture; 2]) -> Result<[Vec<u8>; 2], SandboxError> {
+        let until = Instant::now() + self.timeout;
+        loop {
+            let open: Vec<BorrowedFd<'_>> = streams.iter().filter_map(Capture::pipe).map(AsFd::as_fd).collect();
+            let left = until.saturating_duration_since(Instant::now());
+            if open.is_empty() {
+                return Ok(streams.map(|stream| stream.finish().bytes()));
+            }
+            if left.is_zero() {
+                let seconds = self.timeout.as_secs();
+                return Err(SandboxError::TrustedTimeout {
+                    program: self.program.clone(),
+                    seconds,
+                });
+            }
+            wait_readable(&open, left)?;
+            streams.iter_mut().for_each(Capture::read_some);
+            if streams.iter().any(|stream| stream.total() > MOST_OUTPUT as u64) {
+                return Err(SandboxError::TrustedOutput {
+                    program: self.program.clone(),
+                    limit: MOST_OUTPUT,
+                });
+            }
+        }
+    }
+}
+
+fn kill_group(child: &Child) {
+    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+        // It may have ended in between.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Trusted {
+        trusted(Path::new("/bin/sh")).args(["-c", script])
+    }
+
+    #[test]
+    fn passes_input_and_collects_output() {
+        let input = vec![b'x'; 1 << 20];
+        let output = sh("cat; echo $A >&2; exit 3")
+            .env("A", "b")
+            .stdin(input.clone())
+            .output()
+            .unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout, output.stderr),
+            (Some(3), input, b"b\n".to_vec())
+        );
+    }
+
+    #[test]
+    fn inherits_no_environment() {
+        let output = trusted(Path::new("/usr/bin/env")).env("A", "b").output().unwrap();
+        assert_eq!(output.stdout, b"A=b\n");
+    }
+
+    #[test]
+    fn kills_what_takes_too_long() {
+        let result = sh("sleep 60 & sleep 60").timeout(Duration::from_millis(100)).output();
+        assert!(matches!(result, Err(SandboxError::TrustedTimeout { .. })), "{result:?}");
+    }
+
+    #[test]
+    fn outlives_the_thread_that_asked_for_it() {
+        let child = std::thread::spawn(|| sh("sleep 0.2; echo alive").output().unwrap())
+            .join()
+            .unwrap();
+        assert_eq!(child.stdout, b"alive\n");
     }
 }

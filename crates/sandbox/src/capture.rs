@@ -1,0 +1,108 @@
+//! Reading output without ever blocking, and keeping only its start and its end.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+
+use crate::error::SandboxError;
+use crate::job::Captured;
+
+/// The size of a Linux pipe.
+const CHUNK: usize = 64 << 10;
+
+/// Collects one output stream.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pipe: Option<OwnedFd>,
+    head_bytes: usize,
+    tail_bytes: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl Capture {
+    /// Takes the reading end of a pipe; `None` stands for a stream that has ended.
+    pub(crate) fn new(pipe: Option<OwnedFd>, kept_bytes: usize) -> Result<Self, SandboxError> {
+        if let Some(pipe) = &pipe {
+            rustix::io::ioctl_fionbio(pipe, true).map_err(SandboxError::errno("read without blocking"))?;
+        }
+        let tail_bytes = kept_bytes / 2;
+        Ok(Self {
+            pipe,
+            head_bytes: kept_bytes - tail_bytes,
+            tail_bytes,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+        })
+    }
+
+    pub(crate) fn pipe(&self) -> Option<&OwnedFd> {
+        self.pipe.as_ref()
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Reads what is there, up to one pipe full, so that the caller keeps looking at its deadlines.
+    pub(crate) fn read_some(&mut self) {
+        let Some(pipe) = &self.pipe else { return };
+        let mut chunk = vec![0; CHUNK];
+        match rustix::io::read(pipe, &mut chunk) {
+            Ok(0) => self.pipe = None,
+            Ok(count) => self.keep(chunk.get(..count).unwrap_or_default()),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.pipe = None,
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
+        self.head.extend_from_slice(first);
+        let rest = rest
+            .get(rest.len().saturating_sub(self.tail_bytes)..)
+            .unwrap_or_default();
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
+        self.tail.drain(..surplus);
+        self.tail.extend(rest);
+    }
+
+    pub(crate) fn finish(self) -> Captured {
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            total_bytes: self.total,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(kept: usize, chunks: &[&str]) -> Captured {
+        let mut capture = Capture::new(None, kept).unwrap();
+        for chunk in chunks {
+            capture.keep(chunk.as_bytes());
+        }
+        capture.finish()
+    }
+
+    #[test]
+    fn keeps_head_and_tail() {
+        let expected = |head: &str, tail: &str, total_bytes| Captured {
+            head: head.into(),
+            tail: tail.into(),
+            total_bytes,
+        };
+        assert_eq!(captured(4, &[]), expected("", "", 0));
+        assert_eq!(captured(4, &["abc"]), expected("ab", "c", 3));
+        assert_eq!(captured(4, &["abcd", "efg", "h"]), expected("ab", "gh", 8));
+        assert_eq!(captured(4, &["a", "b", "cdefghij"]), expected("ab", "ij", 10));
+        assert_eq!(captured(0, &["abc"]), expected("", "", 3));
+    }
+}

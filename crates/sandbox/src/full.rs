@@ -1,0 +1,174 @@
+//! The full tier: what bubblewrap is told.
+//!
+//! The view is a list of what is shown; everything else of the host is absent. Each step is bubblewrap's to carry out
+//! and fatal if it fails. Paths go through a memory file, so that nobody reads them from a command line.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::SandboxError;
+use crate::host::{self, Toolchain};
+use crate::job::Content;
+use crate::view::Checked;
+
+/// The job's home, empty and in memory.
+pub(crate) const HOME: &str = "/home/agent";
+/// The name of the user whom the job runs as, unless that is root.
+pub(crate) const USER: &str = "agent";
+
+/// Room for what compilers and tests keep in `/tmp`; it is memory.
+const TMP_BYTES: &str = "1073741824";
+/// Room for shared memory between processes of the job, instead of half of the machine's memory.
+const SHARED_MEMORY_BYTES: &str = "67108864";
+/// Room for settings and caches that programs write to their home.
+const HOME_BYTES: &str = "268435456";
+
+/// The arguments of one start, and the descriptors that they speak of.
+pub(crate) struct Arguments {
+    list: Vec<OsString>,
+    pub(crate) data: Vec<OwnedFd>,
+}
+
+impl Arguments {
+    /// Writes down the whole view.
+    pub(crate) fn for_view(view: &Checked) -> Result<Self, SandboxError> {
+        let mut arguments = Self {
+            list: Vec::new(),
+            data: Vec::new(),
+        };
+        arguments.add(["--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"]);
+        arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
+        arguments.private_directories();
+        arguments.system()?;
+        arguments.toolchain(Toolchain::of_user())?;
+        for root in &view.roots {
+            arguments.bind(if root.writable { "--bind" } else { "--ro-bind" }, &root.path);
+        }
+        arguments.masks(view)?;
+        arguments.add(["--remount-ro", "/dev", "--remount-ro", "/"]);
+        Ok(arguments)
+    }
+
+    /// Packs the list for `--args`.
+    pub(crate) fn packed(&self) -> Result<OwnedFd, SandboxError> {
+        let mut bytes = Vec::new();
+        for argument in &self.list {
+            bytes.extend_from_slice(argument.as_bytes());
+            bytes.push(0);
+        }
+        memory_file("bwrap-args", &bytes)
+    }
+
+    fn add<const N: usize>(&mut self, arguments: [&str; N]) {
+        self.list.extend(arguments.map(OsString::from));
+    }
+
+    fn bind(&mut self, how: &str, path: &Path) {
+        self.list
+            .extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+    }
+
+    fn file(&mut self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
+        let data = memory_file("file", content)?;
+        let descriptor = data.as_raw_fd().to_string();
+        self.list
+            .extend(["--ro-bind-data".into(), descriptor.into(), path.as_os_str().to_owned()]);
+        self.data.push(data);
+        Ok(())
+    }
+
+    fn private_directories(&mut self) {
+        self.add(["--size", TMP_BYTES, "--tmpfs", "/tmp"]);
+        self.add(["--perms", "0700", "--size", HOME_BYTES, "--tmpfs", HOME]);
+        self.add(["--symlink", "../tmp", "/var/tmp", "--dir", "/run"]);
+        self.add(["--proc", "/proc", "--dev", "/dev"]);
+        self.add(["--perms", "1777", "--size", SHARED_MEMORY_BYTES, "--tmpfs", "/dev/shm"]);
+    }
+
+    fn system(&mut self) -> Result<(), SandboxError> {
+        for path in host::SYSTEM.map(Path::new) {
+            match std::fs::read_link(path) {
+                Ok(target) => self.list.extend(["--symlink".into(), target.into(), path.into()]),
+                Err(_) if path.is_dir() => self.bind("--ro-bind", path),
+                Err(_) => {}
+            }
+        }
+        for path in host::SETTINGS.map(Path::new).into_iter().filter(|path| path.exists()) {
+            self.bind("--ro-bind", path);
+        }
+        for (path, content) in host::ACCOUNTS.into_iter().zip(accounts()) {
+            self.file(Path::new(path), content.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn toolchain(&mut self, toolchain: &Toolchain) -> Result<(), SandboxError> {
+        if let Some(home) = &toolchain.rustup_home {
+            self.bind("--ro-bind", home);
+        }
+        let Some(home) = &toolchain.cargo_home else {
+            return Ok(());
+        };
+        // Cargo writes its locks beside the registry.
+        self.add(["--size", HOME_BYTES, "--tmpfs"]);
+        self.list.push(home.into());
+        for (_, path) in toolchain.cargo_shared() {
+            self.bind("--ro-bind", &path);
+        }
+        toolchain
+            .cargo_config()
+            .map_or(Ok(()), |config| self.file(&home.join("config.toml"), &config))
+    }
+
+    fn masks(&mut self, view: &Checked) -> Result<(), SandboxError> {
+        for mask in &view.masks {
+            match &mask.content {
+                Content::File(bytes) => self.file(&mask.path, bytes)?,
+                Content::ReadOnly => self.bind("--ro-bind", &mask.path),
+                Content::EmptyDir => {
+                    let path = mask.path.as_os_str().to_owned();
+                    self.list
+                        .extend(["--tmpfs".into(), path.clone(), "--remount-ro".into(), path]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the account files, in the order of [`host::ACCOUNTS`]: they name the job's own user and nobody of the host.
+fn accounts() -> [String; 4] {
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
+    let mut group = "nogroup:x:65534:\n".to_owned();
+    let name = if uid == 0 { "root" } else { USER };
+    if uid != 65534 {
+        passwd.insert_str(0, &format!("{name}:x:{uid}:{gid}:{name}:{HOME}:/bin/sh\n"));
+    }
+    if gid != 65534 {
+        group.insert_str(0, &format!("{name}:x:{gid}:\n"));
+    }
+    let sources = "passwd: files\ngroup: files\nhosts: files\n".to_owned();
+    [
+        passwd,
+        group,
+        sources,
+        "127.0.0.1 localhost\n::1 localhost\n".to_owned(),
+    ]
+}
+
+/// Makes a file in memory that starts at its first byte.
+pub(crate) fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, SandboxError> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(SandboxError::errno("make a file in memory"))?;
+    let mut file = File::from(file);
+    file.write_all(content)
+        .and_then(|()| file.rewind())
+        .map_err(SandboxError::io("fill a file in memory"))?;
+    Ok(file.into())
+}

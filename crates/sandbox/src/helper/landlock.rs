@@ -1,0 +1,150 @@
+//! The Landlock rules: which files may be touched, and that signals and abstract sockets stay inside.
+//!
+//! Landlock only ever subtracts; in the full tier it is the second layer behind the mounts, in the fallback tier the
+//! first. What it cannot hold (UDP, modes and times of files, path-named sockets before ABI 9) is `seccomp`'s part.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use super::protocol::Spec;
+use crate::sandbox::Confinement;
+
+/// The newest rights that we ask for; a kernel that lacks some grants the rest.
+const NEWEST: ABI = ABI::V9;
+/// The first ABI that holds `truncate(2)` back, without which files outside could be emptied (Linux 6.2).
+const LEAST_FOR_FALLBACK: i64 = 3;
+/// The first ABI with scopes for signals and abstract sockets (Linux 6.12).
+const SCOPED: i64 = 6;
+
+/// Devices that programs need and that keep nothing. Present ones are allowed.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+/// In the fallback tier the terminals of other programs of the user are in reach, so none is allowed.
+const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
+
+/// A ruleset that only waits to be applied.
+pub(super) struct Ruleset(RulesetCreated);
+
+/// Tells whether Landlock keeps signals inside.
+pub(super) fn scopes_signals(version: i64) -> bool {
+    version >= SCOPED
+}
+
+/// Refuses a kernel whose Landlock is too weak to stand alone.
+pub(super) fn require(version: i64) -> Result<(), String> {
+    match version {
+        0 => Err(
+            "the kernel has no Landlock or did not enable it (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
+                  `landlock` in the boot parameter lsm=)"
+                .to_owned(),
+        ),
+        LEAST_FOR_FALLBACK.. => Ok(()),
+        old => Err(format!(
+            "the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)"
+        )),
+    }
+}
+
+/// Opens every path and builds the ruleset; nothing is restricted yet.
+pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, String> {
+    if version == 0 {
+        return Ok(None);
+    }
+    let all = AccessFs::from_all(NEWEST);
+    let mut ruleset = landlock::Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+        .map_err(text)?;
+    if spec.confinement == Confinement::Fallback {
+        ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST)).map_err(text)?;
+    }
+    let mut created = ruleset.create().map_err(text)?;
+    let read = AccessFs::from_read(NEWEST);
+    for path in &spec.read_only {
+        created = allow(created, Path::new(path), read)?;
+    }
+    for path in &spec.writable {
+        created = allow(created, Path::new(path), all)?;
+    }
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::Truncate | AccessFs::IoctlDev;
+    for path in DEVICES
+        .iter()
+        .filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path))
+    {
+        if Path::new(path).exists() {
+            created = allow(created, Path::new(path), device)?;
+        }
+    }
+    Ok(Some(Ruleset(created)))
+}
+
+fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
+    let open = |path: &Path| {
+        File::options()
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
+            .open(path)
+    };
+    let file = open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
+    let is_dir = file.metadata().map_err(text)?.is_dir();
+    let access = if is_dir {
+        access
+    } else {
+        access & AccessFs::from_file(NEWEST)
+    };
+    created
+        .add_rule(PathBeneath::new(OwnedFd::from(file), access))
+        .map_err(text)
+}
+
+fn text(cause: impl std::fmt::Display) -> String {
+    format!("landlock: {cause}")
+}
+
+impl Ruleset {
+    /// Restricts the calling thread for good.
+    pub(super) fn apply(self, confinement: Confinement) -> Result<(), String> {
+        let status = self.0.restrict_self().map_err(text)?;
+        match status.ruleset {
+            RulesetStatus::NotEnforced if confinement == Confinement::Fallback => {
+                Err("landlock: the kernel did not enforce the rules".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Names what the fallback tier reads of `/proc`: facts about the machine, none about other processes.
+pub(crate) fn machine_facts() -> impl Iterator<Item = OsString> {
+    [
+        "cpuinfo",
+        "meminfo",
+        "stat",
+        "loadavg",
+        "uptime",
+        "version",
+        "filesystems",
+        "sys/kernel",
+        "sys/vm",
+        "sys/fs",
+    ]
+    .into_iter()
+    .map(|name| format!("/proc/{name}").into())
+}

@@ -1,0 +1,351 @@
+//! The system calls that a job may not make.
+//!
+//! A list of what is refused, not of what is allowed: builds and tests of any language must run. What stands here either
+//! reaches other processes, the kernel's rarely used and often broken corners, or (in the fallback tier, where no
+//! namespace does it) the network and the host's other processes and file attributes. Refused calls fail with EPERM;
+//! those that libraries try and then do without fail with ENOSYS.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+
+use crate::sandbox::Confinement;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The compiled filters, applied together.
+pub(super) struct Filters(Vec<BpfProgram>);
+
+/// Refused in both tiers.
+const REFUSED: &[c_long] = &[
+    // Other processes' memory and descriptors.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // Keys, programs in the kernel, tracing.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_lookup_dcookie,
+    // Mounts and namespaces.
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // Files by number instead of by name.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[c_long] = &[
+    libc::SYS_kexec_file_load,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[c_long] = &[];
+
+/// Refused in the fallback tier, where namespaces do not already make them harmless: the network, shared memory and
+/// message queues of the host, attributes of files (which Landlock does not guard).
+const REFUSED_IN_FALLBACK: &[c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_unshare,
+    libc::SYS_process_madvise,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[libc::SYS_chown, libc::SYS_lchown];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[];
+
+/// Newer than libc's table: setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on every architecture).
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+
+/// Said not to exist, so that libraries use what can be checked: clone3 hides its flags behind a pointer, io_uring makes
+/// calls that no filter sees.
+const ABSENT: &[c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// `CLONE_NEW*`: mount, cgroup, uts, ipc, user, pid, net, time (sched.h).
+const NAMESPACES: [u64; 8] = [
+    0x2_0000,
+    0x200_0000,
+    0x400_0000,
+    0x800_0000,
+    0x1000_0000,
+    0x2000_0000,
+    0x4000_0000,
+    0x80,
+];
+/// The time namespace's flag shares its bit with clone's exit signal, so only unshare can mean it.
+const TIME_NAMESPACE: u64 = 0x80;
+
+/// `TIOCSTI` and `TIOCLINUX`: typing into somebody's terminal (asm-generic/ioctls.h).
+const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+/// The bits of a socket's type that are not flags (linux/net.h).
+const SOCKET_TYPE: u64 = 0xf;
+
+/// Calls of x86-64's second, 32-bit-pointer numbering have this bit.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+/// The numbers that only that numbering has (arch/x86/entry/syscalls/syscall_64.tbl).
+#[cfg(target_arch = "x86_64")]
+const X32_ONLY: std::ops::RangeInclusive<i64> = 512..=547;
+
+/// Compiles the filters of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
+pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filters, String> {
+    let mut refused: Rules = [REFUSED, REFUSED_HERE, &[OPEN_TREE_ATTR]]
+        .concat()
+        .into_iter()
+        .map(always)
+        .collect();
+    refused.insert(
+        libc::SYS_ioctl,
+        any(TYPING.map(|request| when(1, SeccompCmpOp::Eq, request)))?,
+    );
+    refused.insert(
+        libc::SYS_clone,
+        any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?,
+    );
+    match confinement {
+        Confinement::Fallback => refuse_in_fallback(&mut refused, signals_scoped)?,
+        _ => {
+            refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
+            refused.insert(libc::SYS_socket, other_families()?);
+        }
+    }
+    let absent = ABSENT.iter().copied().map(always).collect();
+    Ok(Filters(vec![
+        program(refused, libc::EPERM)?,
+        program(absent, libc::ENOSYS)?,
+    ]))
+}
+
+fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
+    let always_refused = [
+        REFUSED_IN_FALLBACK,
+        REFUSED_IN_FALLBACK_HERE,
+        &[SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR],
+    ]
+    .concat();
+    refused.extend(always_refused.into_iter().map(always));
+    refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
+    // A datagram may name where it goes.
+    refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
+    // The limits, priority and processors of another process; 0 means the caller.
+    for (call, argument) in [
+        (libc::SYS_prlimit64, 0),
+        (libc::SYS_sched_setscheduler, 0),
+        (libc::SYS_sched_setparam, 0),
+        (libc::SYS_sched_setattr, 0),
+        (libc::SYS_sched_setaffinity, 0),
+    ] {
+        refused.insert(call, any([when(argument, SeccompCmpOp::Ne, 0)])?);
+    }
+    let (user, io_user) = (2, 3);
+    refused.insert(
+        libc::SYS_setpriority,
+        any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?,
+    );
+    refused.insert(
+        libc::SYS_ioprio_set,
+        any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?,
+    );
+    if !signals_scoped {
+        // Without scopes nothing but its own process group can be told apart from the host's processes.
+        refused.insert(libc::SYS_kill, any([when(0, SeccompCmpOp::Ne, 0)])?);
+        refused.extend(
+            [
+                libc::SYS_tkill,
+                libc::SYS_tgkill,
+                libc::SYS_pidfd_send_signal,
+                libc::SYS_rt_sigqueueinfo,
+            ]
+            .into_iter()
+            .chain([libc::SYS_rt_tgsigqueueinfo])
+            .map(always),
+        );
+        // F_SETOWN and F_SETOWN_EX direct a signal at any process.
+        refused.insert(
+            libc::SYS_fcntl,
+            any([8, 15].map(|command| when(1, SeccompCmpOp::Eq, command)))?,
+        );
+    }
+    Ok(())
+}
+
+/// Pairs of stream sockets are pipes; others could be turned to a socket of the host by naming it.
+fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
+    let unix = libc::AF_UNIX.cast_unsigned().into();
+    let kinds = (0..=SOCKET_TYPE).filter(|kind| {
+        ![libc::SOCK_STREAM, libc::SOCK_SEQPACKET]
+            .map(|kind| kind.cast_unsigned().into())
+            .contains(kind)
+    });
+    let mut refused = vec![when(0, SeccompCmpOp::Ne, unix)];
+    refused.extend(kinds.map(|kind| when(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)));
+    any(refused)
+}
+
+/// All families of sockets but local, IPv4 and IPv6 (which lead nowhere in the job's own network namespace).
+fn other_families() -> Result<Vec<SeccompRule>, String> {
+    let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.cast_unsigned()));
+    let last = u64::from(libc::AF_INET6.cast_unsigned());
+    let mut refused = vec![when(0, SeccompCmpOp::Gt, last)];
+    refused.extend(
+        (0..last)
+            .filter(|family| !known.contains(family))
+            .map(|family| when(0, SeccompCmpOp::Eq, family)),
+    );
+    any(refused)
+}
+
+fn always(call: c_long) -> (i64, Vec<SeccompRule>) {
+    (call, Vec::new())
+}
+
+type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+
+fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn when_pointer(argument: u8) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
+}
+
+fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
+    flags
+        .into_iter()
+        .map(|flag| when(argument, SeccompCmpOp::MaskedEq(flag), flag))
+        .collect()
+}
+
+/// Makes rules of which each has one of the conditions: any of them refuses.
+fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
+    conditions
+        .into_iter()
+        .map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text))
+        .collect()
+}
+
+fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let doubled: Rules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        rules.extend(doubled);
+        rules.extend(X32_ONLY.map(|call| (call | X32, Vec::new())));
+    }
+    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
+    let refuse = SeccompAction::Errno(errno.cast_unsigned());
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)
+        .and_then(BpfProgram::try_from)
+        .map_err(text)
+}
+
+fn text(cause: impl std::fmt::Display) -> String {
+    format!("seccomp: {cause}")
+}
+
+impl Filters {
+    /// Restricts the calling thread and all that it starts, for good.
+    pub(super) fn apply(&self) -> Result<(), String> {
+        self.0
+            .iter()
+            .try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tier_compiles_within_the_kernels_limit() {
+        for (confinement, scoped) in [
+            (Confinement::Full, true),
+            (Confinement::Fallback, true),
+            (Confinement::Fallback, false),
+        ] {
+            let filters = compile(confinement, scoped).unwrap();
+            assert_eq!(filters.0.len(), 2, "{confinement} {scoped}");
+        }
+    }
+}

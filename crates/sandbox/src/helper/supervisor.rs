@@ -1,0 +1,154 @@
+//! Starts the program and stays until nothing of it is left.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::RawFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid};
+
+use super::confine::Restrictions;
+use super::protocol::{Order, Report, Spec};
+use super::tree;
+use crate::sandbox::Confinement;
+use crate::sys;
+
+/// How often the number of processes and the memory are looked at.
+const WATCH: Duration = Duration::from_millis(100);
+/// A tick without limits, only so that orphans that ended are reaped.
+const IDLE: Duration = Duration::from_millis(500);
+/// What is left after that hangs inside the kernel, where no signal reaches it.
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long the full tier kills one by one, before the end of the namespace takes all at once.
+const BEFORE_NAMESPACE_ENDS: Duration = Duration::from_millis(500);
+
+/// Why the supervisor stops waiting for the program.
+enum End {
+    Program(WaitStatus),
+    Ordered,
+    CoordinatorGone,
+    Over(Report),
+}
+
+/// Runs one job; an error means that there is nobody to report to.
+pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
+    let control = UnixStream::from(sys::adopt(control)?);
+    let mut json = Vec::new();
+    File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
+    let spec: Spec = serde_json::from_slice(&json)?;
+    match start(&spec, &control) {
+        Ok(program) => {
+            report(&control, &Report::Started)?;
+            finish(&spec, &control, supervise(&spec, &control, program))
+        }
+        Err(Some(failed)) => report(&control, &failed),
+        Err(None) => Ok(()),
+    }
+}
+
+/// Sends one report. The socket keeps what is sent even if this process ends at once.
+pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    control.write_all(&line)
+}
+
+/// Starts the program; `Err(None)` if the child has already reported what failed.
+fn start(spec: &Spec, control: &UnixStream) -> Result<Pid, Option<Report>> {
+    let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
+    // Fails only if this process leads a session already, which is as good.
+    let _ = rustix::process::setsid();
+    sys::ignore_group_signals();
+    rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
+    let mut restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
+    let from_child = control
+        .try_clone()
+        .map_err(|cause| failed("share the control socket", &cause))?;
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)));
+    command.current_dir(&spec.cwd);
+    sys::before_exec_single_threaded(&mut command, move || restrictions.apply(&from_child));
+    match command.spawn() {
+        Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or(None),
+        Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
+        Err(cause) => Err(Some(Report::NotExecutable(cause.to_string()))),
+    }
+}
+
+/// Waits until the program ends, an order comes, the coordinator dies, or a limit is passed.
+fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid) -> End {
+    let watched = spec.processes.is_some() || spec.memory_bytes.is_some();
+    let tick = if watched { WATCH } else { IDLE };
+    let Ok(program_end) = rustix::process::pidfd_open(program, PidfdFlags::empty()) else {
+        return End::Ordered;
+    };
+    loop {
+        if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == program) {
+            return End::Program(status);
+        }
+        if watched && let Some(over) = over_limit(spec) {
+            return End::Over(over);
+        }
+        let mut events = [
+            PollFd::new(&control, PollFlags::IN),
+            PollFd::new(&program_end, PollFlags::IN),
+        ];
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: tick.subsec_nanos().into(),
+        };
+        if poll(&mut events, Some(&timeout)).is_err() || events.first().is_none_or(|event| event.revents().is_empty()) {
+            continue;
+        }
+        let mut byte = [0];
+        match control.read(&mut byte) {
+            Ok(0) | Err(_) => return End::CoordinatorGone,
+            Ok(_) => match Order::from_byte(byte[0]) {
+                Some(Order::Terminate) => tree::signal_all(Signal::TERM),
+                Some(Order::Kill) | None => return End::Ordered,
+            },
+        }
+    }
+}
+
+fn over_limit(spec: &Spec) -> Option<Report> {
+    let usage = tree::usage();
+    let over = |most: Option<u64>, used: u64| most.is_some_and(|most| used > most);
+    if over(spec.processes.map(u64::from), usage.tasks) {
+        return Some(Report::TooManyProcesses);
+    }
+    over(spec.memory_bytes, usage.resident_bytes).then_some(Report::TooMuchMemory)
+}
+
+/// Ends what is left and says how the job ended.
+fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
+    // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
+    tree::kill_all(if spec.confinement == Confinement::Full {
+        BEFORE_NAMESPACE_ENDS
+    } else {
+        GIVE_UP
+    });
+    match end {
+        End::Program(status) => report(control, &ended(status)),
+        End::Over(limit) => report(control, &limit),
+        // The coordinator knows why it gave the order.
+        End::Ordered => report(control, &Report::Signalled(Signal::KILL.as_raw())),
+        End::CoordinatorGone => spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all),
+    }
+}
+
+fn ended(status: WaitStatus) -> Report {
+    match status.exit_status() {
+        Some(code) => Report::Exited(code),
+        None => Report::Signalled(status.terminating_signal().unwrap_or(0)),
+    }
+}

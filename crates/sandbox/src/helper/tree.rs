@@ -1,0 +1,133 @@
+//! Finding and ending every descendant of this process.
+//!
+//! This process is a child subreaper, so each descendant whose parent ends becomes its child: as long as any
+//! descendant is alive it has a child, and when it has none, nothing is left. That holds against double forks and new
+//! sessions alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+/// How long one pass of killing waits for its victims before the next.
+const PASS: Duration = Duration::from_millis(1);
+
+/// Tells how much the descendants use together.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// Threads, so that a bomb of threads counts too.
+    pub(super) tasks: u64,
+    /// Resident memory.
+    pub(super) resident_bytes: u64,
+}
+
+/// Collects the status of every child that has ended, with its process id.
+pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
+    let mut ended = Vec::new();
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(one)) => ended.push(one),
+            Ok(None) => return (ended, true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return (ended, false),
+        }
+    }
+}
+
+/// Sends a signal to every descendant.
+pub(super) fn signal_all(signal: Signal) {
+    for pid in descendants().keys().copied().filter_map(Pid::from_raw) {
+        // It may have ended in between; then there is nothing to signal.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Ends every descendant and returns when none is left, or when the time is over.
+pub(super) fn kill_all(patience: Duration) {
+    let until = Instant::now() + patience;
+    loop {
+        signal_all(Signal::KILL);
+        if !reap().1 || Instant::now() > until {
+            return;
+        }
+        std::thread::sleep(PASS);
+    }
+}
+
+/// Sums up what all descendants use.
+pub(super) fn usage() -> Usage {
+    let page = rustix::param::page_size() as u64;
+    descendants().values().fold(Usage::default(), |sum, stat| Usage {
+        tasks: sum.tasks + stat.threads,
+        resident_bytes: sum.resident_bytes + stat.resident_pages * page,
+    })
+}
+
+/// The fields of `/proc/<pid>/stat` that matter here (proc(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    parent: i32,
+    threads: u64,
+    resident_pages: u64,
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The program's name, in parentheses, may itself hold anything.
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(1);
+    Some(Stat {
+        parent: fields.next()?.parse().ok()?,
+        threads: fields.nth(15)?.parse().ok()?,
+        resident_pages: fields.nth(3)?.parse().ok()?,
+    })
+}
+
+fn descendants() -> BTreeMap<i32, Stat> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut all: BTreeMap<i32, Stat> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter_map(|pid| {
+            Some((
+                pid,
+                parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?,
+            ))
+        })
+        .collect();
+    let mut family = BTreeSet::from([own]);
+    // Ids wrap around, so a child may have a smaller one than its parent: go over them until nothing is added.
+    loop {
+        let found: Vec<i32> = all
+            .iter()
+            .filter(|(pid, stat)| family.contains(&stat.parent) && !family.contains(*pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if found.is_empty() {
+            break;
+        }
+        family.extend(found);
+    }
+    family.remove(&own);
+    all.retain(|pid, _| family.contains(pid));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_stat_with_a_hostile_name() {
+        let text = "42 (a) R 1 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 999 12345 678 184 1 1";
+        assert_eq!(
+            parse_stat(text),
+            Some(Stat {
+                parent: 7,
+                threads: 3,
+                resident_pages: 678
+            })
+        );
+        assert_eq!(parse_stat(""), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! What of this machine a job may see beside the roots of its view: system directories, toolchains, trusted programs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Directories of programs and libraries; a link among them is shown as the link it is.
+pub(crate) const SYSTEM: [&str; 10] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/run/current-system",
+];
+
+/// The files of `/etc` without which programs do not start, find their libraries or check certificates. None is secret.
+pub(crate) const SETTINGS: [&str; 18] = [
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
+    "/etc/alternatives",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates",
+    "/etc/pki",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/os-release",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/mime.types",
+    "/etc/bash.bashrc",
+    "/etc/inputrc",
+    "/etc/terminfo",
+];
+
+/// The files of `/etc` that the full tier shows in a version of its own.
+pub(crate) const ACCOUNTS: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts"];
+
+/// Where bubblewrap is looked for first: Ubuntu's AppArmor grants user namespaces to this very path.
+const BUBBLEWRAP: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+
+/// Where programs are when the coordinator's own `PATH` says nothing usable.
+const DEFAULT_PATH: [&str; 6] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+];
+
+/// The part of cargo's home that holds no credentials.
+pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
+
+/// The homes of the Rust toolchain, as far as they exist.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Toolchain {
+    pub(crate) cargo_home: Option<PathBuf>,
+    pub(crate) rustup_home: Option<PathBuf>,
+}
+
+impl Toolchain {
+    /// Finds them as cargo and rustup do, once.
+    pub(crate) fn of_user() -> &'static Self {
+        static FOUND: OnceLock<Toolchain> = OnceLock::new();
+        let home = |variable: &str, below_home: &str| {
+            let named = std::env::var_os(variable).map(PathBuf::from);
+            let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(below_home));
+            named.or_else(usual)?.canonicalize().ok().filter(|path| path.is_dir())
+        };
+        FOUND.get_or_init(|| Self {
+            cargo_home: home("CARGO_HOME", ".cargo"),
+            rustup_home: home("RUSTUP_HOME", ".rustup"),
+        })
+    }
+
+    /// Lists the shared parts of cargo's home that exist, with their names in it.
+    pub(crate) fn cargo_shared(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let entries = CARGO_SHARED
+            .into_iter()
+            .filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
+        entries.filter(|(_, path)| path.is_dir())
+    }
+
+    /// Returns cargo's configuration (mirrors and the like), unless it seems to hold a token.
+    pub(crate) fn cargo_config(&self) -> Option<Vec<u8>> {
+        let home = self.cargo_home.as_ref()?;
+        let text = ["config.toml", "config"]
+            .iter()
+            .find_map(|name| std::fs::read(home.join(name)).ok())?;
+        let secret = text.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"));
+        (!secret).then_some(text)
+    }
+
+    /// Lists the variables that lead programs to them, with cargo's home at `cargo_home`.
+    pub(crate) fn variables(&self, cargo_home: Option<&Path>) -> Vec<(OsString, OsString)> {
+        let mut variables = Vec::new();
+        if let Some(home) = cargo_home {
+            variables.push(("CARGO_HOME".into(), home.into()));
+            // Fails at once with a clear message instead of retrying a network that is not there.
+            variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
+        }
+        variables.extend(
+            self.rustup_home
+                .as_ref()
+                .map(|home| ("RUSTUP_HOME".into(), home.into())),
+        );
+        variables
+    }
+}
+
+/// Returns bubblewrap's absolute path, resolved once.
+pub(crate) fn bubblewrap() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let usual = BUBBLEWRAP.into_iter().map(PathBuf::from);
+        usual
+            .chain(absolute_path_entries().map(|dir| dir.join("bwrap")))
+            .find(|path| path.is_file())
+    };
+    FOUND.get_or_init(find).as_deref()
+}
+
+/// Returns a `PATH` of the coordinator's directories that lie below one of `visible`, and the usual ones.
+pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString {
+    let seen = |dir: &PathBuf| visible.iter().any(|root| dir.starts_with(root));
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    let usual = DEFAULT_PATH.into_iter().map(PathBuf::from);
+    for dir in first
+        .into_iter()
+        .chain(absolute_path_entries().filter(seen))
+        .chain(usual)
+    {
+        if !dirs.contains(&dir) {
+            dirs.push(dir);
+        }
+    }
+    std::env::join_paths(dirs).unwrap_or_else(|_| OsString::from(DEFAULT_PATH.join(":")))
+}
+
+fn absolute_path_entries() -> impl Iterator<Item = PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    dirs.into_iter()
+}
+
+/// The coordinator's variables that an unconfined job sees too.
+const HARMLESS: [&str; 10] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "SHELL",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+];
+
+/// Returns the variables of the coordinator that say nothing secret.
+pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
+    let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));
+    HARMLESS.into_iter().filter_map(value).collect()
+}

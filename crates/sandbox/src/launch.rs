@@ -1,0 +1,223 @@
+//! Turns a job into the command that starts its supervisor, for each tier.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::error::SandboxError;
+use crate::fallback::{self, Scratch};
+use crate::full::{self, Arguments, memory_file};
+use crate::helper::protocol::Spec;
+use crate::helper::{HELPER_ARG, helper_installed};
+use crate::host::{self, Toolchain};
+use crate::job::Job;
+use crate::sandbox::{Confinement, Sandbox};
+use crate::spawner;
+use crate::view::Checked;
+
+/// A job whose supervisor has been started.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) control: UnixStream,
+    /// Removed when the job is over.
+    pub(crate) _scratch: Option<Scratch>,
+}
+
+/// Starts the supervisor of a job.
+pub(crate) fn launch(sandbox: &Sandbox, job: &Job) -> Result<Launched, SandboxError> {
+    if sandbox.helper.is_own_program() && !helper_installed() {
+        return Err(SandboxError::HelperNotInstalled);
+    }
+    let view = Checked::of(job)?;
+    let scratch = match sandbox.confinement {
+        Confinement::Fallback => Some(Scratch::make(Toolchain::of_user())?),
+        _ => None,
+    };
+    let spec = spec(sandbox.confinement, job, &view, scratch.as_ref());
+    let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
+    let json = serde_json::to_vec(&spec).map_err(|cause| SandboxError::Setup {
+        detail: format!("write the helper's orders: {cause}"),
+    })?;
+    let mut given = Given {
+        helper: open_helper(&sandbox.helper.0)?,
+        control: theirs.into(),
+        spec: memory_file("spec", &json)?,
+        more: Vec::new(),
+    };
+    let mut command = match sandbox.confinement {
+        Confinement::Full => bubblewrap(&view, &mut given)?,
+        _ => plain(&given),
+    };
+    command
+        .env_clear()
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.stdin(if job.stdin.is_empty() {
+        Stdio::null()
+    } else {
+        memory_file("stdin", &job.stdin)?.into()
+    });
+    let child = spawner::spawn(command, given.into_inherited())?;
+    Ok(Launched {
+        child,
+        control,
+        _scratch: scratch,
+    })
+}
+
+/// The descriptors that the supervisor gets.
+struct Given {
+    helper: OwnedFd,
+    control: OwnedFd,
+    spec: OwnedFd,
+    more: Vec<OwnedFd>,
+}
+
+impl Given {
+    /// The helper is executed through its descriptor: it needs no place in the view, and may have been replaced on disk.
+    fn program(&self) -> String {
+        format!("/proc/self/fd/{}", self.helper.as_raw_fd())
+    }
+
+    fn arguments(&self) -> [String; 3] {
+        [
+            HELPER_ARG.to_owned(),
+            self.control.as_raw_fd().to_string(),
+            self.spec.as_raw_fd().to_string(),
+        ]
+    }
+
+    fn into_inherited(self) -> Vec<OwnedFd> {
+        let mut all = self.more;
+        all.extend([self.helper, self.control, self.spec]);
+        all
+    }
+}
+
+fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
+    File::open(path)
+        .map(OwnedFd::from)
+        .map_err(|source| SandboxError::Helper {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+fn plain(given: &Given) -> Command {
+    let mut command = Command::new(given.program());
+    command.args(given.arguments()).current_dir("/");
+    command
+}
+
+fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError> {
+    let program = host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
+        tier: Confinement::Full,
+        reason: crate::probe::NO_BUBBLEWRAP.to_owned(),
+    })?;
+    let arguments = Arguments::for_view(view)?;
+    let packed = arguments.packed()?;
+    let mut command = Command::new(program);
+    command
+        .arg("--args")
+        .arg(packed.as_raw_fd().to_string())
+        .arg("--")
+        .arg(given.program())
+        .args(given.arguments());
+    given.more.extend(arguments.data);
+    given.more.push(packed);
+    Ok(command)
+}
+
+fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Scratch>) -> Spec {
+    let toolchain = Toolchain::of_user();
+    let roots = view.writable().map(OsString::from);
+    let (writable, read_only) = match (confinement, scratch) {
+        (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
+        (_, Some(scratch)) => (
+            roots.chain([scratch.path().into()]).collect(),
+            fallback::readable(view, toolchain),
+        ),
+        (_, None) => {
+            let private = ["/tmp", full::HOME, "/dev/shm"].map(OsString::from);
+            let cargo = toolchain.cargo_home.clone().map(OsString::from);
+            (roots.chain(private).chain(cargo).collect(), vec![OsString::from("/")])
+        }
+    };
+    Spec {
+        confinement,
+        program: job.program.clone(),
+        args: job.args.clone(),
+        env: environment(confinement, job, view, scratch).into_iter().collect(),
+        cwd: job.cwd.clone().into(),
+        writable,
+        read_only,
+        processes: job.limits.processes,
+        memory_bytes: job.limits.memory_bytes,
+        file_bytes: job.limits.file_bytes,
+        scratch: scratch.map(|scratch| scratch.path().into()),
+    }
+}
+
+fn environment(
+    confinement: Confinement,
+    job: &Job,
+    view: &Checked,
+    scratch: Option<&Scratch>,
+) -> BTreeMap<OsString, OsString> {
+    let toolchain = Toolchain::of_user();
+    let mut all: BTreeMap<OsString, OsString> = match confinement {
+        Confinement::Unconfined => host::harmless_variables().into_iter().collect(),
+        _ => BTreeMap::new(),
+    };
+    if confinement != Confinement::Unconfined {
+        let cargo_home = scratch
+            .map(Scratch::cargo_home)
+            .or_else(|| toolchain.cargo_home.clone());
+        let cargo_home = cargo_home.filter(|_| toolchain.cargo_home.is_some());
+        let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
+        set(
+            "HOME",
+            scratch
+                .map_or_else(|| PathBuf::from(full::HOME), Scratch::home)
+                .as_os_str(),
+        );
+        set(
+            "TMPDIR",
+            scratch
+                .map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary)
+                .as_os_str(),
+        );
+        set("LANG", OsStr::new("C.UTF-8"));
+        let user = if rustix::process::getuid().is_root() {
+            "root"
+        } else {
+            full::USER
+        };
+        set("USER", OsStr::new(user));
+        set("LOGNAME", OsStr::new(user));
+        set("PATH", &path(toolchain, view));
+        all.extend(toolchain.variables(cargo_home.as_deref()));
+    }
+    all.extend(job.env.clone());
+    all
+}
+
+/// Directories that the job itself could write to are no place to look for programs.
+fn path(toolchain: &Toolchain, view: &Checked) -> OsString {
+    let cargo = toolchain
+        .cargo_shared()
+        .find(|(name, _)| *name == "bin")
+        .map(|(_, path)| path);
+    let visible: Vec<&Path> = host::SYSTEM
+        .map(Path::new)
+        .into_iter()
+        .chain(view.read_only())
+        .collect();
+    host::search_path(cargo, &visible)
+}

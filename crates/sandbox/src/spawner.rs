@@ -1,0 +1,83 @@
+//! The one thread that starts processes.
+//!
+//! A parent-death signal fires when the *thread* that spawned ends, so whatever is spawned from a pool's thread dies
+//! with it. This thread never ends; all it does is spawn.
+//!
+//! Invariant: a descriptor is inheritable only while this thread spawns, so that no two children of ours see each
+//! other's descriptors.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use crate::error::SandboxError;
+
+/// Starts that may wait; a start takes about a millisecond, and callers block anyway.
+const QUEUE: usize = 64;
+
+struct Request {
+    command: Command,
+    inherited: Vec<OwnedFd>,
+    reply: SyncSender<io::Result<Child>>,
+}
+
+/// Starts `command` from the spawner's thread; the child keeps `inherited` under the numbers they have here.
+pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> Result<Child, SandboxError> {
+    let gone = || SandboxError::Io {
+        action: "reach the thread that starts processes",
+        source: io::Error::from(io::ErrorKind::BrokenPipe),
+    };
+    let (reply, answer) = sync_channel(1);
+    let requests = requests().ok_or_else(gone)?;
+    requests
+        .send(Request {
+            command,
+            inherited,
+            reply,
+        })
+        .map_err(|_| gone())?;
+    answer
+        .recv()
+        .map_err(|_| gone())?
+        .map_err(SandboxError::io("start a process"))
+}
+
+fn requests() -> Option<&'static SyncSender<Request>> {
+    static REQUESTS: OnceLock<Option<SyncSender<Request>>> = OnceLock::new();
+    let start = || {
+        let (sender, receiver) = sync_channel::<Request>(QUEUE);
+        let serve = move || {
+            while let Ok(request) = receiver.recv() {
+                serve_one(request);
+            }
+        };
+        std::thread::Builder::new()
+            .name("spawner".to_owned())
+            .spawn(serve)
+            .ok()
+            .map(|_| sender)
+    };
+    REQUESTS.get_or_init(start).as_ref()
+}
+
+fn serve_one(
+    Request {
+        mut command,
+        inherited,
+        reply,
+    }: Request,
+) {
+    let started = inherited
+        .iter()
+        .try_for_each(|fd| fcntl_setfd(fd, FdFlags::empty()))
+        .map_err(io::Error::from)
+        .and_then(|()| command.spawn());
+    drop(inherited);
+    drop(command);
+    // A caller that is gone has no use for the child; its control socket is closed, which ends the child.
+    let _ = reply.send(started);
+}

@@ -1,0 +1,155 @@
+//! Checking a job's view before anything starts, so that a wrong path is an error with its name in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::SandboxError;
+use crate::job::{Content, HostView, Job, Mask, View};
+
+/// The kernel's own trees, which are never a root.
+const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// A view whose roots exist; each is listed under the name it was given and, if that differs, its real one.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// Parents before what lies in them.
+    pub(crate) roots: Vec<Root>,
+    pub(crate) masks: Vec<Mask>,
+}
+
+/// One root of a view.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Root {
+    pub(crate) path: PathBuf,
+    pub(crate) writable: bool,
+}
+
+impl Checked {
+    pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
+        let View::Host(HostView {
+            writable,
+            read_only,
+            masks,
+        }) = &job.view;
+        let mut roots = Vec::new();
+        for (paths, writable) in [(read_only, false), (writable, true)] {
+            for path in paths {
+                let real = real_path(path)?;
+                roots.push(Root {
+                    path: real.clone(),
+                    writable,
+                });
+                if real != *path {
+                    roots.push(Root {
+                        path: path.clone(),
+                        writable,
+                    });
+                }
+            }
+        }
+        roots.sort();
+        roots.dedup();
+        let checked = Self {
+            masks: kept_masks(masks, &roots)?,
+            roots,
+        };
+        checked.require_cwd(&job.cwd)?;
+        Ok(checked)
+    }
+
+    fn require_cwd(&self, cwd: &Path) -> Result<(), SandboxError> {
+        let outside = || SandboxError::CwdOutside { path: cwd.to_owned() };
+        let real = cwd.canonicalize().map_err(|_| outside())?;
+        let inside = cwd.is_absolute() && self.roots.iter().any(|root| real.starts_with(&root.path));
+        inside.then_some(()).ok_or_else(outside)
+    }
+
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
+        self.roots
+            .iter()
+            .filter(|root| root.writable)
+            .map(|root| root.path.as_path())
+    }
+
+    pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
+        self.roots
+            .iter()
+            .filter(|root| !root.writable)
+            .map(|root| root.path.as_path())
+    }
+
+    /// Lists what may be read when masked paths below read-only roots must not be: the siblings along the way, instead
+    /// of the root itself.
+    pub(crate) fn readable_around_masks(&self) -> Vec<PathBuf> {
+        let hidden: Vec<&Path> = self
+            .masks
+            .iter()
+            .filter(|mask| {
+                mask.content != Content::ReadOnly && !self.writable().any(|root| mask.path.starts_with(root))
+            })
+            .map(|mask| mask.path.as_path())
+            .collect();
+        self.read_only().flat_map(|root| around(root, &hidden)).collect()
+    }
+}
+
+fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
+    if hidden.contains(&path) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|mask| mask.starts_with(path)) {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.path().exists())
+        .flat_map(|entry| around(&entry.path(), hidden))
+        .collect()
+}
+
+fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
+    let wrong = |reason: String| SandboxError::View {
+        path: path.to_owned(),
+        reason,
+    };
+    if !path.is_absolute() {
+        return Err(wrong("the path is not absolute".to_owned()));
+    }
+    let real = path.canonicalize().map_err(|cause| wrong(cause.to_string()))?;
+    if real == Path::new("/") || KERNEL.iter().any(|tree| real.starts_with(tree)) {
+        return Err(wrong(
+            "the whole system or a tree of the kernel cannot be a root".to_owned(),
+        ));
+    }
+    Ok(real)
+}
+
+/// Leaves out masks of what is not there and cannot be made; refuses those that could be made around.
+fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError> {
+    let mut kept = Vec::new();
+    for mask in masks {
+        let wrong = |reason: &str| SandboxError::View {
+            path: mask.path.clone(),
+            reason: reason.to_owned(),
+        };
+        if !mask.path.is_absolute() {
+            return Err(wrong("the path is not absolute"));
+        }
+        // The deepest root decides.
+        let root = roots.iter().rev().find(|root| mask.path.starts_with(&root.path));
+        match (root, std::fs::symlink_metadata(&mask.path)) {
+            (_, Ok(found)) if found.is_symlink() => return Err(wrong("a link cannot be masked")),
+            (_, Ok(found))
+                if found.is_dir() != (mask.content == Content::EmptyDir) && mask.content != Content::ReadOnly =>
+            {
+                return Err(wrong("a file masks files, a directory directories"));
+            }
+            (_, Ok(_)) => kept.push(mask.clone()),
+            (Some(root), Err(_)) if root.writable => return Err(wrong("it is absent, so it could be made")),
+            (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => return Err(wrong("it is absent")),
+            (Some(_), Err(_)) => {}
+            (None, Err(_)) if mask.content == Content::ReadOnly => return Err(wrong("it is absent")),
+            (None, Err(_)) => kept.push(mask.clone()),
+        }
+    }
+    Ok(kept)
+}

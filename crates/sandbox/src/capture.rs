@@ -47,6 +47,11 @@ impl Capture {
         self.total
     }
 
+    /// Takes in nothing more.
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+    }
+
     /// Reads what is there, up to one pipe full, so that the caller keeps looking at its deadlines.
     pub(crate) fn read_some(&mut self) {
         let Some(pipe) = &self.pipe else { return };
@@ -63,20 +68,14 @@ impl Capture {
         self.total += bytes.len() as u64;
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_bytes - self.head.len()));
         self.head.extend_from_slice(first);
-        let rest = rest
-            .get(rest.len().saturating_sub(self.tail_bytes)..)
-            .unwrap_or_default();
+        let rest = rest.get(rest.len().saturating_sub(self.tail_bytes)..).unwrap_or_default();
         let surplus = (self.tail.len() + rest.len()).saturating_sub(self.tail_bytes);
         self.tail.drain(..surplus);
         self.tail.extend(rest);
     }
 
     pub(crate) fn finish(self) -> Captured {
-        Captured {
-            head: self.head,
-            tail: self.tail.into(),
-            total_bytes: self.total,
-        }
+        Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
     }
 }
 
@@ -94,11 +93,8 @@ mod tests {
 
     #[test]
     fn keeps_head_and_tail() {
-        let expected = |head: &str, tail: &str, total_bytes| Captured {
-            head: head.into(),
-            tail: tail.into(),
-            total_bytes,
-        };
+        let expected =
+            |head: &str, tail: &str, total_bytes| Captured { head: head.into(), tail: tail.into(), total_bytes };
         assert_eq!(captured(4, &[]), expected("", "", 0));
         assert_eq!(captured(4, &["abc"]), expected("ab", "c", 3));
         assert_eq!(captured(4, &["abcd", "efg", "h"]), expected("ab", "gh", 8));

@@ -41,6 +41,7 @@ enum Phase {
 /// A job under way.
 struct Drive<'a> {
     job: &'a Job,
+    confinement: Confinement,
     child: Child,
     control: UnixStream,
     control_open: bool,
@@ -56,17 +57,12 @@ struct Drive<'a> {
 /// Runs a job; any of `cancels` stops it.
 pub(crate) fn run(sandbox: &Sandbox, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
     let started = Instant::now();
-    let Launched {
-        mut child,
-        control,
-        _scratch,
-    } = launch::launch(sandbox, job)?;
-    control
-        .set_nonblocking(true)
-        .map_err(SandboxError::io("read the control socket without blocking"))?;
+    let Launched { mut child, control, _scratch } = launch::launch(sandbox, job)?;
+    control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
     let kept = job.limits.kept_output_bytes;
     let mut drive = Drive {
         job,
+        confinement: sandbox.confinement,
         stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?,
         stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?,
         child,
@@ -84,22 +80,15 @@ pub(crate) fn run(sandbox: &Sandbox, job: &Job, cancels: &[&Cancel]) -> Result<F
     let waited = drive.child.wait().map_err(SandboxError::io("wait for the supervisor"));
     drive.read_last_output()?;
     waited?;
-    drive.finish(sandbox.confinement, started.elapsed())
+    drive.finish(started.elapsed())
 }
 
 impl Drive<'_> {
     /// Sleeps until something happens or is due, and takes in what has come.
     fn wait(&mut self, cancels: &[&Cancel]) -> Result<(), SandboxError> {
-        let sleep = self
-            .deadline
-            .map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
+        let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
         let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
-        watched.extend(
-            [&self.stdout, &self.stderr]
-                .into_iter()
-                .filter_map(Capture::pipe)
-                .map(AsFd::as_fd),
-        );
+        watched.extend([&self.stdout, &self.stderr].into_iter().filter_map(Capture::pipe).map(AsFd::as_fd));
         if self.stopped.is_none() {
             watched.extend(cancels.iter().filter_map(|cancel| cancel.event()));
         }
@@ -118,11 +107,7 @@ impl Drive<'_> {
                 self.reported.extend_from_slice(chunk.get(..count).unwrap_or_default());
             }
             Ok(_) => {}
-            Err(cause)
-                if matches!(
-                    cause.kind(),
-                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
-                ) => {}
+            Err(cause) if matches!(cause.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted) => {}
             Err(_) => self.control_open = false,
         }
     }
@@ -132,7 +117,12 @@ impl Drive<'_> {
         let due = self.deadline.is_some_and(|due| due <= Instant::now());
         let output = self.stdout.total() + self.stderr.total();
         match self.phase {
-            Phase::Running if output > self.job.limits.max_output_bytes => self.stop(Phase::Killing, Exit::OutputLimit),
+            Phase::Running if output > self.job.limits.max_output_bytes => {
+                self.stop(Phase::Killing, Exit::OutputLimit);
+                // Who writes on gets SIGPIPE.
+                self.stdout.close();
+                self.stderr.close();
+            }
             Phase::Running if cancels.iter().any(|cancel| cancel.is_cancelled()) => {
                 self.stop(Phase::Terminating, Exit::Cancelled);
             }
@@ -158,8 +148,11 @@ impl Drive<'_> {
             Phase::Terminating => (Order::Terminate, GRACE),
             Phase::Killing => (Order::Kill, KILL_TIME),
             Phase::Abandoned => {
-                // Ends the pid namespace in the full tier; elsewhere the supervisor's end takes at least the program.
-                let _ = self.child.kill();
+                // The end of bubblewrap ends the pid namespace and all in it. In the other tiers nobody but the
+                // supervisor could end what is left, so it is never killed, only awaited.
+                if self.confinement == Confinement::Full {
+                    let _ = self.child.kill();
+                }
                 self.deadline = None;
                 return;
             }
@@ -172,11 +165,8 @@ impl Drive<'_> {
     fn read_last_output(&mut self) -> Result<(), SandboxError> {
         let until = Instant::now() + LAST_OUTPUT;
         loop {
-            let watched: Vec<BorrowedFd<'_>> = [&self.stdout, &self.stderr]
-                .into_iter()
-                .filter_map(Capture::pipe)
-                .map(AsFd::as_fd)
-                .collect();
+            let watched: Vec<BorrowedFd<'_>> =
+                [&self.stdout, &self.stderr].into_iter().filter_map(Capture::pipe).map(AsFd::as_fd).collect();
             let left = until.saturating_duration_since(Instant::now());
             if watched.is_empty() || left.is_zero() {
                 return Ok(());
@@ -188,28 +178,23 @@ impl Drive<'_> {
     }
 
     fn reports(&self) -> impl Iterator<Item = Report> {
-        self.reported
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice(line).ok())
+        self.reported.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
     }
 
     fn last_report(&self) -> Option<Report> {
         self.reports().last()
     }
 
-    fn finish(self, confinement: Confinement, duration: Duration) -> Result<Finished, SandboxError> {
+    fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
         let program = || self.job.program.clone();
         let exit = match (self.stopped, self.last_report()) {
             (_, Some(Report::Failed(detail))) => return Err(SandboxError::Setup { detail }),
             (_, Some(Report::NotFound)) => return Err(SandboxError::ProgramNotFound { program: program() }),
             (_, Some(Report::NotExecutable(detail))) => {
-                return Err(SandboxError::NotExecutable {
-                    program: program(),
-                    detail,
-                });
+                return Err(SandboxError::NotExecutable { program: program(), detail });
             }
             (Some(stopped), _) => stopped,
-            (None, None) => return Err(did_not_start(confinement, &self.stderr.finish())),
+            (None, None) => return Err(did_not_start(self.confinement, &self.stderr.finish())),
             (None, Some(Report::Exited(code))) => Exit::Code(code),
             (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
@@ -217,12 +202,7 @@ impl Drive<'_> {
             // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
             (None, Some(Report::Started)) => Exit::Signal(libc::SIGKILL),
         };
-        Ok(Finished {
-            exit,
-            stdout: self.stdout.finish(),
-            stderr: self.stderr.finish(),
-            duration,
-        })
+        Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration })
     }
 }
 
@@ -232,19 +212,14 @@ fn did_not_start(confinement: Confinement, stderr: &Captured) -> SandboxError {
         "" => "the helper ended without a word".to_owned(),
         said => said.to_owned(),
     };
-    SandboxError::TierUnusable {
-        tier: confinement,
-        reason,
-    }
+    SandboxError::TierUnusable { tier: confinement, reason }
 }
 
 /// Sleeps until one of the descriptors can be read or has ended, at most for `sleep`.
 pub(crate) fn wait_readable(watched: &[BorrowedFd<'_>], sleep: Duration) -> Result<(), SandboxError> {
     let mut events: Vec<PollFd<'_>> = watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let timeout = Timespec {
-        tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: sleep.subsec_nanos().into(),
-    };
+    let timeout =
+        Timespec { tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX), tv_nsec: sleep.subsec_nanos().into() };
     match poll(&mut events, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(SandboxError::errno("wait for a process")(errno)),

@@ -29,9 +29,7 @@ impl Scratch {
             .tempdir()
             .map_err(SandboxError::io("make a scratch directory"))?;
         let scratch = Self { dir };
-        scratch
-            .fill(toolchain)
-            .map_err(SandboxError::io("fill a scratch directory"))?;
+        scratch.fill(toolchain).map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
 
@@ -42,9 +40,7 @@ impl Scratch {
         for (name, path) in toolchain.cargo_shared() {
             symlink(path, self.cargo_home().join(name))?;
         }
-        toolchain.cargo_config().map_or(Ok(()), |config| {
-            std::fs::write(self.cargo_home().join("config.toml"), config)
-        })
+        toolchain.cargo_config().map_or(Ok(()), |config| std::fs::write(self.cargo_home().join("config.toml"), config))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -66,15 +62,8 @@ impl Scratch {
 
 /// Lists what may be read and executed: the system, the toolchains, and the view's read-only roots but for the masked.
 pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
-    let system = host::SYSTEM
-        .iter()
-        .chain(&host::SETTINGS)
-        .chain(&host::ACCOUNTS)
-        .map(OsString::from);
-    let toolchains = toolchain
-        .cargo_shared()
-        .map(|(_, path)| path)
-        .chain(toolchain.rustup_home.clone());
+    let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
+    let toolchains = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.rustup_home.clone());
     let roots = view.readable_around_masks();
     let all = system
         .chain(machine_facts())

@@ -38,10 +38,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Writes down the whole view.
     pub(crate) fn for_view(view: &Checked) -> Result<Self, SandboxError> {
-        let mut arguments = Self {
-            list: Vec::new(),
-            data: Vec::new(),
-        };
+        let mut arguments = Self { list: Vec::new(), data: Vec::new() };
         arguments.add(["--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"]);
         arguments.add(["--cap-drop", "ALL", "--hostname", "sandbox", "--chdir", "/"]);
         arguments.private_directories();
@@ -70,15 +67,13 @@ impl Arguments {
     }
 
     fn bind(&mut self, how: &str, path: &Path) {
-        self.list
-            .extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+        self.list.extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
     }
 
     fn file(&mut self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
         let data = memory_file("file", content)?;
         let descriptor = data.as_raw_fd().to_string();
-        self.list
-            .extend(["--ro-bind-data".into(), descriptor.into(), path.as_os_str().to_owned()]);
+        self.list.extend(["--ro-bind-data".into(), descriptor.into(), path.as_os_str().to_owned()]);
         self.data.push(data);
         Ok(())
     }
@@ -121,9 +116,7 @@ impl Arguments {
         for (_, path) in toolchain.cargo_shared() {
             self.bind("--ro-bind", &path);
         }
-        toolchain
-            .cargo_config()
-            .map_or(Ok(()), |config| self.file(&home.join("config.toml"), &config))
+        toolchain.cargo_config().map_or(Ok(()), |config| self.file(&home.join("config.toml"), &config))
     }
 
     fn masks(&mut self, view: &Checked) -> Result<(), SandboxError> {
@@ -133,8 +126,7 @@ impl Arguments {
                 Content::ReadOnly => self.bind("--ro-bind", &mask.path),
                 Content::EmptyDir => {
                     let path = mask.path.as_os_str().to_owned();
-                    self.list
-                        .extend(["--tmpfs".into(), path.clone(), "--remount-ro".into(), path]);
+                    self.list.extend(["--tmpfs".into(), path.clone(), "--remount-ro".into(), path]);
                 }
             }
         }
@@ -155,20 +147,13 @@ fn accounts() -> [String; 4] {
         group.insert_str(0, &format!("{name}:x:{gid}:\n"));
     }
     let sources = "passwd: files\ngroup: files\nhosts: files\n".to_owned();
-    [
-        passwd,
-        group,
-        sources,
-        "127.0.0.1 localhost\n::1 localhost\n".to_owned(),
-    ]
+    [passwd, group, sources, "127.0.0.1 localhost\n::1 localhost\n".to_owned()]
 }
 
 /// Makes a file in memory that starts at its first byte.
 pub(crate) fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, SandboxError> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(SandboxError::errno("make a file in memory"))?;
     let mut file = File::from(file);
-    file.write_all(content)
-        .and_then(|()| file.rewind())
-        .map_err(SandboxError::io("fill a file in memory"))?;
+    file.write_all(content).and_then(|()| file.rewind()).map_err(SandboxError::io("fill a file in memory"))?;
     Ok(file.into())
 }

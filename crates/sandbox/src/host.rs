@@ -5,18 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Directories of programs and libraries; a link among them is shown as the link it is.
-pub(crate) const SYSTEM: [&str; 10] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-    "/gnu/store",
-    "/run/current-system",
-];
+pub(crate) const SYSTEM: [&str; 10] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system"];
 
 /// The files of `/etc` without which programs do not start, find their libraries or check certificates. None is secret.
 pub(crate) const SETTINGS: [&str; 18] = [
@@ -47,14 +37,7 @@ pub(crate) const ACCOUNTS: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/nsswi
 const BUBBLEWRAP: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
 /// Where programs are when the coordinator's own `PATH` says nothing usable.
-const DEFAULT_PATH: [&str; 6] = [
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-];
+const DEFAULT_PATH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// The part of cargo's home that holds no credentials.
 pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
@@ -83,18 +66,14 @@ impl Toolchain {
 
     /// Lists the shared parts of cargo's home that exist, with their names in it.
     pub(crate) fn cargo_shared(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
-        let entries = CARGO_SHARED
-            .into_iter()
-            .filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
+        let entries = CARGO_SHARED.into_iter().filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
         entries.filter(|(_, path)| path.is_dir())
     }
 
     /// Returns cargo's configuration (mirrors and the like), unless it seems to hold a token.
     pub(crate) fn cargo_config(&self) -> Option<Vec<u8>> {
         let home = self.cargo_home.as_ref()?;
-        let text = ["config.toml", "config"]
-            .iter()
-            .find_map(|name| std::fs::read(home.join(name)).ok())?;
+        let text = ["config.toml", "config"].iter().find_map(|name| std::fs::read(home.join(name)).ok())?;
         let secret = text.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"));
         (!secret).then_some(text)
     }
@@ -107,11 +86,7 @@ impl Toolchain {
             // Fails at once with a clear message instead of retrying a network that is not there.
             variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
         }
-        variables.extend(
-            self.rustup_home
-                .as_ref()
-                .map(|home| ("RUSTUP_HOME".into(), home.into())),
-        );
+        variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
         variables
     }
 }
@@ -121,9 +96,7 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
         let usual = BUBBLEWRAP.into_iter().map(PathBuf::from);
-        usual
-            .chain(absolute_path_entries().map(|dir| dir.join("bwrap")))
-            .find(|path| path.is_file())
+        usual.chain(absolute_path_entries().map(|dir| dir.join("bwrap"))).find(|path| path.is_file())
     };
     FOUND.get_or_init(find).as_deref()
 }
@@ -133,11 +106,7 @@ pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString
     let seen = |dir: &PathBuf| visible.iter().any(|root| dir.starts_with(root));
     let mut dirs: Vec<PathBuf> = Vec::new();
     let usual = DEFAULT_PATH.into_iter().map(PathBuf::from);
-    for dir in first
-        .into_iter()
-        .chain(absolute_path_entries().filter(seen))
-        .chain(usual)
-    {
+    for dir in first.into_iter().chain(absolute_path_entries().filter(seen)).chain(usual) {
         if !dirs.contains(&dir) {
             dirs.push(dir);
         }
@@ -152,18 +121,8 @@ fn absolute_path_entries() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The coordinator's variables that an unconfined job sees too.
-const HARMLESS: [&str; 10] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "SHELL",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-];
+const HARMLESS: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SHELL", "CARGO_HOME", "RUSTUP_HOME"];
 
 /// Returns the variables of the coordinator that say nothing secret.
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {

@@ -171,8 +171,7 @@ impl Captured {
     /// Counts the bytes between `head` and `tail` that were not kept.
     #[must_use]
     pub fn omitted_bytes(&self) -> u64 {
-        self.total_bytes
-            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+        self.total_bytes.saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
     /// Returns all kept bytes, `head` and `tail` with nothing between them.

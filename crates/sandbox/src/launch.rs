@@ -40,9 +40,8 @@ pub(crate) fn launch(sandbox: &Sandbox, job: &Job) -> Result<Launched, SandboxEr
     };
     let spec = spec(sandbox.confinement, job, &view, scratch.as_ref());
     let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
-    let json = serde_json::to_vec(&spec).map_err(|cause| SandboxError::Setup {
-        detail: format!("write the helper's orders: {cause}"),
-    })?;
+    let json = serde_json::to_vec(&spec)
+        .map_err(|cause| SandboxError::Setup { detail: format!("write the helper's orders: {cause}") })?;
     let mut given = Given {
         helper: open_helper(&sandbox.helper.0)?,
         control: theirs.into(),
@@ -53,22 +52,10 @@ pub(crate) fn launch(sandbox: &Sandbox, job: &Job) -> Result<Launched, SandboxEr
         Confinement::Full => bubblewrap(&view, &mut given)?,
         _ => plain(&given),
     };
-    command
-        .env_clear()
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command.stdin(if job.stdin.is_empty() {
-        Stdio::null()
-    } else {
-        memory_file("stdin", &job.stdin)?.into()
-    });
+    command.env_clear().process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() });
     let child = spawner::spawn(command, given.into_inherited())?;
-    Ok(Launched {
-        child,
-        control,
-        _scratch: scratch,
-    })
+    Ok(Launched { child, control, _scratch: scratch })
 }
 
 /// The descriptors that the supervisor gets.
@@ -86,11 +73,7 @@ impl Given {
     }
 
     fn arguments(&self) -> [String; 3] {
-        [
-            HELPER_ARG.to_owned(),
-            self.control.as_raw_fd().to_string(),
-            self.spec.as_raw_fd().to_string(),
-        ]
+        [HELPER_ARG.to_owned(), self.control.as_raw_fd().to_string(), self.spec.as_raw_fd().to_string()]
     }
 
     fn into_inherited(self) -> Vec<OwnedFd> {
@@ -101,12 +84,7 @@ impl Given {
 }
 
 fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
-    File::open(path)
-        .map(OwnedFd::from)
-        .map_err(|source| SandboxError::Helper {
-            path: path.to_owned(),
-            source,
-        })
+    File::open(path).map(OwnedFd::from).map_err(|source| SandboxError::Helper { path: path.to_owned(), source })
 }
 
 fn plain(given: &Given) -> Command {
@@ -123,12 +101,7 @@ fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError
     let arguments = Arguments::for_view(view)?;
     let packed = arguments.packed()?;
     let mut command = Command::new(program);
-    command
-        .arg("--args")
-        .arg(packed.as_raw_fd().to_string())
-        .arg("--")
-        .arg(given.program())
-        .args(given.arguments());
+    command.arg("--args").arg(packed.as_raw_fd().to_string()).arg("--").arg(given.program()).args(given.arguments());
     given.more.extend(arguments.data);
     given.more.push(packed);
     Ok(command)
@@ -139,10 +112,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
     let roots = view.writable().map(OsString::from);
     let (writable, read_only) = match (confinement, scratch) {
         (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
-        (_, Some(scratch)) => (
-            roots.chain([scratch.path().into()]).collect(),
-            fallback::readable(view, toolchain),
-        ),
+        (_, Some(scratch)) => (roots.chain([scratch.path().into()]).collect(), fallback::readable(view, toolchain)),
         (_, None) => {
             let private = ["/tmp", full::HOME, "/dev/shm"].map(OsString::from);
             let cargo = toolchain.cargo_home.clone().map(OsString::from);
@@ -176,29 +146,13 @@ fn environment(
         _ => BTreeMap::new(),
     };
     if confinement != Confinement::Unconfined {
-        let cargo_home = scratch
-            .map(Scratch::cargo_home)
-            .or_else(|| toolchain.cargo_home.clone());
+        let cargo_home = scratch.map(Scratch::cargo_home).or_else(|| toolchain.cargo_home.clone());
         let cargo_home = cargo_home.filter(|_| toolchain.cargo_home.is_some());
         let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
-        set(
-            "HOME",
-            scratch
-                .map_or_else(|| PathBuf::from(full::HOME), Scratch::home)
-                .as_os_str(),
-        );
-        set(
-            "TMPDIR",
-            scratch
-                .map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary)
-                .as_os_str(),
-        );
+        set("HOME", scratch.map_or_else(|| PathBuf::from(full::HOME), Scratch::home).as_os_str());
+        set("TMPDIR", scratch.map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary).as_os_str());
         set("LANG", OsStr::new("C.UTF-8"));
-        let user = if rustix::process::getuid().is_root() {
-            "root"
-        } else {
-            full::USER
-        };
+        let user = if rustix::process::getuid().is_root() { "root" } else { full::USER };
         set("USER", OsStr::new(user));
         set("LOGNAME", OsStr::new(user));
         set("PATH", &path(toolchain, view));
@@ -210,14 +164,7 @@ fn environment(
 
 /// Directories that the job itself could write to are no place to look for programs.
 fn path(toolchain: &Toolchain, view: &Checked) -> OsString {
-    let cargo = toolchain
-        .cargo_shared()
-        .find(|(name, _)| *name == "bin")
-        .map(|(_, path)| path);
-    let visible: Vec<&Path> = host::SYSTEM
-        .map(Path::new)
-        .into_iter()
-        .chain(view.read_only())
-        .collect();
+    let cargo = toolchain.cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
+    let visible: Vec<&Path> = host::SYSTEM.map(Path::new).into_iter().chain(view.read_only()).collect();
     host::search_path(cargo, &visible)
 }

@@ -31,39 +31,23 @@ pub struct Probe {
 /// Tries both tiers by starting a process in each.
 #[must_use]
 pub fn probe(helper: &Helper) -> Probe {
-    Probe {
-        full: start(Confinement::Full, helper),
-        fallback: start(Confinement::Fallback, helper),
-    }
+    Probe { full: start(Confinement::Full, helper), fallback: start(Confinement::Fallback, helper) }
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let sandbox = Sandbox {
-        confinement,
-        helper: helper.clone(),
-    };
+    let sandbox = Sandbox { confinement, helper: helper.clone() };
     let job = Job {
-        view: View::Host(HostView {
-            read_only: vec![PathBuf::from("/usr")],
-            ..HostView::default()
-        }),
+        view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
         program: "true".into(),
         args: Vec::new(),
         cwd: PathBuf::from("/usr"),
         stdin: Vec::new(),
         env: BTreeMap::new(),
-        limits: Limits {
-            timeout: PATIENCE,
-            ..Limits::default()
-        },
+        limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
     match sandbox.run(&job, &Cancel::new()) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
-        Ok(finished) => Err(format!(
-            "a first process ended with {}: {}",
-            finished.exit,
-            finished.stderr.text().trim()
-        )),
+        Ok(finished) => Err(format!("a first process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
         Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),
         Err(error) => Err(with_fix(confinement, format!("failed to {error}"))),
     }
@@ -120,9 +104,7 @@ mod tests {
             Some("`sudo sysctl kernel.unprivileged_userns_clone=1`")
         );
         assert!(
-            fix(&[("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n")])
-                .unwrap()
-                .starts_with("AppArmor")
+            fix(&[("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n")]).unwrap().starts_with("AppArmor")
         );
     }
 }

@@ -75,16 +75,10 @@ impl Sandbox {
     /// [`SandboxError::NoTier`] with the reasons and fixes if neither tier starts.
     pub fn strongest(helper: Helper) -> Result<Self, SandboxError> {
         let Err(full) = probe::start(Confinement::Full, &helper) else {
-            return Ok(Self {
-                confinement: Confinement::Full,
-                helper,
-            });
+            return Ok(Self { confinement: Confinement::Full, helper });
         };
         match probe::start(Confinement::Fallback, &helper) {
-            Ok(()) => Ok(Self {
-                confinement: Confinement::Fallback,
-                helper,
-            }),
+            Ok(()) => Ok(Self { confinement: Confinement::Fallback, helper }),
             Err(fallback) => Err(SandboxError::NoTier { full, fallback }),
         }
     }
@@ -96,10 +90,7 @@ impl Sandbox {
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
         match probe::start(confinement, &helper) {
             Ok(()) => Ok(Self { confinement, helper }),
-            Err(reason) => Err(SandboxError::TierUnusable {
-                tier: confinement,
-                reason,
-            }),
+            Err(reason) => Err(SandboxError::TierUnusable { tier: confinement, reason }),
         }
     }
 
@@ -139,10 +130,7 @@ impl Sandbox {
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
         let task = tokio::task::spawn_blocking(move || drive::run(&sandbox, &job, &[&cancel, &abandoned]));
-        task.await.unwrap_or_else(|gone| {
-            Err(SandboxError::Setup {
-                detail: format!("the waiting thread ended: {gone}"),
-            })
-        })
+        task.await
+            .unwrap_or_else(|gone| Err(SandboxError::Setup { detail: format!("the waiting thread ended: {gone}") }))
     }
 }

@@ -33,17 +33,8 @@ pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> Result<Child, 
     };
     let (reply, answer) = sync_channel(1);
     let requests = requests().ok_or_else(gone)?;
-    requests
-        .send(Request {
-            command,
-            inherited,
-            reply,
-        })
-        .map_err(|_| gone())?;
-    answer
-        .recv()
-        .map_err(|_| gone())?
-        .map_err(SandboxError::io("start a process"))
+    requests.send(Request { command, inherited, reply }).map_err(|_| gone())?;
+    answer.recv().map_err(|_| gone())?.map_err(SandboxError::io("start a process"))
 }
 
 fn requests() -> Option<&'static SyncSender<Request>> {
@@ -55,22 +46,12 @@ fn requests() -> Option<&'static SyncSender<Request>> {
                 serve_one(request);
             }
         };
-        std::thread::Builder::new()
-            .name("spawner".to_owned())
-            .spawn(serve)
-            .ok()
-            .map(|_| sender)
+        std::thread::Builder::new().name("spawner".to_owned()).spawn(serve).ok().map(|_| sender)
     };
     REQUESTS.get_or_init(start).as_ref()
 }
 
-fn serve_one(
-    Request {
-        mut command,
-        inherited,
-        reply,
-    }: Request,
-) {
+fn serve_one(Request { mut command, inherited, reply }: Request) {
     let started = inherited
         .iter()
         .try_for_each(|fd| fcntl_setfd(fd, FdFlags::empty()))

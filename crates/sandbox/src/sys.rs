@@ -27,14 +27,8 @@ pub(crate) fn close_all_on_exec() -> io::Result<()> {
 }
 
 /// The signals that a terminal or a service manager sends to a whole group, and that the supervisor must survive.
-const GROUP_SIGNALS: [libc::c_int; 6] = [
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGPIPE,
-    libc::SIGTSTP,
-];
+const GROUP_SIGNALS: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP];
 
 /// Ignores the signals that are meant for a whole process group.
 pub(crate) fn ignore_group_signals() {
@@ -50,6 +44,15 @@ pub(crate) fn restore_group_signals() {
         // SAFETY: SIG_DFL is a valid disposition for these signals and no handler code is involved.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+}
+
+/// Lets this process run before all ordinary ones, but not its children, if the user may do that (root).
+///
+/// Root's processes are not counted by the kernel's limit, so a fork bomb of root's would starve whoever has to end it.
+pub(crate) fn run_before_others() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the structure is valid for the call; a refusal changes nothing.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
 }
 
 /// Runs `step` in the child between fork and exec; for a caller with a single thread, so that `step` may do anything.
@@ -76,13 +79,6 @@ pub(crate) fn landlock_version() -> i64 {
     /// `LANDLOCK_CREATE_RULESET_VERSION` (linux/landlock.h).
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the kernel takes no pointer and makes no descriptor; it only answers a number.
-    unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<libc::c_void>(),
-            0usize,
-            VERSION,
-        )
-    }
-    .max(0)
+    unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) }
+        .max(0)
 }

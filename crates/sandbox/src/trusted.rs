@@ -119,16 +119,9 @@ impl Trusted {
 
     fn command(&self) -> Result<Command, SandboxError> {
         let mut command = Command::new(&self.program);
-        command
-            .args(&self.args)
-            .env_clear()
-            .envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.args(&self.args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.stdin(if self.stdin.is_empty() {
-            Stdio::null()
-        } else {
-            memory_file("stdin", &self.stdin)?.into()
-        });
+        command.stdin(if self.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &self.stdin)?.into() });
         if let Some(dir) = &self.cwd {
             command.current_dir(dir);
         }
@@ -147,18 +140,12 @@ impl Trusted {
             }
             if left.is_zero() {
                 let seconds = self.timeout.as_secs();
-                return Err(SandboxError::TrustedTimeout {
-                    program: self.program.clone(),
-                    seconds,
-                });
+                return Err(SandboxError::TrustedTimeout { program: self.program.clone(), seconds });
             }
             wait_readable(&open, left)?;
             streams.iter_mut().for_each(Capture::read_some);
             if streams.iter().any(|stream| stream.total() > MOST_OUTPUT as u64) {
-                return Err(SandboxError::TrustedOutput {
-                    program: self.program.clone(),
-                    limit: MOST_OUTPUT,
-                });
+                return Err(SandboxError::TrustedOutput { program: self.program.clone(), limit: MOST_OUTPUT });
             }
         }
     }
@@ -182,15 +169,8 @@ mod tests {
     #[test]
     fn passes_input_and_collects_output() {
         let input = vec![b'x'; 1 << 20];
-        let output = sh("cat; echo $A >&2; exit 3")
-            .env("A", "b")
-            .stdin(input.clone())
-            .output()
-            .unwrap();
-        assert_eq!(
-            (output.status.code(), output.stdout, output.stderr),
-            (Some(3), input, b"b\n".to_vec())
-        );
+        let output = sh("cat; echo $A >&2; exit 3").env("A", "b").stdin(input.clone()).output().unwrap();
+        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(3), input, b"b\n".to_vec()));
     }
 
     #[test]
@@ -207,9 +187,7 @@ mod tests {
 
     #[test]
     fn outlives_the_thread_that_asked_for_it() {
-        let child = std::thread::spawn(|| sh("sleep 0.2; echo alive").output().unwrap())
-            .join()
-            .unwrap();
+        let child = std::thread::spawn(|| sh("sleep 0.2; echo alive").output().unwrap()).join().unwrap();
         assert_eq!(child.stdout, b"alive\n");
     }
 }

@@ -25,33 +25,20 @@ pub(crate) struct Root {
 
 impl Checked {
     pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
-        let View::Host(HostView {
-            writable,
-            read_only,
-            masks,
-        }) = &job.view;
+        let View::Host(HostView { writable, read_only, masks }) = &job.view;
         let mut roots = Vec::new();
         for (paths, writable) in [(read_only, false), (writable, true)] {
             for path in paths {
                 let real = real_path(path)?;
-                roots.push(Root {
-                    path: real.clone(),
-                    writable,
-                });
+                roots.push(Root { path: real.clone(), writable });
                 if real != *path {
-                    roots.push(Root {
-                        path: path.clone(),
-                        writable,
-                    });
+                    roots.push(Root { path: path.clone(), writable });
                 }
             }
         }
         roots.sort();
         roots.dedup();
-        let checked = Self {
-            masks: kept_masks(masks, &roots)?,
-            roots,
-        };
+        let checked = Self { masks: kept_masks(masks, &roots)?, roots };
         checked.require_cwd(&job.cwd)?;
         Ok(checked)
     }
@@ -64,17 +51,11 @@ impl Checked {
     }
 
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
-        self.roots
-            .iter()
-            .filter(|root| root.writable)
-            .map(|root| root.path.as_path())
+        self.roots.iter().filter(|root| root.writable).map(|root| root.path.as_path())
     }
 
     pub(crate) fn read_only(&self) -> impl Iterator<Item = &Path> {
-        self.roots
-            .iter()
-            .filter(|root| !root.writable)
-            .map(|root| root.path.as_path())
+        self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
     }
 
     /// Lists what may be read when masked paths below read-only roots must not be: the siblings along the way, instead
@@ -100,25 +81,17 @@ fn around(path: &Path, hidden: &[&Path]) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.path().exists())
-        .flat_map(|entry| around(&entry.path(), hidden))
-        .collect()
+    entries.filter(|entry| entry.path().exists()).flat_map(|entry| around(&entry.path(), hidden)).collect()
 }
 
 fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
-    let wrong = |reason: String| SandboxError::View {
-        path: path.to_owned(),
-        reason,
-    };
+    let wrong = |reason: String| SandboxError::View { path: path.to_owned(), reason };
     if !path.is_absolute() {
         return Err(wrong("the path is not absolute".to_owned()));
     }
     let real = path.canonicalize().map_err(|cause| wrong(cause.to_string()))?;
     if real == Path::new("/") || KERNEL.iter().any(|tree| real.starts_with(tree)) {
-        return Err(wrong(
-            "the whole system or a tree of the kernel cannot be a root".to_owned(),
-        ));
+        return Err(wrong("the whole system or a tree of the kernel cannot be a root".to_owned()));
     }
     Ok(real)
 }
@@ -127,10 +100,7 @@ fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
 fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError> {
     let mut kept = Vec::new();
     for mask in masks {
-        let wrong = |reason: &str| SandboxError::View {
-            path: mask.path.clone(),
-            reason: reason.to_owned(),
-        };
+        let wrong = |reason: &str| SandboxError::View { path: mask.path.clone(), reason: reason.to_owned() };
         if !mask.path.is_absolute() {
             return Err(wrong("the path is not absolute"));
         }

@@ -33,10 +33,7 @@ impl Restrictions {
             landlock::require(version)?;
         }
         Ok(Self {
-            landlock: confined
-                .then(|| landlock::prepare(spec, version))
-                .transpose()?
-                .flatten(),
+            landlock: confined.then(|| landlock::prepare(spec, version)).transpose()?.flatten(),
             seccomp: confined
                 .then(|| seccomp::compile(spec.confinement, landlock::scopes_signals(version)))
                 .transpose()?,
@@ -101,25 +98,12 @@ fn tasks_of_user() -> u64 {
         (entry.metadata().ok()?.uid() == own).then_some(())?;
         Some(std::fs::read_dir(entry.path().join("task")).ok()?.count() as u64)
     };
-    std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(threads)
-        .sum()
+    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
 }
 
 fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
-    let hard = rustix::process::getrlimit(resource)
-        .maximum
-        .map_or(most, |hard| hard.min(most));
-    rustix::process::setrlimit(
-        resource,
-        Rlimit {
-            current: Some(hard),
-            maximum: Some(hard),
-        },
-    )
+    let hard = rustix::process::getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
+    rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })
 }
 
 /// Matters where the user is root: the fallback tier has no namespace that makes root's powers empty.
@@ -133,10 +117,6 @@ fn drop_capabilities() -> Result<(), String> {
             let _ = rustix::thread::remove_capability_from_bounding_set(capability);
         }
     }
-    let sets = CapabilitySets {
-        effective: none,
-        permitted: none,
-        inheritable: none,
-    };
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     rustix::thread::set_capabilities(None, sets).map_err(step("drop capabilities"))
 }

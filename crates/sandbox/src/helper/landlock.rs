@@ -25,16 +25,8 @@ const LEAST_FOR_FALLBACK: i64 = 3;
 const SCOPED: i64 = 6;
 
 /// Devices that programs need and that keep nothing. Present ones are allowed.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+const DEVICES: [&str; 8] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 /// In the fallback tier the terminals of other programs of the user are in reach, so none is allowed.
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 
@@ -49,15 +41,13 @@ pub(super) fn scopes_signals(version: i64) -> bool {
 /// Refuses a kernel whose Landlock is too weak to stand alone.
 pub(super) fn require(version: i64) -> Result<(), String> {
     match version {
-        0 => Err(
-            "the kernel has no Landlock or did not enable it (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
+        0 => {
+            Err("the kernel has no Landlock or did not enable it (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
                   `landlock` in the boot parameter lsm=)"
-                .to_owned(),
-        ),
+                .to_owned())
+        }
         LEAST_FOR_FALLBACK.. => Ok(()),
-        old => Err(format!(
-            "the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)"
-        )),
+        old => Err(format!("the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)")),
     }
 }
 
@@ -77,17 +67,15 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
     }
     let mut created = ruleset.create().map_err(text)?;
     let read = AccessFs::from_read(NEWEST);
-    for path in &spec.read_only {
-        created = allow(created, Path::new(path), read)?;
+    // What has gone since the list was made needs no permission.
+    for path in spec.read_only.iter().map(Path::new).filter(|path| path.exists()) {
+        created = allow(created, path, read)?;
     }
     for path in &spec.writable {
         created = allow(created, Path::new(path), all)?;
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::Truncate | AccessFs::IoctlDev;
-    for path in DEVICES
-        .iter()
-        .filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path))
-    {
+    for path in DEVICES.iter().filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path)) {
         if Path::new(path).exists() {
             created = allow(created, Path::new(path), device)?;
         }
@@ -96,22 +84,11 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
 }
 
 fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
-    let open = |path: &Path| {
-        File::options()
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
-            .open(path)
-    };
+    let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path);
     let file = open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
     let is_dir = file.metadata().map_err(text)?.is_dir();
-    let access = if is_dir {
-        access
-    } else {
-        access & AccessFs::from_file(NEWEST)
-    };
-    created
-        .add_rule(PathBeneath::new(OwnedFd::from(file), access))
-        .map_err(text)
+    let access = if is_dir { access } else { access & AccessFs::from_file(NEWEST) };
+    created.add_rule(PathBeneath::new(OwnedFd::from(file), access)).map_err(text)
 }
 
 fn text(cause: impl std::fmt::Display) -> String {
@@ -133,18 +110,7 @@ impl Ruleset {
 
 /// Names what the fallback tier reads of `/proc`: facts about the machine, none about other processes.
 pub(crate) fn machine_facts() -> impl Iterator<Item = OsString> {
-    [
-        "cpuinfo",
-        "meminfo",
-        "stat",
-        "loadavg",
-        "uptime",
-        "version",
-        "filesystems",
-        "sys/kernel",
-        "sys/vm",
-        "sys/fs",
-    ]
-    .into_iter()
-    .map(|name| format!("/proc/{name}").into())
+    ["cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel", "sys/vm", "sys/fs"]
+        .into_iter()
+        .map(|name| format!("/proc/{name}").into())
 }

@@ -34,9 +34,7 @@ pub fn run_helper_if_asked() {
         return;
     }
     let mut descriptor = || args.next()?.to_str()?.parse::<RawFd>().ok();
-    let (Some(control), Some(spec)) = (descriptor(), descriptor()) else {
-        std::process::exit(MISUSED)
-    };
+    let (Some(control), Some(spec)) = (descriptor(), descriptor()) else { std::process::exit(MISUSED) };
     std::process::exit(supervisor::run(control, spec).map_or(MISUSED, |()| 0));
 }
 

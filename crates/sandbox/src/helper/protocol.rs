@@ -47,9 +47,7 @@ impl Order {
     }
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Terminate, Self::Kill]
-            .into_iter()
-            .find(|order| order.byte() == byte)
+        [Self::Terminate, Self::Kill].into_iter().find(|order| order.byte() == byte)
     }
 }
 

@@ -79,13 +79,8 @@ const REFUSED: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[c_long] = &[
-    libc::SYS_kexec_file_load,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_uselib,
-];
+const REFUSED_HERE: &[c_long] =
+    &[libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
@@ -135,24 +130,12 @@ const FILE_SETATTR: c_long = 469;
 
 /// Said not to exist, so that libraries use what can be checked: clone3 hides its flags behind a pointer, io_uring makes
 /// calls that no filter sees.
-const ABSENT: &[c_long] = &[
-    libc::SYS_clone3,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-];
+const ABSENT: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
 /// `CLONE_NEW*`: mount, cgroup, uts, ipc, user, pid, net, time (sched.h).
-const NAMESPACES: [u64; 8] = [
-    0x2_0000,
-    0x200_0000,
-    0x400_0000,
-    0x800_0000,
-    0x1000_0000,
-    0x2000_0000,
-    0x4000_0000,
-    0x80,
-];
+const NAMESPACES: [u64; 8] =
+    [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x80];
 /// The time namespace's flag shares its bit with clone's exit signal, so only unshare can mean it.
 const TIME_NAMESPACE: u64 = 0x80;
 
@@ -171,19 +154,9 @@ const X32_ONLY: std::ops::RangeInclusive<i64> = 512..=547;
 
 /// Compiles the filters of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
 pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filters, String> {
-    let mut refused: Rules = [REFUSED, REFUSED_HERE, &[OPEN_TREE_ATTR]]
-        .concat()
-        .into_iter()
-        .map(always)
-        .collect();
-    refused.insert(
-        libc::SYS_ioctl,
-        any(TYPING.map(|request| when(1, SeccompCmpOp::Eq, request)))?,
-    );
-    refused.insert(
-        libc::SYS_clone,
-        any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?,
-    );
+    let mut refused: Rules = [REFUSED, REFUSED_HERE, &[OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
+    refused.insert(libc::SYS_ioctl, any(TYPING.map(|request| when(1, SeccompCmpOp::Eq, request)))?);
+    refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
     match confinement {
         Confinement::Fallback => refuse_in_fallback(&mut refused, signals_scoped)?,
         _ => {
@@ -192,19 +165,12 @@ pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<
         }
     }
     let absent = ABSENT.iter().copied().map(always).collect();
-    Ok(Filters(vec![
-        program(refused, libc::EPERM)?,
-        program(absent, libc::ENOSYS)?,
-    ]))
+    Ok(Filters(vec![program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?]))
 }
 
 fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
-    let always_refused = [
-        REFUSED_IN_FALLBACK,
-        REFUSED_IN_FALLBACK_HERE,
-        &[SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR],
-    ]
-    .concat();
+    let always_refused =
+        [REFUSED_IN_FALLBACK, REFUSED_IN_FALLBACK_HERE, &[SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR]].concat();
     refused.extend(always_refused.into_iter().map(always));
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
     // A datagram may name where it goes.
@@ -220,33 +186,19 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
         refused.insert(call, any([when(argument, SeccompCmpOp::Ne, 0)])?);
     }
     let (user, io_user) = (2, 3);
-    refused.insert(
-        libc::SYS_setpriority,
-        any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?,
-    );
-    refused.insert(
-        libc::SYS_ioprio_set,
-        any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?,
-    );
+    refused.insert(libc::SYS_setpriority, any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?);
+    refused.insert(libc::SYS_ioprio_set, any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?);
     if !signals_scoped {
         // Without scopes nothing but its own process group can be told apart from the host's processes.
         refused.insert(libc::SYS_kill, any([when(0, SeccompCmpOp::Ne, 0)])?);
         refused.extend(
-            [
-                libc::SYS_tkill,
-                libc::SYS_tgkill,
-                libc::SYS_pidfd_send_signal,
-                libc::SYS_rt_sigqueueinfo,
-            ]
-            .into_iter()
-            .chain([libc::SYS_rt_tgsigqueueinfo])
-            .map(always),
+            [libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_pidfd_send_signal, libc::SYS_rt_sigqueueinfo]
+                .into_iter()
+                .chain([libc::SYS_rt_tgsigqueueinfo])
+                .map(always),
         );
         // F_SETOWN and F_SETOWN_EX direct a signal at any process.
-        refused.insert(
-            libc::SYS_fcntl,
-            any([8, 15].map(|command| when(1, SeccompCmpOp::Eq, command)))?,
-        );
+        refused.insert(libc::SYS_fcntl, any([8, 15].map(|command| when(1, SeccompCmpOp::Eq, command)))?);
     }
     Ok(())
 }
@@ -255,9 +207,7 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
 fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
     let unix = libc::AF_UNIX.cast_unsigned().into();
     let kinds = (0..=SOCKET_TYPE).filter(|kind| {
-        ![libc::SOCK_STREAM, libc::SOCK_SEQPACKET]
-            .map(|kind| kind.cast_unsigned().into())
-            .contains(kind)
+        ![libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| kind.cast_unsigned().into()).contains(kind)
     });
     let mut refused = vec![when(0, SeccompCmpOp::Ne, unix)];
     refused.extend(kinds.map(|kind| when(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)));
@@ -269,11 +219,7 @@ fn other_families() -> Result<Vec<SeccompRule>, String> {
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.cast_unsigned()));
     let last = u64::from(libc::AF_INET6.cast_unsigned());
     let mut refused = vec![when(0, SeccompCmpOp::Gt, last)];
-    refused.extend(
-        (0..last)
-            .filter(|family| !known.contains(family))
-            .map(|family| when(0, SeccompCmpOp::Eq, family)),
-    );
+    refused.extend((0..last).filter(|family| !known.contains(family)).map(|family| when(0, SeccompCmpOp::Eq, family)));
     any(refused)
 }
 
@@ -292,18 +238,12 @@ fn when_pointer(argument: u8) -> Condition {
 }
 
 fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
-    flags
-        .into_iter()
-        .map(|flag| when(argument, SeccompCmpOp::MaskedEq(flag), flag))
-        .collect()
+    flags.into_iter().map(|flag| when(argument, SeccompCmpOp::MaskedEq(flag), flag)).collect()
 }
 
 /// Makes rules of which each has one of the conditions: any of them refuses.
 fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
-    conditions
-        .into_iter()
-        .map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text))
-        .collect()
+    conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
 }
 
 fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
@@ -315,9 +255,7 @@ fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     }
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
     let refuse = SeccompAction::Errno(errno.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)
-        .and_then(BpfProgram::try_from)
-        .map_err(text)
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture).and_then(BpfProgram::try_from).map_err(text)
 }
 
 fn text(cause: impl std::fmt::Display) -> String {
@@ -327,9 +265,7 @@ fn text(cause: impl std::fmt::Display) -> String {
 impl Filters {
     /// Restricts the calling thread and all that it starts, for good.
     pub(super) fn apply(&self) -> Result<(), String> {
-        self.0
-            .iter()
-            .try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
+        self.0.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
     }
 }
 
@@ -339,11 +275,9 @@ mod tests {
 
     #[test]
     fn every_tier_compiles_within_the_kernels_limit() {
-        for (confinement, scoped) in [
-            (Confinement::Full, true),
-            (Confinement::Fallback, true),
-            (Confinement::Fallback, false),
-        ] {
+        for (confinement, scoped) in
+            [(Confinement::Full, true), (Confinement::Fallback, true), (Confinement::Fallback, false)]
+        {
             let filters = compile(confinement, scoped).unwrap();
             assert_eq!(filters.0.len(), 2, "{confinement} {scoped}");
         }

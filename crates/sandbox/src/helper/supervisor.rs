@@ -17,10 +17,10 @@ use crate::sandbox::Confinement;
 use crate::sys;
 
 /// How often the number of processes and the memory are looked at.
-const WATCH: Duration = Duration::from_millis(100);
+const WATCH: Duration = Duration::from_millis(50);
 /// A tick without limits, only so that orphans that ended are reaped.
 const IDLE: Duration = Duration::from_millis(500);
-/// What is left after that hangs inside the kernel, where no signal reaches it.
+/// What stays the same for so long hangs inside the kernel, where no signal reaches it.
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long the full tier kills one by one, before the end of the namespace takes all at once.
 const BEFORE_NAMESPACE_ENDS: Duration = Duration::from_millis(500);
@@ -62,18 +62,14 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<Pid, Option<Report>> {
     // Fails only if this process leads a session already, which is as good.
     let _ = rustix::process::setsid();
     sys::ignore_group_signals();
+    sys::run_before_others();
     rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
     let mut restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
-    let from_child = control
-        .try_clone()
-        .map_err(|cause| failed("share the control socket", &cause))?;
+    let from_child = control.try_clone().map_err(|cause| failed("share the control socket", &cause))?;
     let mut command = Command::new(&spec.program);
-    command
-        .args(&spec.args)
-        .env_clear()
-        .envs(spec.env.iter().map(|(name, value)| (name, value)));
+    command.args(&spec.args).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(&spec.cwd);
     sys::before_exec_single_threaded(&mut command, move || restrictions.apply(&from_child));
     match command.spawn() {
@@ -98,14 +94,8 @@ fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid) -> End {
         if watched && let Some(over) = over_limit(spec) {
             return End::Over(over);
         }
-        let mut events = [
-            PollFd::new(&control, PollFlags::IN),
-            PollFd::new(&program_end, PollFlags::IN),
-        ];
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: tick.subsec_nanos().into(),
-        };
+        let mut events = [PollFd::new(&control, PollFlags::IN), PollFd::new(&program_end, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: 0, tv_nsec: tick.subsec_nanos().into() };
         if poll(&mut events, Some(&timeout)).is_err() || events.first().is_none_or(|event| event.revents().is_empty()) {
             continue;
         }
@@ -132,11 +122,7 @@ fn over_limit(spec: &Spec) -> Option<Report> {
 /// Ends what is left and says how the job ended.
 fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
     // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
-    tree::kill_all(if spec.confinement == Confinement::Full {
-        BEFORE_NAMESPACE_ENDS
-    } else {
-        GIVE_UP
-    });
+    tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
     match end {
         End::Program(status) => report(control, &ended(status)),
         End::Over(limit) => report(control, &limit),

@@ -36,20 +36,35 @@ pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
 
 /// Sends a signal to every descendant.
 pub(super) fn signal_all(signal: Signal) {
-    for pid in descendants().keys().copied().filter_map(Pid::from_raw) {
+    self::signal(&descendants().into_keys().collect(), signal);
+}
+
+fn signal(pids: &BTreeSet<i32>, signal: Signal) {
+    for pid in pids.iter().copied().filter_map(Pid::from_raw) {
         // It may have ended in between; then there is nothing to signal.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Ends every descendant and returns when none is left, or when the time is over.
+/// Ends every descendant and returns when none is left.
+///
+/// Gives up only on processes that hang inside the kernel, where no signal reaches them: the same few ones for `patience`
+/// and no new one among them. Whatever still forks is not given up, because without this process nobody would end it.
 pub(super) fn kill_all(patience: Duration) {
-    let until = Instant::now() + patience;
+    let mut seen = BTreeSet::new();
+    let mut until = Instant::now() + patience;
     loop {
-        signal_all(Signal::KILL);
-        if !reap().1 || Instant::now() > until {
+        let left: BTreeSet<i32> = descendants().into_keys().collect();
+        signal(&left, Signal::KILL);
+        if !reap().1 {
             return;
         }
+        if !left.is_subset(&seen) {
+            until = Instant::now() + patience;
+        } else if Instant::now() > until {
+            return;
+        }
+        seen = left;
         std::thread::sleep(PASS);
     }
 }
@@ -88,12 +103,7 @@ fn descendants() -> BTreeMap<i32, Stat> {
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter_map(|pid| {
-            Some((
-                pid,
-                parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?,
-            ))
-        })
+        .filter_map(|pid| Some((pid, parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
         .collect();
     let mut family = BTreeSet::from([own]);
     // Ids wrap around, so a child may have a smaller one than its parent: go over them until nothing is added.
@@ -120,14 +130,7 @@ mod tests {
     #[test]
     fn parses_stat_with_a_hostile_name() {
         let text = "42 (a) R 1 (b) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 999 12345 678 184 1 1";
-        assert_eq!(
-            parse_stat(text),
-            Some(Stat {
-                parent: 7,
-                threads: 3,
-                resident_pages: 678
-            })
-        );
+        assert_eq!(parse_stat(text), Some(Stat { parent: 7, threads: 3, resident_pages: 678 }));
         assert_eq!(parse_stat(""), None);
     }
 }

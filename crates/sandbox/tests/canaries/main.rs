@@ -1,5 +1,72 @@
-//! The claims of each tier, as canaries.
+//! The claims of each tier, as canaries: each probe must trip without the sandbox and must not within it.
+//!
+//! The program is its own helper and its own probe, so that no claim depends on a tool being installed. A tier that
+//! cannot start here is reported as not run, and fails if `ORCHESTRATE_REQUIRE=all`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests, and the probes that they run"
+)]
+
+mod lifetime;
+mod probe;
+mod refused;
+mod support;
+mod usable;
+mod view;
+
+use libtest_mimic::{Arguments, Trial};
+use orchestrate_sandbox::{Confinement, Helper};
 
 fn main() {
     orchestrate_sandbox::run_helper_if_asked();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some(probe::ARG) => probe::run(&args),
+        Some(support::COORDINATOR_ARG) => lifetime::coordinator(&args),
+        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit(),
+    }
+}
+
+fn trials() -> Vec<Trial> {
+    let probed = orchestrate_sandbox::probe(&Helper::default());
+    let tiers = [
+        (Confinement::Full, "full", probed.full),
+        (Confinement::Fallback, "fallback", probed.fallback),
+        (Confinement::Unconfined, "unconfined", Ok(())),
+    ];
+    let mut trials = Vec::new();
+    for (confinement, name, usable) in tiers {
+        let mut tests = Vec::new();
+        tests.extend(refused::tests(confinement));
+        tests.extend(view::tests(confinement));
+        tests.extend(lifetime::tests(confinement));
+        tests.extend(usable::tests(confinement));
+        for (test, body) in tests {
+            trials.push(trial(format!("{name}::{test}"), &usable, body));
+        }
+    }
+    trials
+}
+
+/// A test and its name.
+type Named = (&'static str, fn(&support::Room));
+
+type Body = Box<dyn FnOnce() + Send>;
+
+fn trial(name: String, usable: &Result<(), String>, body: Body) -> Trial {
+    let Err(reason) = usable.clone() else {
+        return Trial::test(name, move || {
+            body();
+            Ok(())
+        });
+    };
+    if std::env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") {
+        return Trial::test(name, move || Err(reason.into()));
+    }
+    let needs = if name.starts_with("full") { "needs bubblewrap (apt install bubblewrap)" } else { "needs Landlock" };
+    Trial::test(format!("{name} (not run: {needs})"), || Ok(())).with_ignored_flag(true)
 }

@@ -1,0 +1,208 @@
+//! How jobs end: nothing survives, limits hold, and the answer comes in time.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use orchestrate_sandbox::{
+    Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
+};
+
+use crate::support::{COORDINATOR_ARG, Room, alive, own_program, unique_seconds, within};
+use crate::{Body, Named};
+
+/// Nothing may be alive longer after the end.
+const GONE: Duration = Duration::from_secs(2);
+
+pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+    let mut all: Vec<Named> = vec![
+        ("passes_codes_and_signals", passes_codes_and_signals),
+        ("passes_standard_input", passes_standard_input),
+        ("names_a_program_that_is_not_there", names_a_program_that_is_not_there),
+        ("returns_when_the_command_exits_and_ends_daemons", returns_when_the_command_exits_and_ends_daemons),
+        ("time_limit_ends_daemons", time_limit_ends_daemons),
+        ("cancel_ends_the_job", cancel_ends_the_job),
+        ("keeps_head_and_tail", keeps_head_and_tail),
+        ("output_limit_ends_the_job", output_limit_ends_the_job),
+        ("file_limit_ends_the_writer", file_limit_ends_the_writer),
+        ("fork_bomb_is_bounded", fork_bomb_is_bounded),
+        ("memory_is_bounded", memory_is_bounded),
+        ("killing_everything_kills_only_the_job", killing_everything_kills_only_the_job),
+        ("nothing_survives_the_coordinator", nothing_survives_the_coordinator),
+    ];
+    if confinement == Confinement::Unconfined {
+        // Without confinement `kill -9 -1` would end the machine.
+        all.retain(|(name, _)| *name != "killing_everything_kills_only_the_job");
+    }
+    let bind =
+        |(name, test): Named| (format!("lifetime::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    all.into_iter().map(bind).collect()
+}
+
+/// A script that leaves a child, a grandchild and a daemon of its own session, all of them deaf to SIGTERM.
+fn daemons(seconds: &str) -> String {
+    let deaf = "trap '' TERM HUP INT;";
+    format!(
+        "{deaf} sleep {seconds} & (sleep {seconds} &) ; (setsid sh -c \"{deaf} sleep {seconds} & sleep {seconds}\" &);"
+    )
+}
+
+fn passes_codes_and_signals(room: &Room) {
+    assert_eq!(room.says("exit 0").0, Exit::Code(0));
+    assert_eq!(room.says("exit 137").0, Exit::Code(137));
+    assert_eq!(room.says("kill -9 $$").0, Exit::Signal(9));
+    assert_eq!(room.says("kill -TERM $$").0, Exit::Signal(15));
+}
+
+fn passes_standard_input(room: &Room) {
+    let stdin = vec![b'a'; 3 << 20];
+    let finished = room.run(&Job { stdin: stdin.clone(), ..room.sh("wc -c") });
+    assert_eq!(finished.stdout.text().trim(), stdin.len().to_string());
+    assert_eq!(room.says("wc -c").1.trim(), "0");
+}
+
+fn names_a_program_that_is_not_there(room: &Room) {
+    let missing = room.try_run(&room.job("no-such-program", &[]));
+    assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
+    std::fs::write(room.root.path().join("text"), "x").unwrap();
+    let text = room.try_run(&room.job(room.root.path().join("text"), &[]));
+    assert!(matches!(text, Err(SandboxError::NotExecutable { .. })), "{text:?}");
+}
+
+fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
+    let seconds = unique_seconds();
+    let finished = room.run(&room.sh(&format!("{} echo done", daemons(&seconds))));
+    assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::Code(0), "done\n"));
+    assert_eq!(alive(&seconds), [0; 0]);
+}
+
+fn time_limit_ends_daemons(room: &Room) {
+    let seconds = unique_seconds();
+    let mut job = room.sh(&format!("{} wait", daemons(&seconds)));
+    job.limits.timeout = Duration::from_millis(300);
+    let finished = room.run(&job);
+    assert_eq!(finished.exit, Exit::TimedOut);
+    assert!(finished.duration < Duration::from_secs(6), "{:?}", finished.duration);
+    assert_eq!(alive(&seconds), [0; 0]);
+    let mut polite = room.sh("trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done");
+    polite.limits.timeout = Duration::from_millis(300);
+    let finished = room.run(&polite);
+    assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::TimedOut, "bye\n"));
+}
+
+fn cancel_ends_the_job(room: &Room) {
+    let cancel = Cancel::new();
+    let job = room.sh("touch started; sleep 60");
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
+        cancel.cancel();
+        running.join().unwrap()
+    });
+    assert_eq!(finished.exit, Exit::Cancelled);
+    assert_eq!(room.sandbox.run(&job, &cancel).unwrap().exit, Exit::Cancelled, "the level stays up");
+}
+
+fn keeps_head_and_tail(room: &Room) {
+    let mut job = room.sh("printf start; head -c 1000000 /dev/zero | tr '\\0' x; printf end; printf err >&2");
+    job.limits.kept_output_bytes = 10;
+    let Finished { exit, stdout, stderr, .. } = room.run(&job);
+    let expected = Captured { head: b"start".to_vec(), tail: b"xxend".to_vec(), total_bytes: 1_000_008 };
+    let errors = Captured { head: b"err".to_vec(), tail: Vec::new(), total_bytes: 3 };
+    assert_eq!((exit, stdout, stderr), (Exit::Code(0), expected, errors));
+}
+
+fn output_limit_ends_the_job(room: &Room) {
+    let mut job = room.job("yes", &[]);
+    job.limits.max_output_bytes = 1 << 20;
+    let finished = room.run(&job);
+    assert_eq!(finished.exit, Exit::OutputLimit);
+    assert!(finished.stdout.total_bytes < 4 << 20, "{}", finished.stdout.total_bytes);
+}
+
+fn file_limit_ends_the_writer(room: &Room) {
+    let mut job = room.sh("head -c 3000000 /dev/zero > big; ls -l big | awk '{print $5}'");
+    job.limits.file_bytes = Some(1 << 20);
+    assert_eq!(room.run(&job).stdout.text().trim(), "1048576");
+}
+
+fn fork_bomb_is_bounded(room: &Room) {
+    let seconds = unique_seconds();
+    let mut job =
+        room.sh(&format!("i=0; while [ $i -lt 600 ]; do sleep {seconds} & i=$((i+1)); done 2>/dev/null; wait"));
+    job.limits.processes = Some(60);
+    job.limits.timeout = Duration::from_secs(10);
+    let finished = room.run(&job);
+    // A user that the kernel counts gets refusals, root and the fallback tier the watch.
+    assert_ne!(finished.exit, Exit::Code(0));
+    assert_eq!(alive(&seconds), [0; 0]);
+    // Only a process namespace ends a bomb that doubles for sure: elsewhere it would take the whole machine.
+    if room.sandbox.confinement() != Confinement::Full {
+        return;
+    }
+    // Doubles as a bomb does, but ends by itself below a thousand: a test must not be able to take the machine down.
+    let mut bomb = room.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || sleep 3; }; b 8");
+    bomb.limits.processes = Some(60);
+    bomb.limits.timeout = Duration::from_secs(10);
+    let finished = room.run(&bomb);
+    assert!(finished.duration < Duration::from_secs(20), "{:?}", finished.duration);
+}
+
+fn memory_is_bounded(room: &Room) {
+    let mut job =
+        room.sh("for i in 1 2 3 4; do (head -c 60000000 /dev/zero | tail -c 60000000 | sleep 20) & done; wait");
+    job.limits.memory_bytes = Some(100 << 20);
+    assert_eq!(room.run(&job).exit, Exit::MemoryLimit);
+}
+
+fn killing_everything_kills_only_the_job(room: &Room) {
+    let seconds = unique_seconds();
+    let mut outside = Command::new("sleep").arg(&seconds).spawn().unwrap();
+    let finished = room.run(&room.sh("kill -9 -1; echo still here"));
+    assert!(outside.try_wait().unwrap().is_none(), "a process outside was killed");
+    outside.kill().unwrap();
+    outside.wait().unwrap();
+    // Whether the shell is spared by its own signal to all depends on the tier's process namespace.
+    assert!(matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)), "{}", finished.exit);
+}
+
+fn nothing_survives_the_coordinator(room: &Room) {
+    let seconds = unique_seconds();
+    let tier = format!("{:?}", room.sandbox.confinement());
+    let mut coordinator = Command::new(own_program())
+        .args([
+            COORDINATOR_ARG,
+            &tier,
+            room.root.path().to_str().unwrap(),
+            &format!("{} touch started; wait", daemons(&seconds)),
+        ])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
+    assert!(!alive(&seconds).is_empty());
+    coordinator.kill().unwrap();
+    coordinator.wait().unwrap();
+    assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+}
+
+/// What the child of the last test does: runs one job, to be killed meanwhile.
+pub(crate) fn coordinator(args: &[String]) {
+    let confinement = match args[1].as_str() {
+        "Full" => Confinement::Full,
+        "Fallback" => Confinement::Fallback,
+        _ => Confinement::Unconfined,
+    };
+    let sandbox = Sandbox::with(confinement, Helper::default()).unwrap();
+    let root = std::path::PathBuf::from(&args[2]);
+    let job = Job {
+        view: View::Host(HostView { writable: vec![root.clone()], ..HostView::default() }),
+        program: "sh".into(),
+        args: vec!["-c".into(), args[3].clone().into()],
+        cwd: root,
+        stdin: Vec::new(),
+        env: BTreeMap::new(),
+        limits: Limits::default(),
+    };
+    sandbox.run(&job, &Cancel::new()).unwrap();
+}

@@ -1,0 +1,113 @@
+//! Running a job and looking at what came of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use orchestrate_sandbox::{
+    Cancel, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
+};
+use tempfile::TempDir;
+
+pub(crate) const COORDINATOR_ARG: &str = "__coordinator";
+
+/// One sandbox, one writable root, and a place outside it.
+pub(crate) struct Room {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) root: TempDir,
+    pub(crate) outside: TempDir,
+}
+
+impl Room {
+    pub(crate) fn new(confinement: Confinement) -> Self {
+        Self {
+            sandbox: Sandbox::with(confinement, Helper::default()).unwrap(),
+            root: tempfile::tempdir().unwrap(),
+            outside: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn view(&self) -> HostView {
+        HostView {
+            writable: vec![self.root.path().to_owned()],
+            read_only: vec![own_program().parent().unwrap().to_owned()],
+            masks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn job(&self, program: impl AsRef<Path>, args: &[&str]) -> Job {
+        Job {
+            view: View::Host(self.view()),
+            program: program.as_ref().into(),
+            args: args.iter().map(Into::into).collect(),
+            cwd: self.root.path().to_owned(),
+            stdin: Vec::new(),
+            env: Default::default(),
+            limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
+        }
+    }
+
+    pub(crate) fn sh(&self, script: &str) -> Job {
+        self.job("sh", &["-c", script])
+    }
+
+    pub(crate) fn try_run(&self, job: &Job) -> Result<Finished, SandboxError> {
+        self.sandbox.run(job, &Cancel::new())
+    }
+
+    pub(crate) fn run(&self, job: &Job) -> Finished {
+        self.try_run(job).unwrap()
+    }
+
+    /// Runs a script and returns how it ended and all that it said.
+    pub(crate) fn says(&self, script: &str) -> (Exit, String) {
+        let finished = self.run(&self.sh(script));
+        (finished.exit, finished.stdout.text() + &finished.stderr.text())
+    }
+
+    /// Runs a probe of this very program: whether it got through, and what it said.
+    pub(crate) fn probe(&self, args: &[&str]) -> (bool, String) {
+        let args: Vec<&str> = [&[crate::probe::ARG], args].concat();
+        let finished = self.run(&self.job(own_program(), &args));
+        let said = finished.stdout.text() + &finished.stderr.text();
+        match finished.exit {
+            Exit::Code(0) => (true, said),
+            Exit::Code(crate::probe::REFUSED) => (false, said),
+            other => panic!("the probe {args:?} itself failed: {other}: {said}"),
+        }
+    }
+}
+
+pub(crate) fn own_program() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// Lists the processes whose command line holds `mark`.
+pub(crate) fn alive(mark: &str) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let holds = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        // Only the marked program itself: the mark is one of its arguments, not part of a script that starts it.
+        line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
+    };
+    pids.filter(holds).collect()
+}
+
+/// A number of seconds to sleep that no other process on this machine sleeps.
+pub(crate) fn unique_seconds() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}.{}", 300_000 + std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
+}
+
+/// Waits until `done` holds; false if it does not within the time.
+pub(crate) fn within(time: Duration, done: impl Fn() -> bool) -> bool {
+    let until = std::time::Instant::now() + time;
+    while !done() {
+        if std::time::Instant::now() > until {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}

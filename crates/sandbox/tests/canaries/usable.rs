@@ -1,0 +1,68 @@
+//! What must still work inside: shells, compilers, builds, and local servers where the network is the job's own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use orchestrate_sandbox::{Confinement, Exit, Job};
+
+use crate::support::Room;
+use crate::{Body, Named};
+
+pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+    let all: Vec<Named> = vec![
+        ("runs_pipes_and_substitutions", runs_pipes_and_substitutions),
+        ("compiles_and_runs_c", compiles_and_runs_c),
+        ("checks_and_runs_a_crate_offline", checks_and_runs_a_crate_offline),
+        ("runs_git", runs_git),
+    ];
+    let bind =
+        |(name, test): Named| (format!("usable::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    all.into_iter().map(bind).collect()
+}
+
+fn runs_pipes_and_substitutions(room: &Room) {
+    let job = room.job("bash", &["-c", "cat <(echo a | tr a b) /dev/null; echo c > /dev/stderr; seq 3 | xargs echo"]);
+    let finished = room.run(&job);
+    assert_eq!((finished.stdout.text().as_str(), finished.stderr.text().as_str()), ("b\n1 2 3\n", "c\n"));
+}
+
+fn compiles_and_runs_c(room: &Room) {
+    if !Path::new("/usr/bin/cc").exists() {
+        return;
+    }
+    let source = "#include <pthread.h>\n#include <stdio.h>\nint main(void) { puts(\"built\"); return 0; }\n";
+    std::fs::write(room.root.path().join("main.c"), source).unwrap();
+    assert_eq!(room.says("cc -pthread -o program main.c && ./program"), (Exit::Code(0), "built\n".to_owned()));
+}
+
+/// The crate's dependency is in cargo's registry, because this crate itself depends on it.
+fn checks_and_runs_a_crate_offline(room: &Room) {
+    let root = room.root.path();
+    let manifest = "[package]\nname = \"sample\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nitoa = \"1\"\nlibc = \"0.2\"\n";
+    std::fs::create_dir(root.join("src")).unwrap();
+    std::fs::write(root.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(root.join("build.rs"), "fn main() { println!(\"cargo::rerun-if-changed=build.rs\"); }\n").unwrap();
+    let main = "fn main() { println!(\"{}\", itoa::Buffer::new().format(unsafe { libc::getppid() } * 0 + 7)); }\n";
+    std::fs::write(root.join("src/main.rs"), main).unwrap();
+    let mut job: Job = room.sh("cargo check --offline -q && cargo run --offline -q");
+    job.limits.timeout = Duration::from_secs(110);
+    let finished = room.run(&job);
+    assert_eq!(
+        (finished.exit, finished.stdout.text()),
+        (Exit::Code(0), "7\n".to_owned()),
+        "{}",
+        finished.stderr.text()
+    );
+}
+
+fn runs_git(room: &Room) {
+    let script = "git init -q . && echo a > f && git add f && \
+                  git -c user.name=a -c user.email=a@b commit -qm m && git log --format=%s";
+    let finished = room.run(&room.sh(script));
+    assert_eq!(
+        (finished.exit, finished.stdout.text()),
+        (Exit::Code(0), "m\n".to_owned()),
+        "{}",
+        finished.stderr.text()
+    );
+}

@@ -1,0 +1,189 @@
+//! What a job sees: its roots, its masks, its environment, and nothing else.
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
+
+use crate::support::Room;
+use crate::{Body, Named};
+
+pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+    let mut all: Vec<Named> = vec![
+        ("writes_in_its_root", writes_in_its_root),
+        ("gets_only_the_named_environment", gets_only_the_named_environment),
+        ("refuses_a_directory_outside_as_cwd", refuses_a_directory_outside_as_cwd),
+        ("refuses_wrong_roots", refuses_wrong_roots),
+    ];
+    if confinement != Confinement::Unconfined {
+        all.push(("reads_but_does_not_write_a_read_only_root", reads_but_does_not_write_a_read_only_root));
+        all.push(("does_not_write_through_a_link", does_not_write_through_a_link));
+        all.push(("has_an_empty_private_home", has_an_empty_private_home));
+        all.push(("hides_a_masked_file_of_a_read_only_root", hides_a_masked_file_of_a_read_only_root));
+        all.push(("hides_the_users_home", hides_the_users_home));
+    }
+    if confinement == Confinement::Full {
+        all.push(("shows_masks", shows_masks));
+        all.push(("does_not_move_a_masked_file", does_not_move_a_masked_file));
+        all.push(("refuses_a_mask_of_what_could_be_made", refuses_a_mask_of_what_could_be_made));
+        all.push(("bounds_temporary_files", bounds_temporary_files));
+        all.push(("sees_only_its_own_processes", sees_only_its_own_processes));
+    }
+    let bind = |(name, test): Named| (format!("view::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    all.into_iter().map(bind).collect()
+}
+
+fn with_view(job: Job, room: &Room, masks: Vec<Mask>, read_only: Vec<PathBuf>) -> Job {
+    let mut view = room.view();
+    view.read_only.extend(read_only);
+    view.masks = masks;
+    Job { view: View::Host(view), ..job }
+}
+
+fn writes_in_its_root(room: &Room) {
+    assert_eq!(
+        room.says("pwd; mkdir a && echo hi > a/b && chmod +x a/b && mv a/b c && cat c && touch -d @0 c").1,
+        format!("{}\nhi\n", room.root.path().display())
+    );
+    assert_eq!(std::fs::read_to_string(room.root.path().join("c")).unwrap(), "hi\n");
+}
+
+fn gets_only_the_named_environment(room: &Room) {
+    let mut job = room.job("env", &[]);
+    job.env.insert("GIVEN".into(), "1".into());
+    let text = room.run(&job).stdout.text();
+    let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    names.retain(|name| {
+        ![
+            "PATH",
+            "HOME",
+            "TMPDIR",
+            "LANG",
+            "LC_ALL",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "CARGO_HOME",
+            "RUSTUP_HOME",
+            "CARGO_NET_OFFLINE",
+        ]
+        .contains(name)
+    });
+    assert_eq!(names, ["GIVEN"], "{text}");
+}
+
+fn refuses_a_directory_outside_as_cwd(room: &Room) {
+    for cwd in [room.outside.path().to_owned(), PathBuf::from("/"), room.root.path().join("absent"), "x".into()] {
+        let job = Job { cwd, ..room.sh("true") };
+        assert!(matches!(room.try_run(&job), Err(SandboxError::CwdOutside { .. })));
+    }
+    symlink(room.outside.path(), room.root.path().join("link")).unwrap();
+    let job = Job { cwd: room.root.path().join("link"), ..room.sh("true") };
+    assert!(matches!(room.try_run(&job), Err(SandboxError::CwdOutside { .. })));
+}
+
+fn refuses_wrong_roots(room: &Room) {
+    for root in ["/", "/proc", "/dev/shm", "relative", "/absent-root"] {
+        let job = with_view(room.sh("true"), room, Vec::new(), vec![root.into()]);
+        assert!(matches!(room.try_run(&job), Err(SandboxError::View { .. })), "{root}");
+    }
+}
+
+fn reads_but_does_not_write_a_read_only_root(room: &Room) {
+    let shown = room.outside.path();
+    std::fs::write(shown.join("f"), "shown").unwrap();
+    let script = format!("cat {0}/f; echo x > {0}/f; touch {0}/g; rm {0}/f; exit 0", shown.display());
+    let job = with_view(room.sh(&script), room, Vec::new(), vec![shown.to_owned()]);
+    let finished = room.run(&job);
+    assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::Code(0), "shown"));
+    let left: Vec<_> = std::fs::read_dir(shown).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!((left, std::fs::read_to_string(shown.join("f")).unwrap()), (vec!["f".into()], "shown".to_owned()));
+}
+
+fn does_not_write_through_a_link(room: &Room) {
+    let target = room.outside.path().join("target");
+    std::fs::write(&target, "before").unwrap();
+    symlink(&target, room.root.path().join("file")).unwrap();
+    symlink(room.outside.path(), room.root.path().join("dir")).unwrap();
+    room.says("echo x > file; echo x >> dir/target; echo x > dir/new; ln -s / own; echo x > own/etc/canary");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "before");
+    assert!(!room.outside.path().join("new").exists());
+}
+
+fn has_an_empty_private_home(room: &Room) {
+    assert_eq!(room.says("ls -A ~; touch ~/x && echo t > $TMPDIR/y && cat $TMPDIR/y"), (Exit::Code(0), "t\n".into()));
+    assert_eq!(room.says("ls -A ~ $TMPDIR/y").0, Exit::Code(2), "the next job has a new one");
+}
+
+fn hides_the_users_home(room: &Room) {
+    let home = std::env::var("HOME").unwrap();
+    for path in [format!("{home}/.ssh"), format!("{home}/.cargo/credentials.toml"), format!("{home}/.bashrc")] {
+        let (through, _) = room.probe(&["read", &path]);
+        assert!(!through, "{path}");
+    }
+    assert_eq!(room.says("cat /etc/shadow /etc/gitconfig 2>/dev/null").1, "");
+}
+
+fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
+    let shown = room.outside.path();
+    std::fs::create_dir(shown.join("hooks")).unwrap();
+    for (name, text) in [("config", "token"), ("hooks/h", "hook"), ("HEAD", "ref")] {
+        std::fs::write(shown.join(name), text).unwrap();
+    }
+    let masks = vec![
+        Mask { path: shown.join("config"), content: Content::File(b"generated".to_vec()) },
+        Mask { path: shown.join("hooks"), content: Content::EmptyDir },
+    ];
+    let script = format!("cd {}; cat HEAD; cat config hooks/h 2>/dev/null; exit 0", shown.display());
+    let text = room.run(&with_view(room.sh(&script), room, masks, vec![shown.to_owned()])).stdout.text();
+    let expected = if room.sandbox.honours_masks() { "refgenerated" } else { "ref" };
+    assert_eq!(text, expected);
+}
+
+fn shows_masks(room: &Room) {
+    let root = room.root.path();
+    std::fs::create_dir(root.join("dir")).unwrap();
+    for name in [".git", "dir/inside", "kept"] {
+        std::fs::write(root.join(name), "original").unwrap();
+    }
+    let masks = vec![
+        Mask { path: root.join(".git"), content: Content::File(b"generated".to_vec()) },
+        Mask { path: root.join("dir"), content: Content::EmptyDir },
+        Mask { path: root.join("kept"), content: Content::ReadOnly },
+    ];
+    let script = "cat .git; ls dir; cat kept; echo x > .git; echo x > kept; touch dir/x; rm .git; exit 0";
+    let finished = room.run(&with_view(room.sh(script), room, masks, Vec::new()));
+    assert_eq!(finished.stdout.text(), "generatedoriginal");
+    let content = [".git", "dir/inside", "kept"].map(|name| std::fs::read_to_string(root.join(name)).unwrap());
+    assert_eq!((content, root.join("dir/x").exists()), (["original"; 3].map(str::to_owned), false));
+}
+
+fn does_not_move_a_masked_file(room: &Room) {
+    let root = room.root.path();
+    std::fs::write(root.join(".git"), "original").unwrap();
+    let masks = vec![Mask { path: root.join(".git"), content: Content::ReadOnly }];
+    let finished = room.run(&with_view(room.sh("mv .git other"), room, masks, Vec::new()));
+    assert_ne!(finished.exit, Exit::Code(0));
+    assert_eq!(std::fs::read_to_string(root.join(".git")).unwrap(), "original");
+}
+
+fn refuses_a_mask_of_what_could_be_made(room: &Room) {
+    let masks = vec![Mask { path: room.root.path().join("absent"), content: Content::ReadOnly }];
+    let job = with_view(room.sh("true"), room, masks, Vec::new());
+    assert!(matches!(room.try_run(&job), Err(SandboxError::View { .. })));
+}
+
+fn bounds_temporary_files(room: &Room) {
+    let (_, text) = room.says("df -k /tmp /dev/shm ~ | awk 'NR>1 {print $2}'; touch /x /dev/x; echo x > /etc/passwd");
+    let sizes: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(sizes, ["1048576", "65536", "262144"]);
+    assert!(
+        text.matches("Read-only file system").count() >= 2 || text.matches("Permission denied").count() >= 2,
+        "{text}"
+    );
+}
+
+fn sees_only_its_own_processes(room: &Room) {
+    let (_, text) = room.says("ls /proc | grep -c '^[0-9]'");
+    assert!(text.trim().parse::<u32>().unwrap() < 8, "{text}");
+}

@@ -5,9 +5,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::KnownNames;
 use super::finding::{FindingCode, Findings, Pending};
-use super::names;
+use super::names::{self, KnownNames};
 use super::source::Source;
 use super::value;
 use crate::settings::MergeMode;

@@ -1,1 +1,33 @@
 //! Hides tasks and channels: dispatches agents, routes messages, merges their work.
+//!
+//! [`Coordinator`] is the face of the library. It decides nothing: what is ready, what a call may do, what is merged and
+//! how a run ends are pure functions of the recorded facts in `orchestrate-core`, and everything here carries them out.
+
+mod checks;
+mod children;
+mod commands;
+mod committing;
+mod coordinator;
+mod dispatcher;
+mod driver;
+mod error;
+mod layout;
+mod merging;
+mod models;
+mod prompts;
+mod recovery;
+mod roles;
+mod run;
+mod run_context;
+mod shutdown;
+mod worker;
+mod worktrees;
+
+pub use children::{ChildHandle, ChildSpec};
+pub use coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
+pub use error::CoordinatorError;
+pub use layout::Layout;
+pub use orchestrate_sandbox::run_helper_if_asked;
+pub use roles::{FoundRole, Roles};
+pub use run::Run;
+pub use shutdown::{Shutdown, ShutdownLevel};

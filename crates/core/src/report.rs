@@ -116,7 +116,8 @@ impl Report {
 }
 
 impl TaskReport {
-    fn of(record: &TaskRecord) -> Self {
+    /// Makes the report of a task.
+    pub fn of(record: &TaskRecord) -> Self {
         let is_agent = matches!(record.task.work, Work::Agent(_));
         Self {
             id: record.task.id.clone(),

@@ -194,6 +194,33 @@ impl Repo {
         };
         Ok(handle.find_blob(entry.id()).ok().map(|blob| blob.content().to_vec()))
     }
+
+    /// Lists the files directly in a folder as a commit (or tree) has it; none if it has no such folder.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, treeish)?;
+        let Some(entries) = tree.get_path(folder).ok().and_then(|entry| handle.find_tree(entry.id()).ok()) else {
+            return Ok(Vec::new());
+        };
+        let files = entries.iter().filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
+        Ok(files.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
+    }
+}
+
+impl ChangeStatus {
+    /// Gives git's letter for it.
+    pub fn letter(self) -> char {
+        match self {
+            ChangeStatus::Added => 'A',
+            ChangeStatus::Modified => 'M',
+            ChangeStatus::Deleted => 'D',
+            ChangeStatus::Renamed => 'R',
+            ChangeStatus::TypeChanged => 'T',
+        }
+    }
 }
 
 /// Compares two trees without looking for renames.

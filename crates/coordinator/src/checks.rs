@@ -1,0 +1,78 @@
+//! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all confined.
+//!
+//! Each is `/bin/sh -c` in a worktree, in the sandbox, without network; exit 0 passes.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use orchestrate_core::settings::RunSettings;
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, View};
+
+use crate::error::CoordinatorError;
+use crate::run_context::RunContext;
+use crate::shutdown::Shutdown;
+
+/// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
+const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// What a command said.
+pub(crate) struct CheckResult {
+    pub(crate) passed: bool,
+    /// `exit code 1`, `killed: time limit`.
+    pub(crate) exit: String,
+    pub(crate) output: String,
+    pub(crate) duration_ms: u64,
+    /// Whether it was interrupted by us, so that it says nothing.
+    pub(crate) cancelled: bool,
+}
+
+/// A command and where it runs.
+pub(crate) struct Check<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) worktree: &'a Path,
+    pub(crate) view: &'a View,
+    pub(crate) settings: &'a RunSettings,
+}
+
+/// Runs a command confined; interrupted when the level reaches `Stop`.
+pub(crate) async fn run_check(
+    context: &RunContext,
+    check: Check<'_>,
+    shutdown: &Shutdown,
+) -> Result<CheckResult, CoordinatorError> {
+    let job = Job {
+        view: check.view.clone(),
+        program: "/bin/sh".into(),
+        args: vec![OsString::from("-c"), OsString::from(check.command)],
+        cwd: check.worktree.to_owned(),
+        stdin: Vec::new(),
+        env: Default::default(),
+        limits: Limits {
+            timeout: Duration::from_millis(check.settings.command_timeout_ms),
+            kept_output_bytes: KEPT_OUTPUT_BYTES,
+            ..Limits::default()
+        },
+    };
+    let cancel = Cancel::new();
+    let finished = shutdown.guard(&cancel, context.sandbox.run_async(job, cancel.clone())).await?;
+    Ok(CheckResult::of(&finished))
+}
+
+impl CheckResult {
+    fn of(finished: &Finished) -> Self {
+        let mut output = finished.stdout.text();
+        let errors = finished.stderr.text();
+        if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
+            output.push('\n');
+        }
+        output.push_str(&errors);
+        Self {
+            passed: finished.exit.success(),
+            exit: finished.exit.to_string(),
+            output,
+            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            cancelled: finished.exit == Exit::Cancelled,
+        }
+    }
+}

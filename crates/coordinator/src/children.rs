@@ -1,0 +1,247 @@
+//! Spawning children from a program: each is a task of one open run, and is merged when the program says so.
+//!
+//! The run is opened with the first child. Its children wait for an approval when they are verified, which
+//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included.
+
+use std::sync::Arc;
+
+use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::report::TaskReport;
+use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::task::Work;
+use orchestrate_core::{AgentId, Report, RunState, Task, TaskId, TaskState};
+use orchestrate_journal::{Batch, Command, StopLevel};
+use tokio::sync::mpsc;
+
+use crate::coordinator::{Coordinator, PlanInput};
+use crate::error::CoordinatorError;
+use crate::run::Run;
+use crate::run_context::RunContext;
+
+/// Facts that wait for a slow reader of a child's events; the reader is waited for, since it reads from the journal.
+const WAITING_EVENTS: usize = 64;
+/// Facts that are read from the journal at once.
+const EVENTS_AT_ONCE: usize = 256;
+
+/// The open run of a program's children.
+pub(crate) struct Session {
+    run: Run,
+}
+
+/// A child to be spawned.
+#[derive(Clone, Debug, Default)]
+pub struct ChildSpec {
+    /// Its id; none means `child-<n>`.
+    pub id: Option<TaskId>,
+    /// What it has to do, in one line.
+    pub task: String,
+    /// What else it has to know.
+    pub details: Vec<String>,
+    /// Its role; none means the run's default.
+    pub role: Option<String>,
+    /// `provider/model`; none means the run's.
+    pub model: Option<String>,
+    /// Shell command that must exit 0 in its worktree.
+    pub verify: Option<String>,
+    /// Its token budget.
+    pub tokens: Option<u64>,
+    /// Its turns.
+    pub turns: Option<u32>,
+    /// The agent that it is a child of.
+    pub parent: Option<AgentId>,
+}
+
+impl ChildSpec {
+    /// Describes a child by what it has to do.
+    pub fn new(task: impl Into<String>) -> Self {
+        Self { task: task.into(), ..Self::default() }
+    }
+}
+
+/// A spawned child.
+#[derive(Clone)]
+pub struct ChildHandle {
+    /// Its id, which is its task's and names its branch.
+    pub id: AgentId,
+    context: Arc<RunContext>,
+}
+
+impl Coordinator {
+    /// Spawns a child, in the run that the first child opens.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run cannot begin, or if there is a child of that id.
+    pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
+        let mut session = self.session.lock().await;
+        let session = match &mut *session {
+            Some(session) => session,
+            none => {
+                let settings =
+                    orchestrate_core::RunSettings { merge: MergeMode::Review, ..self.settings().run.clone() };
+                let run = self.begin(PlanInput::default(), settings, true).await?;
+                none.insert(Session { run })
+            }
+        };
+        let context = Arc::clone(session.run.context());
+        let number = context.state().tasks().count() + 1;
+        let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
+        let task = Box::new(task_of(&id, &spec));
+        context.record(vec![Event::TaskAdded { task, parent: spec.parent }]).await?;
+        Ok(ChildHandle { id, context })
+    }
+
+    /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.
+    ///
+    /// Children that have not ended yet are waited for; those that failed are left as they are. The result says what
+    /// became of each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile.
+    pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<TaskReport>, CoordinatorError> {
+        let mut reports = Vec::with_capacity(children.len());
+        for child in children {
+            child.wait().await?;
+            child.approve().await?;
+            reports.push(child.until(|record| record.state.is_settled() || record.state == TaskState::Waiting).await?);
+        }
+        Ok(reports)
+    }
+
+    /// Ends the children's run once nothing is left to do, and gives its report; none if no child was spawned.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run could not go on.
+    pub async fn finish(&self) -> Result<Option<Report>, CoordinatorError> {
+        let Some(session) = self.session.lock().await.take() else { return Ok(None) };
+        session.run.close();
+        session.run.wait().await.map(Some)
+    }
+}
+
+impl ChildHandle {
+    /// Sends the child a message; it reads it before its next request.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
+    pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
+        let (to, body) = (self.id.clone(), body.into());
+        let sent = self.context.journal.append_if(move |state| {
+            state.check_message(to.as_str(), &body)?;
+            let sequence = state.next_sequence(&Sender::User);
+            let envelope = Envelope { sequence, from: Sender::User, to, body, deadline: None };
+            Ok::<_, MessageRefused>(Batch::from(Event::MessageSent { envelope }))
+        });
+        match sent.await? {
+            Ok(_) => Ok(self.context.state().next_sequence(&Sender::User).saturating_sub(1)),
+            Err(refused) => Err(CoordinatorError::Plan(refused.to_string())),
+        }
+    }
+
+    /// Follows the child's facts, from the first; ends with the run.
+    pub fn events(&self) -> mpsc::Receiver<Recorded> {
+        let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
+        let (context, id) = (Arc::clone(&self.context), self.id.clone());
+        tokio::task::spawn(async move { follow(&context, &id, sender).await });
+        receiver
+    }
+
+    /// Waits until the child's work is verified, or the child has ended or waits for a person.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile.
+    pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
+        self.until(|record| {
+            let parked = matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting);
+            parked || record.state.is_settled()
+        })
+        .await
+    }
+
+    /// Asks the child to stop; its worktree and branch are kept.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended.
+    pub fn cancel(&self) -> Result<(), CoordinatorError> {
+        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()) };
+        self.context.store.send(&self.context.run, &command)?;
+        Ok(())
+    }
+
+    async fn approve(&self) -> Result<(), CoordinatorError> {
+        let id = self.id.clone();
+        let approve = move |state: &RunState| {
+            let tree = state.task(&id).filter(|record| record.state == TaskState::AwaitingReview);
+            let tree = tree.and_then(|record| record.tree.clone());
+            let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
+            Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
+        };
+        match self.context.journal.append_if(approve).await? {
+            Ok(_) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+
+    async fn until(
+        &self,
+        done: impl Fn(&orchestrate_core::TaskRecord) -> bool,
+    ) -> Result<TaskReport, CoordinatorError> {
+        let mut state = self.context.journal.watch();
+        loop {
+            {
+                let now = state.borrow_and_update();
+                if let Some(record) = now.task(&self.id).filter(|record| done(record)) {
+                    return Ok(TaskReport::of(record));
+                }
+                if now.exit_code.is_some() {
+                    return Err(CoordinatorError::Ended(self.context.run.clone()));
+                }
+            }
+            state.changed().await.map_err(|_| CoordinatorError::Ended(self.context.run.clone()))?;
+        }
+    }
+}
+
+fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
+    Task {
+        id: id.clone(),
+        title: spec.task.clone(),
+        details: spec.details.clone(),
+        work: Work::Agent(spec.role.clone()),
+        verify: spec.verify.clone(),
+        model: spec.model.clone(),
+        tokens: spec.tokens,
+        turns: spec.turns,
+        ..Task::default()
+    }
+}
+
+/// Reads a child's facts from the journal as they come; ends when nobody listens or the run ends.
+async fn follow(context: &RunContext, id: &TaskId, sender: mpsc::Sender<Recorded>) {
+    let mut state = context.journal.watch();
+    let mut seen = 0;
+    loop {
+        let ended = state.borrow_and_update().exit_code.is_some();
+        let Ok(facts) = context.store.events_of_task(&context.run, id, seen, EVENTS_AT_ONCE) else { return };
+        let more = facts.len() == EVENTS_AT_ONCE;
+        for fact in facts {
+            seen = fact.seq;
+            if sender.send(fact).await.is_err() {
+                return;
+            }
+        }
+        if ended && !more {
+            return;
+        }
+        if !more && state.changed().await.is_err() {
+            return;
+        }
+    }
+}

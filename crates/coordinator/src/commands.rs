@@ -1,0 +1,115 @@
+//! Carries out what a person asks of a run: approvals, rejections, retries, messages.
+//!
+//! Each decision is made inside the sequencer on the newest state, and its answer is recorded with the facts that it
+//! led to, so a command happens exactly once, also if the coordinator dies in between.
+
+use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::{RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
+
+use crate::error::CoordinatorError;
+use crate::prompts::Prompts;
+use crate::run_context::RunContext;
+
+/// Decides a command on the newest state, records the facts and the answer.
+pub(crate) async fn carry_out(context: &RunContext, received: Received) -> Result<(), CoordinatorError> {
+    let (id, prompts) = (received.id, context.prompts.clone());
+    let decide = move |state: &RunState| {
+        let decided = decide(state, &received.command, &prompts);
+        let (batch, reply): (Batch, Reply) = match decided {
+            Ok((batch, said)) => (batch, Ok(said)),
+            Err(why) => (Batch::default(), Err(why)),
+        };
+        Ok::<_, std::convert::Infallible>(batch.answering(id, reply))
+    };
+    let recorded = context.journal.append_if(decide).await?;
+    match recorded {
+        Ok(_) => Ok(()),
+        Err(never) => match never {},
+    }
+}
+
+/// What a command leads to, with what its sender is told; or why it cannot be done.
+fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Batch, String), String> {
+    match command {
+        Command::Approve { task, tree } => approve(state, task, tree),
+        Command::Reject { task, message, at } => {
+            let place = at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
+            send_back(state, task, prompts, (ReturnCause::Rejected, &format!("{place}{message}")))
+        }
+        Command::Retry { task, message } => {
+            let text = message.as_deref().unwrap_or("Try again.");
+            send_back(state, task, prompts, (ReturnCause::Retried, text))
+        }
+        Command::Decide { call, allowed, message } => {
+            let open = state.approval(call).is_some_and(|approval| approval.decision.is_none());
+            if !open {
+                return Err(format!("no call {call} waits for an answer"));
+            }
+            let fact = Event::ApprovalDecided { call: call.clone(), allowed: *allowed, message: message.clone() };
+            Ok((Batch::from(fact), format!("call {call} is {}", if *allowed { "approved" } else { "rejected" })))
+        }
+        Command::Message { to, body } => {
+            state.check_message(to.as_str(), body).map_err(|refused| refused.to_string())?;
+            let sequence = state.next_sequence(&Sender::User);
+            let (to, body) = (to.clone(), body.clone());
+            let said = format!("message {sequence} waits for {to}");
+            let envelope = Envelope { sequence, from: Sender::User, to, body, deadline: None };
+            Ok((Batch::from(Event::MessageSent { envelope }), said))
+        }
+        // The level is raised by the dispatcher; here it is only acknowledged.
+        Command::Stop { .. } => Ok((Batch::default(), "stopping".to_owned())),
+    }
+}
+
+fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Result<(Batch, String), String> {
+    let record = known(state, task)?;
+    if !matches!(record.state, TaskState::AwaitingReview | TaskState::Verified) {
+        return Err(format!("{task} is {}, and only work that awaits a review can be approved", record.state.as_str()));
+    }
+    if record.tree.as_ref() != Some(tree) {
+        return Err(format!("{task} has changed since you looked at it; look again with `orchestrate review {task}`"));
+    }
+    let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
+    Ok((Batch::from(fact), format!("{task} is approved at tree {tree}")))
+}
+
+fn send_back(
+    state: &RunState,
+    task: &TaskId,
+    prompts: &Prompts,
+    (cause, message): (ReturnCause, &str),
+) -> Result<(Batch, String), String> {
+    let record = known(state, task)?;
+    let allowed = match cause {
+        ReturnCause::Rejected => matches!(
+            record.state,
+            TaskState::AwaitingReview
+                | TaskState::Verified
+                | TaskState::Merged
+                | TaskState::Conflicted
+                | TaskState::Failed
+        ),
+        _ => matches!(record.state, TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled),
+    };
+    if !allowed || record.attempt == 0 && cause == ReturnCause::Rejected {
+        return Err(format!("{task} is {}: there is nothing to send back", record.state.as_str()));
+    }
+    if state.merges.current() == Some(task) {
+        return Err(format!("{task} is being merged at this moment; try again when it is done"));
+    }
+    let name = if cause == ReturnCause::Rejected { "rejected" } else { "retried" };
+    let blob = Blob::new(prompts.render(name, &[("message", message)]).into_bytes());
+    let (task_id, text) = (task.clone(), blob.id().clone());
+    let fact = Event::TaskReturned { task: task_id, cause, text, onto: None };
+    let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
+    Ok((Batch::from(fact).with_blob(blob), said))
+}
+
+fn known<'a>(state: &'a RunState, task: &TaskId) -> Result<&'a TaskRecord, String> {
+    state.task(task).ok_or_else(|| {
+        let known: Vec<&str> = state.tasks().map(|record| record.task.id.as_str()).collect();
+        format!("there is no task {task} in run {}; its tasks are: {}", state.run_id, known.join(", "))
+    })
+}

@@ -1,0 +1,152 @@
+//! Turns what a worktree holds into commits, on the agent's behalf.
+//!
+//! A commit is made and anchored by a keep-ref, then the fact is recorded, then the branch moves by compare-and-swap;
+//! killed in between, recovery moves the branch to where the fact says.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{Oid, TaskId, TaskRecord};
+use orchestrate_git::{CommitSpec, Merge, SnapshotRules, Worktree};
+
+use crate::error::CoordinatorError;
+use crate::run_context::RunContext;
+use crate::worker::Workplace;
+
+/// A commit that was made.
+pub(crate) struct Made {
+    pub(crate) commit: Oid,
+    /// Unix seconds.
+    pub(crate) time: i64,
+}
+
+/// Commits the worktree as it stands onto the task's branch; none if there is nothing to commit.
+pub(crate) async fn commit_worktree(workplace: &Workplace, message: &str) -> Result<Option<Made>, CoordinatorError> {
+    let record = workplace.context.task(&workplace.task)?;
+    store(&workplace.context, &record, &workplace.worktree, Some(message)).await
+}
+
+/// Keeps the worktree as it stands under a keep-ref, without moving the branch.
+pub(crate) async fn keep_worktree(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+) -> Result<(), CoordinatorError> {
+    store(context, record, worktree, None).await?;
+    Ok(())
+}
+
+/// Stores the worktree; with a message as the branch's new tip, without one as a snapshot beside it.
+async fn store(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+    message: Option<&str>,
+) -> Result<Option<Made>, CoordinatorError> {
+    let Some(tip) = record.tip.clone() else { return Ok(None) };
+    let tree = snapshot_tree(context, record, worktree).await?;
+    let of_tip = tip.clone();
+    let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
+    let onto = record.onto.clone().filter(|_| message.is_some());
+    if tree == tip_tree && onto.is_none() {
+        return Ok(None);
+    }
+    let number = record.snapshots + 1;
+    let time = unix_seconds();
+    let spec = CommitSpec {
+        tree: tree.clone(),
+        parents: std::iter::once(tip.clone()).chain(onto).collect(),
+        message: message.unwrap_or("Snapshot").to_owned(),
+        trailers: trailers(context, record),
+        author: context.identity.clone(),
+        time_unix: time,
+    };
+    let keep = format!("{}{}/{number}", context.run.keep_prefix(), record.task.id.branch_component());
+    let commit = context
+        .git(move |repo| {
+            let commit = repo.commit(&spec)?;
+            repo.keep(&keep, &commit)?;
+            Ok(commit)
+        })
+        .await?;
+    let (task, on_branch) = (record.task.id.clone(), message.is_some());
+    context.record(vec![Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch }]).await?;
+    if on_branch {
+        let (branch, new) = (format!("refs/heads/{}", context.run.task_branch(&record.task.id)), commit.clone());
+        context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
+    }
+    Ok(Some(Made { commit, time }))
+}
+
+/// Stores the worktree's content as a tree; no program runs for it.
+async fn snapshot_tree(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+) -> Result<Oid, CoordinatorError> {
+    let worktree = Arc::clone(worktree);
+    let rules = snapshot_rules(context, record)?;
+    let taken = context.git(move |repo| repo.snapshot(&worktree, &rules)).await?;
+    for nested in &taken.nested_repositories {
+        let (task, path) = (&record.task.id, nested.display());
+        tracing::warn!(%task, %path, "a repository inside the worktree is stored as plain files");
+    }
+    Ok(taken.tree)
+}
+
+/// Deletions through the executor, and those of a `run:` task, are recorded ones.
+fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotRules, CoordinatorError> {
+    let mut recorded_deletions = Vec::new();
+    for fact in context.store.events_of_task(&context.run, &record.task.id, 0, usize::MAX)? {
+        if let Event::ToolFinished { deleted, .. } = fact.event {
+            recorded_deletions.extend(deleted.into_iter().map(Into::into));
+        }
+    }
+    let any_deletion = matches!(record.task.work, orchestrate_core::task::Work::Run(_));
+    Ok(SnapshotRules { recorded_deletions, any_deletion })
+}
+
+/// The trailers of every commit of ours.
+pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String, String)> {
+    let mut trailers = Vec::new();
+    if let Some(model) = &record.model {
+        trailers.push(("Assisted-by".to_owned(), format!("orchestrate:{model}")));
+    }
+    trailers.push(("Orchestrate-Run".to_owned(), context.run.to_string()));
+    trailers.push(("Orchestrate-Task".to_owned(), record.task.id.to_string()));
+    if let Some(agent) = &record.agent {
+        trailers.push(("Orchestrate-Agent".to_owned(), agent.clone()));
+    }
+    trailers
+}
+
+/// Gives the files of the worktree that still hold markers of the conflict with `onto`.
+pub(crate) async fn marked_files(workplace: &Workplace, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
+    let (worktree, tip) = (Arc::clone(&workplace.worktree), workplace.tip()?);
+    let anchor = conflict_anchor(&workplace.context, &workplace.task);
+    let found = workplace.context.git(move |repo| {
+        let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else { return Ok(Vec::new()) };
+        let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
+        repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)
+    });
+    let found = found.await?;
+    Ok(found.into_iter().map(|path| path.display().to_string()).collect())
+}
+
+/// The ref that holds the merge which was written into an author's worktree.
+pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
+    format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
+}
+
+/// Tells whether the integration branch holds the tip of a task's branch.
+pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let (Some(tip), integration) = (record.tip.clone(), context.state().integration.clone()) else { return Ok(false) };
+    context.git(move |repo| repo.contains(&integration, &tip)).await
+}
+
+/// Gives the time for a commit.
+pub(crate) fn unix_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,306 @@
+//! The library's face: open a repository, run plans, spawn children, merge their work.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
+use orchestrate_git::Repo;
+use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
+use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
+use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
+use orchestrate_tools::{Executor, builtin_tools};
+
+use crate::children::Session;
+use crate::error::CoordinatorError;
+use crate::layout::Layout;
+use crate::models::Models;
+use crate::prompts::Prompts;
+use crate::recovery;
+use crate::roles::Roles;
+use crate::run::Run;
+use crate::run_context::RunContext;
+
+/// How often another id is tried when a run of the same name exists.
+const RUN_ID_TRIES: usize = 8;
+
+/// How this process reaches the world; only [`Settings::run`] is recorded.
+pub struct Settings {
+    /// What every run freezes.
+    pub run: RunSettings,
+    /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`.
+    pub state_dir: PathBuf,
+    /// A program whose first line of `main` is [`crate::run_helper_if_asked`]; none means this one.
+    pub helper: Option<PathBuf>,
+    /// Keys and endpoints.
+    pub environment: BTreeMap<String, String>,
+    /// The base URL that the user typed.
+    pub base_url: Option<String>,
+    /// One model for everything, for tests and for library users with a model of their own.
+    pub model: Option<Arc<dyn Model>>,
+    /// How commands are confined.
+    pub confinement: ConfinementChoice,
+    /// The revision that runs start from; none means HEAD.
+    pub base: Option<String>,
+    /// The user's configuration folder, for roles.
+    pub user_config_dir: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Makes settings with the defaults of every run, keeping state below this folder.
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            run: RunSettings::default(),
+            state_dir: state_dir.into(),
+            helper: None,
+            environment: BTreeMap::new(),
+            base_url: None,
+            model: None,
+            confinement: ConfinementChoice::Strongest,
+            base: None,
+            user_config_dir: None,
+        }
+    }
+}
+
+/// How commands are confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConfinementChoice {
+    /// The strongest tier that really starts here; none at all is an error.
+    #[default]
+    Strongest,
+    /// Exactly this tier.
+    Exactly(Confinement),
+}
+
+/// A plan to be run.
+#[derive(Clone, Debug, Default)]
+pub struct PlanInput {
+    /// The plan's path as typed, if there is a file.
+    pub path: Option<String>,
+    /// Its text, for writing its boxes back.
+    pub text: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its tasks.
+    pub tasks: Vec<Task>,
+}
+
+/// One repository with its runs.
+pub struct Coordinator {
+    repo: Repo,
+    settings: Settings,
+    layout: Layout,
+    store: Store,
+    sandbox: Arc<Sandbox>,
+    pub(crate) session: tokio::sync::Mutex<Option<Session>>,
+}
+
+impl Coordinator {
+    /// Opens a repository, finds out how processes can be confined, and opens the journal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be used (with the reason), if nothing confines and that was not asked for, if
+    /// the sandbox's helper is missing from the caller's `main`, or if the journal cannot be opened.
+    pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
+        install_tls_provider();
+        let repo = Repo::open(repository)?;
+        let sandbox = Arc::new(sandbox(&settings)?);
+        let layout = Layout::new(&settings.state_dir, &repo.id());
+        let store = Store::open(&layout.journal())?;
+        Ok(Self { repo, settings, layout, store, sandbox, session: tokio::sync::Mutex::default() })
+    }
+
+    /// Gives the repository's store of runs.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Gives where things lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Gives the repository.
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// Gives what runs are started with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Gives how commands are confined.
+    pub fn confinement(&self) -> Confinement {
+        self.sandbox.confinement()
+    }
+
+    /// Gives the roles that a run started now would know.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the base cannot be resolved or a role file cannot be used.
+    pub fn roles(&self) -> Result<Roles, CoordinatorError> {
+        Roles::load(&self.repo, &self.base()?.0, self.settings.user_config_dir.as_deref())
+    }
+
+    /// Runs a plan to its end.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run cannot begin or cannot go on; a task that fails is no error, but in the report.
+    pub async fn run(&self, plan: PlanInput) -> Result<Report, CoordinatorError> {
+        self.start(plan).await?.wait().await
+    }
+
+    /// Begins to run a plan.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run cannot begin.
+    pub async fn start(&self, plan: PlanInput) -> Result<Run, CoordinatorError> {
+        self.begin(plan, self.settings.run.clone(), false).await
+    }
+
+    pub(crate) async fn begin(
+        &self,
+        plan: PlanInput,
+        run: RunSettings,
+        open_ended: bool,
+    ) -> Result<Run, CoordinatorError> {
+        let (base_commit, base_branch) = self.base()?;
+        self.repo.require_plain_tree(&base_commit)?;
+        self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;
+        let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
+        let started = Event::RunStarted {
+            plan: plan.path,
+            plan_source: source.as_ref().map(|blob| blob.id().clone()),
+            title: plan.title,
+            settings: Box::new(run),
+            base_commit,
+            base_branch,
+        };
+        let added = plan.tasks.into_iter().map(|task| Event::TaskAdded { task: Box::new(task), parent: None });
+        let events: Vec<Event> = std::iter::once(started).chain(added).collect();
+        let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
+        let journal = self.create(&batch)?;
+        self.work_on(journal, open_ended).await
+    }
+
+    /// Takes a run over that no other process works on, and goes on where its facts end.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, if another process works on it, or if it cannot go on.
+    pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
+        let journal = Journal::resume(&self.store, run)?;
+        journal.append(vec![Event::RunResumed { pid: std::process::id() }]).await?;
+        self.work_on(journal, false).await
+    }
+
+    async fn work_on(&self, journal: Journal, open_ended: bool) -> Result<Run, CoordinatorError> {
+        let context = Arc::new(self.context(journal)?);
+        recovery::settle(&context).await?;
+        Run::start(context, open_ended)
+    }
+
+    fn create(&self, first: &Batch) -> Result<Journal, CoordinatorError> {
+        let mut last = None;
+        for _ in 0..RUN_ID_TRIES {
+            match Journal::create(&self.store, &new_run_id(), first.clone()) {
+                Err(error @ JournalError::RunExists(_)) => last = Some(error),
+                other => return Ok(other?),
+            }
+        }
+        Err(last.map_or_else(|| CoordinatorError::Plan("no free run id was found".to_owned()), Into::into))
+    }
+
+    fn base(&self) -> Result<(Oid, Option<String>), CoordinatorError> {
+        let head = self.repo.head()?;
+        match &self.settings.base {
+            None => Ok((head.commit, head.branch)),
+            Some(rev) => {
+                let commit = self.repo.resolve(rev)?;
+                let is_branch = self.repo.read_ref(&format!("refs/heads/{rev}"))?.is_some();
+                Ok((commit, if is_branch { Some(rev.clone()) } else { head.branch }))
+            }
+        }
+    }
+
+    /// Builds what everything that works on the run shares; roles and prompts are those of the run's base.
+    fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
+        let state = journal.state();
+        let read = |path: &str| {
+            let bytes = self.repo.read_file(&state.base, Path::new(path)).ok().flatten()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let registry = builtin_tools(&|name| read(&format!(".orchestrate/prompts/tools/{name}.xml")))?;
+        let environment: Environment = self.settings.environment.clone().into_iter().collect();
+        let models = Models::new(self.settings.model.clone(), environment, self.settings.base_url.clone());
+        Ok(RunContext {
+            run: state.run_id.clone(),
+            store: self.store.clone(),
+            repo: self.repo.clone(),
+            layout: self.layout.clone(),
+            identity: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
+            sandbox: Arc::clone(&self.sandbox),
+            executor: Arc::new(Executor::new(registry)?),
+            models: models.with_recorded(self.recorded_replies(&journal)?),
+            roles: Roles::load(&self.repo, &state.base, self.settings.user_config_dir.as_deref())?,
+            prompts: Prompts::of_project(read),
+            counter: LazyCounter::start()?,
+            journal,
+        })
+    }
+
+    /// The replies that the journal holds: scripts count by them how often a rule has answered.
+    fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
+        let mut replies = Vec::new();
+        for fact in self.store.events(journal.run(), 0, usize::MAX)? {
+            if let Event::ModelReplied { reply, .. } = fact.event {
+                let bytes = self.store.blob(&reply)?;
+                let what = "model reply";
+                replies.push(
+                    serde_json::from_slice(&bytes).map_err(|source| CoordinatorError::Recorded { what, source })?,
+                );
+            }
+        }
+        Ok(replies)
+    }
+}
+
+fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
+    let helper = match &settings.helper {
+        Some(program) => Helper::new(program),
+        None if helper_installed() => Helper::default(),
+        None => return Err(CoordinatorError::NoHelper),
+    };
+    Ok(match settings.confinement {
+        ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
+        ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
+    })
+}
+
+/// Makes a run id: the second in base 36, so that ids sort by time, and three random digits.
+fn new_run_id() -> RunId {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
+    RunId::new(format!("r-{}{:0>3}", base36(seconds), base36(random)))
+}
+
+fn base36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        let digit = u32::try_from(number % 36).unwrap_or_default();
+        digits.extend(char::from_digit(digit, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}

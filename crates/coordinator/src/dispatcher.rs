@@ -1,0 +1,148 @@
+//! What a run does next: every change of the world becomes one [`Input`], which becomes effects.
+//!
+//! [`Board::handle`] is pure and waits on nobody; workers wait on the journal. Which tasks are ready, what is merged
+//! and how the run ends is decided by the run's state. The board adds only what no journal can know: who is at work in
+//! this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orchestrate_core::event::RunStatus;
+use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
+use orchestrate_core::{MergeStep, RunState, TaskId, TaskRecord};
+
+use crate::shutdown::ShutdownLevel;
+
+/// How often in a row a worker may end without having changed anything: more would be an endless loop.
+const IDLE_WORKERS: u32 = 2;
+
+/// A change of the world.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Facts were recorded, or the level was raised.
+    Changed,
+    /// A task's worker has ended.
+    WorkerEnded(TaskId),
+    /// The merge step has been carried out.
+    MergeEnded,
+    /// The facts that were due are recorded.
+    DueRecorded,
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Record the facts that follow from the state by themselves.
+    RecordDue,
+    /// Start a worker for this task.
+    StartWorker(TaskId),
+    /// Carry out this merge step.
+    StartMerge(MergeStep),
+    /// Fail a task whose workers end without doing anything.
+    GiveUp(TaskId),
+    /// Record how the run ended, and end.
+    Finish(RunStatus, u8),
+}
+
+/// Who is at work in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    workers: BTreeSet<TaskId>,
+    merging: bool,
+    recording: bool,
+    finished: bool,
+    /// How a task stood when its worker last ended, and how often in a row workers left it like that.
+    idle: BTreeMap<TaskId, (TaskRecord, u32)>,
+    /// Whether the run stays open for tasks that are still to come.
+    pub(crate) open_ended: bool,
+}
+
+impl Board {
+    /// Decides what to do after a change.
+    pub(crate) fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
+        match input {
+            Input::Changed => {}
+            Input::WorkerEnded(task) => self.worker_ended(&task, state),
+            Input::MergeEnded => self.merging = false,
+            Input::DueRecorded => self.recording = false,
+        }
+        let mut effects = Vec::new();
+        if self.finished {
+            return effects;
+        }
+        if level < ShutdownLevel::Drain {
+            self.record_due(state, &mut effects);
+            self.start_workers(state, &mut effects);
+        }
+        if level < ShutdownLevel::Stop {
+            self.start_merge(state, &mut effects);
+        }
+        self.finish(state, level, &mut effects);
+        effects
+    }
+
+    fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
+        self.workers.remove(task);
+        let Some(now) = state.task(task) else { return };
+        let times = match self.idle.get(task) {
+            Some((before, times)) if before == now => times + 1,
+            _ => 0,
+        };
+        self.idle.insert(task.clone(), (now.clone(), times));
+    }
+
+    /// Tells whether workers keep leaving a task as they found it.
+    fn is_idle(&self, task: &TaskId, state: &RunState) -> bool {
+        self.idle.get(task).is_some_and(|(before, times)| state.task(task) == Some(before) && *times >= IDLE_WORKERS)
+    }
+
+    fn record_due(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        if !self.recording && !state.due_facts().is_empty() {
+            self.recording = true;
+            effects.push(Effect::RecordDue);
+        }
+    }
+
+    fn start_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        for task in state.workable() {
+            if self.workers.len() >= state.settings.max_agents {
+                return;
+            }
+            if self.workers.contains(&task) {
+                continue;
+            }
+            if self.is_idle(&task, state) {
+                effects.push(Effect::GiveUp(task));
+                continue;
+            }
+            self.workers.insert(task.clone());
+            effects.push(Effect::StartWorker(task));
+        }
+    }
+
+    fn start_merge(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        if self.merging {
+            return;
+        }
+        if let Some(step) = state.next_merge() {
+            self.merging = true;
+            effects.push(Effect::StartMerge(step));
+        }
+    }
+
+    fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
+        let busy = !self.workers.is_empty() || self.merging || self.recording || !effects.is_empty();
+        if busy {
+            return;
+        }
+        let end = match outcome(state) {
+            Some(_) if self.open_ended && level == ShutdownLevel::None => None,
+            Some(end) => Some(end),
+            None if level >= ShutdownLevel::Drain => Some((RunStatus::Interrupted, EXIT_INTERRUPTED)),
+            None => None,
+        };
+        if let Some((status, exit_code)) = end {
+            self.finished = true;
+            effects.push(Effect::Finish(status, exit_code));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Why the coordinator cannot go on. What goes wrong with a task is a fact in the journal, not one of these.
+
+use std::path::PathBuf;
+
+use orchestrate_core::agent_loop::IllegalFact;
+use orchestrate_core::{RunId, TaskId};
+use orchestrate_git::GitError;
+use orchestrate_journal::JournalError;
+use orchestrate_model::ModelError;
+use orchestrate_sandbox::SandboxError;
+
+/// Why the coordinator cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CoordinatorError {
+    /// The repository cannot be used, or a git operation failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Facts cannot be recorded or read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// No process can be confined, or none can be started.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// A tool's description or schema cannot be used.
+    #[error(transparent)]
+    Tools(#[from] orchestrate_tools::ToolsError),
+    /// No model can be asked.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// An agent's recorded facts do not fit together.
+    #[error("replay the journal: {0}")]
+    Replay(#[from] IllegalFact),
+    /// A recorded value cannot be read.
+    #[error("read the recorded {what}: {source}")]
+    Recorded {
+        /// What was to be read.
+        what: &'static str,
+        /// Why not.
+        source: serde_json::Error,
+    },
+    /// The repository says no name and address for commits.
+    #[error(
+        "commit: git knows no user.name and user.email; type `git config user.name \"Your Name\"` and \
+         `git config user.email you@example.com`"
+    )]
+    NoIdentity,
+    /// A library user forgot the helper.
+    #[error(
+        "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the first line of main, \
+         or name a program in Settings::helper"
+    )]
+    NoHelper,
+    /// A role is not known.
+    #[error("find the role '{name}'; known roles: {known}")]
+    UnknownRole {
+        /// The role.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A role or prompt file cannot be used.
+    #[error("use {path}: {reason}")]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no such task.
+    #[error("find task {task} in run {run}")]
+    UnknownTask {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+    },
+    /// The integration branch is not where the run left it.
+    #[error(
+        "move {reference} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. \
+         Move it back with `git update-ref {reference} {expected}` and type `orchestrate resume {run}`"
+    )]
+    BranchMoved {
+        /// The run.
+        run: RunId,
+        /// The full name of the ref.
+        reference: String,
+        /// Where it should be.
+        expected: String,
+        /// Where it is.
+        found: String,
+    },
+    /// A plan or a spawn cannot be carried out.
+    #[error("{0}")]
+    Plan(String),
+    /// A folder cannot be made or read.
+    #[error("use {path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Work that ran on another thread was lost.
+    #[error("finish {what}: its thread panicked")]
+    Panicked {
+        /// What it did.
+        what: &'static str,
+    },
+    /// The run has ended.
+    #[error("reach run {0}: it has ended")]
+    Ended(RunId),
+}

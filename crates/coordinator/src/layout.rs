@@ -1,0 +1,46 @@
+//! Where things lie on disk: below the user's state folder, never inside the repository.
+//!
+//! Every path follows from ids, so recovery finds what exists. A worktree inside the repository would make build
+//! tools climb into the parent project, and would show a sandbox what it must not see.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::{RunId, TaskId};
+
+/// The folders of one repository.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// Makes the layout of the repository with this id below the state folder.
+    pub fn new(state_dir: &Path, repository_id: &str) -> Self {
+        Self { root: state_dir.join("repos").join(repository_id) }
+    }
+
+    /// Gives the folder of the journal and its blobs.
+    pub fn journal(&self) -> PathBuf {
+        self.root.clone()
+    }
+
+    /// Gives the folder of a run's worktrees.
+    pub fn run(&self, run: &RunId) -> PathBuf {
+        self.root.join("runs").join(run.as_str())
+    }
+
+    /// Gives a task's worktree.
+    pub fn worktree(&self, run: &RunId, task: &TaskId) -> PathBuf {
+        self.run(run).join(task.branch_component())
+    }
+
+    /// Gives the worktree in which merged trees are checked; no task's name begins with a dot.
+    pub fn verifier(&self, run: &RunId) -> PathBuf {
+        self.run(run).join(".verifier")
+    }
+
+    /// Gives the folder that removed worktrees are moved to before they are deleted.
+    pub fn trash(&self) -> PathBuf {
+        self.root.join("trash")
+    }
+}

@@ -1,0 +1,171 @@
+//! Carries out what [`orchestrate_core::MergeQueue`] decides, one step at a time.
+//!
+//! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
+//! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
+
+use std::sync::Arc;
+
+use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
+use orchestrate_core::merge_queue::Gate;
+use orchestrate_core::{Evidence, MergeStep, Oid, TaskId};
+use orchestrate_git::{CommitSpec, Merge, WorktreeSpec};
+use orchestrate_journal::Blob;
+
+use crate::checks::{Check, run_check};
+use crate::committing::{trailers, unix_seconds};
+use crate::error::CoordinatorError;
+use crate::prompts::{EVIDENCE_BYTES, cut};
+use crate::run_context::RunContext;
+use crate::shutdown::Shutdown;
+use crate::worker::record_check;
+
+/// Carries out one step and records what came of it.
+pub(crate) async fn carry_out(
+    context: &RunContext,
+    step: MergeStep,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
+    match step {
+        MergeStep::Merge { task, target, candidate } => merge(context, task, target, candidate).await,
+        MergeStep::Verify { task, commit, tree, command } => {
+            verify(context, task, (commit, tree, command), shutdown).await
+        }
+        MergeStep::Advance { task, commit, target } => {
+            let (merged, before) = (Some(commit), Some(target));
+            context.record(vec![Event::TaskMerged { task, commit: merged, target: before, summary: None }]).await?;
+            settle_integration(context).await
+        }
+        MergeStep::Return { task, cause, onto, evidence } => {
+            let text = evidence_text(context, &evidence)?;
+            let returned = |text| Event::TaskReturned { task, cause, text, onto: Some(onto) };
+            context.record_with(Blob::new(text.into_bytes()), returned).await
+        }
+        MergeStep::GiveUp { task, cause, evidence } => {
+            let message = give_up_message(context, &task, cause, &evidence);
+            context.record(vec![Event::TaskConflicted { task, message }]).await
+        }
+    }
+}
+
+async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
+    if context.state().merges.current() != Some(&task) {
+        let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
+        context.record(vec![Event::MergeStarted { task, target, candidate }]).await?;
+    }
+    let (ours, theirs) = (target.clone(), candidate.clone());
+    let anchor = format!("{}{}/merged-tree", context.run.keep_prefix(), task.branch_component());
+    let outcome = match context.git(move |repo| repo.merge(&ours, &theirs, &anchor)).await? {
+        Merge::Conflict { files, .. } => {
+            let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
+            Event::MergeConflicted { task, files }
+        }
+        Merge::Clean { tree } => {
+            let commit = commit_merge(context, &task, tree.clone(), vec![target, candidate]).await?;
+            Event::MergePrepared { task, commit, tree }
+        }
+    };
+    context.record(vec![outcome]).await
+}
+
+/// Makes the merge commit and anchors it.
+async fn commit_merge(
+    context: &RunContext,
+    task: &TaskId,
+    tree: Oid,
+    parents: Vec<Oid>,
+) -> Result<Oid, CoordinatorError> {
+    let record = context.task(task)?;
+    let spec = CommitSpec {
+        tree,
+        parents,
+        message: format!("Merge {}: {}", record.task.id, record.task.title),
+        trailers: trailers(context, &record),
+        author: context.identity.clone(),
+        time_unix: unix_seconds(),
+    };
+    let keep = format!("{}{}/merge", context.run.keep_prefix(), task.branch_component());
+    context
+        .git(move |repo| {
+            let commit = repo.commit(&spec)?;
+            repo.keep(&keep, &commit)?;
+            Ok(commit)
+        })
+        .await
+}
+
+async fn verify(
+    context: &RunContext,
+    task: TaskId,
+    (commit, tree, command): (Oid, Oid, String),
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
+    let scope = VerifyScope::Run;
+    let started = Event::VerifyStarted { task: task.clone(), scope, tree: tree.clone(), command: command.clone() };
+    context.record(vec![started]).await?;
+    let spec = WorktreeSpec {
+        path: context.layout.verifier(&context.run),
+        branch: None,
+        base: commit.clone(),
+        lock_reason: format!("orchestrate {} verifier", context.run),
+    };
+    let worktree = context
+        .git(move |repo| {
+            let worktree = repo.add_worktree(&spec)?;
+            repo.checkout_detached(&worktree, &commit)?;
+            Ok(worktree)
+        })
+        .await?;
+    let worktree = Arc::new(worktree);
+    let state = context.state();
+    let view = worktree.view();
+    let check = Check { command: &command, worktree: worktree.path(), view: &view, settings: &state.settings };
+    let result = run_check(context, check, shutdown).await?;
+    if result.cancelled {
+        return Ok(());
+    }
+    record_check(context, &task, (scope, tree, command.clone()), &result).await
+}
+
+/// Brings the integration branch to where the facts say it is; refuses if somebody else moved it.
+pub(crate) async fn settle_integration(context: &RunContext) -> Result<(), CoordinatorError> {
+    let (state, reference) = (context.state(), context.run.integration_ref());
+    let (expected, name) = (state.integration.clone(), reference.clone());
+    let found = context.git(move |repo| repo.read_ref(&name)).await?;
+    let follows = match found.clone() {
+        None => true,
+        Some(found) if found == expected => return Ok(()),
+        Some(found) => {
+            let to = expected.clone();
+            context.git(move |repo| repo.contains(&to, &found)).await?
+        }
+    };
+    if !follows {
+        return Err(CoordinatorError::BranchMoved {
+            run: context.run.clone(),
+            reference,
+            expected: expected.to_string(),
+            found: found.map(|found| found.to_string()).unwrap_or_default(),
+        });
+    }
+    context.git(move |repo| repo.advance(&reference, found.as_ref(), &expected)).await
+}
+
+fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+    Ok(match evidence {
+        Evidence::Conflict(files) => context.prompts.render("conflict", &[("files", &files.join("\n"))]),
+        Evidence::Check { command, gate } => {
+            let output = cut(context.blob_text(&gate.output)?.trim(), EVIDENCE_BYTES);
+            context.prompts.render("run_check", &[("exit", &gate.exit), ("command", command), ("output", &output)])
+        }
+    })
+}
+
+fn give_up_message(context: &RunContext, task: &TaskId, cause: ReturnCause, evidence: &Evidence) -> String {
+    let rounds = context.state().task(task).map_or(0, |record| record.rounds);
+    let what = match evidence {
+        Evidence::Conflict(files) => format!("conflicts in {}", files.join(", ")),
+        Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
+    };
+    let kind = if cause == ReturnCause::Conflict { "could not be merged" } else { "stayed red when merged" };
+    format!("the branch {kind} after {rounds} returns ({what}); the branch and the worktree are kept")
+}

@@ -1,0 +1,45 @@
+//! Which model answers which agent.
+//!
+//! A library user, or a test, may give one model for everything; otherwise names are opened by the model crate.
+
+use std::sync::Arc;
+
+use orchestrate_core::ModelReply;
+use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences};
+
+/// The models of one run.
+pub(crate) struct Models {
+    given: Option<Arc<dyn Model>>,
+    catalogue: orchestrate_model::Models,
+    /// Replies that the journal held when this process began; scripts count by them.
+    recorded: Vec<ModelReply>,
+}
+
+impl Models {
+    pub(crate) fn new(given: Option<Arc<dyn Model>>, environment: Environment, base_url: Option<String>) -> Self {
+        Self { given, catalogue: orchestrate_model::Models::new(environment, base_url), recorded: Vec::new() }
+    }
+
+    /// Takes the replies that the run's journal holds already.
+    pub(crate) fn with_recorded(mut self, recorded: Vec<ModelReply>) -> Self {
+        self.recorded = recorded;
+        self
+    }
+
+    /// Chooses the model of an agent by what its sources say.
+    pub(crate) async fn choose(&self, preferences: &Preferences) -> Result<String, ModelError> {
+        if self.given.is_some() {
+            let named = preferences.flag.as_ref().or(preferences.plan.as_ref()).or(preferences.role.as_ref());
+            return Ok(named.cloned().unwrap_or_else(|| "given".to_owned()));
+        }
+        Ok(self.catalogue.choose(preferences).await?.name.to_string())
+    }
+
+    /// Opens a model by the name that was chosen.
+    pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        match &self.given {
+            Some(given) => Ok(Arc::clone(given)),
+            None => self.catalogue.open(&ModelName::parse(name)?, &self.recorded),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Every text that a model reads and we write: embedded, and overridable by the user's project.
+//!
+//! Templates know one thing, `{{name}}`; an unknown name stays as it is, so that a text with braces survives.
+
+use std::collections::BTreeMap;
+
+/// The shipped texts by name.
+const SHIPPED: [(&str, &str); 8] = [
+    ("agent", include_str!("../../../prompts/system/agent.md")),
+    ("task", include_str!("../../../prompts/system/task.md")),
+    ("conflict", include_str!("../../../prompts/system/conflict.md")),
+    ("markers", include_str!("../../../prompts/system/markers.md")),
+    ("task_check", include_str!("../../../prompts/system/task_check.md")),
+    ("run_check", include_str!("../../../prompts/system/run_check.md")),
+    ("rejected", include_str!("../../../prompts/system/rejected.md")),
+    ("retried", include_str!("../../../prompts/system/retried.md")),
+];
+
+/// How much of a check's output goes back to an agent: what it needs to mend, within a context of 16,000 tokens.
+pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
+
+/// How much of the project's instructions goes into the system text.
+const INSTRUCTIONS_BYTES: usize = 6 * 1024;
+
+/// The texts of one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prompts {
+    project: BTreeMap<String, String>,
+    instructions: Option<String>,
+}
+
+impl Prompts {
+    /// Takes the project's own texts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
+    /// from the base commit, so that no agent can change what its siblings are told.
+    pub(crate) fn of_project(read: impl Fn(&str) -> Option<String>) -> Self {
+        let project = SHIPPED
+            .iter()
+            .filter_map(|(name, _)| {
+                Some(((*name).to_owned(), read(&format!(".orchestrate/prompts/system/{name}.md"))?))
+            })
+            .collect();
+        let instructions = read("AGENTS.md").or_else(|| read("CLAUDE.md"));
+        Self { project, instructions }
+    }
+
+    /// Gives a text with its places filled in.
+    pub(crate) fn render(&self, name: &str, places: &[(&str, &str)]) -> String {
+        let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+        let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
+        fill(&template, places)
+    }
+
+    /// Gives an agent's whole system text.
+    pub(crate) fn system(&self, role_body: &str) -> String {
+        let mut text = self.render("agent", &[]);
+        text.push('\n');
+        text.push_str(role_body.trim());
+        if let Some(instructions) = &self.instructions {
+            text.push_str("\n\nInstructions of this project's owner:\n\n");
+            text.push_str(&cut(instructions.trim(), INSTRUCTIONS_BYTES));
+        }
+        text
+    }
+}
+
+/// Fills `{{name}}` in one pass, so that a value is never taken for a place.
+fn fill(template: &str, places: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let place = after.split_once("}}").and_then(|(name, tail)| {
+            places.iter().find(|(known, _)| *known == name.trim()).map(|(_, value)| (*value, tail))
+        });
+        match place {
+            Some((value, tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            None => {
+                out.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Cuts a text in the middle, head and tail kept, with a mark; never inside a character.
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut head = bytes * 6 / 10;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - (bytes - head);
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let (start, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_never_taken_for_a_place() {
+        assert_eq!(fill("{{a}} {{b}} {{c}} {{", &[("a", "{{b}}"), ("b", "1")]), "{{b}} 1 {{c}} {{");
+    }
+
+    #[test]
+    fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
+        let text = "é".repeat(100);
+        let short = cut(&text, 21);
+        assert_eq!(short, format!("{}\n[… {} bytes left out …]\n{}", "é".repeat(6), 180, "é".repeat(4)));
+    }
+
+    #[test]
+    fn a_project_overrides_a_text_and_adds_instructions() {
+        let prompts = Prompts::of_project(|path| match path {
+            ".orchestrate/prompts/system/agent.md" => Some("Ours.".to_owned()),
+            "AGENTS.md" => Some("Use tabs.".to_owned()),
+            _ => None,
+        });
+        assert_eq!(prompts.system("Role."), "Ours.\nRole.\n\nInstructions of this project's owner:\n\nUse tabs.");
+    }
+}

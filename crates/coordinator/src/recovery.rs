@@ -1,0 +1,45 @@
+//! Brings the repository to what the facts say, before anything new is done.
+//!
+//! A run may have been killed between a fact and its act: the acts are refs and worktrees, whose names follow from
+//! ids, so each is looked at and carried out if it is missing. What somebody else has moved is refused.
+
+use std::sync::Arc;
+
+use orchestrate_core::Oid;
+
+use crate::error::CoordinatorError;
+use crate::merging::settle_integration;
+use crate::run_context::RunContext;
+
+/// Settles the integration branch and every task's branch; also makes them for a run that begins.
+pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
+    let ours = format!("orchestrate {}", context.run);
+    context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
+    settle_integration(context).await?;
+    let state = context.state();
+    for record in state.tasks() {
+        if let (Some(branch), Some(tip)) = (&record.branch, &record.tip) {
+            settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves a branch of ours to where the facts say it is, if it only has to follow.
+async fn settle_branch(context: &RunContext, reference: String, tip: Oid) -> Result<(), CoordinatorError> {
+    let (run, name, to) = (context.run.clone(), reference.clone(), tip.clone());
+    let found = context.git(move |repo| {
+        let Some(found) = repo.read_ref(&name)? else { return Ok(None) };
+        let follows = found == to || repo.contains(&to, &found)?;
+        if follows && found != to {
+            repo.advance(&name, Some(&found), &to)?;
+        }
+        Ok((!follows).then_some(found))
+    });
+    match found.await? {
+        None => Ok(()),
+        Some(found) => {
+            Err(CoordinatorError::BranchMoved { run, reference, expected: tip.to_string(), found: found.to_string() })
+        }
+    }
+}

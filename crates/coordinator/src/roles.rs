@@ -1,0 +1,152 @@
+//! The roles of a run: the shipped ones, the user's, and the project's at the base commit.
+//!
+//! A project's roles are read from the base commit and not from a child's branch, so that no agent can change what
+//! another may do. The nearest scope wins: the project, then the user, then what is shipped.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use orchestrate_core::Oid;
+use orchestrate_core::policy::Grant;
+pub(crate) use orchestrate_core::role::Delivers;
+use orchestrate_core::role::Role;
+use orchestrate_git::Repo;
+
+use crate::error::CoordinatorError;
+
+/// The shipped roles.
+const SHIPPED: [(&str, &str); 6] = [
+    ("implementer", include_str!("../../../agents/implementer.md")),
+    ("tester", include_str!("../../../agents/tester.md")),
+    ("reviewer", include_str!("../../../agents/reviewer.md")),
+    ("researcher", include_str!("../../../agents/researcher.md")),
+    ("resolver", include_str!("../../../agents/resolver.md")),
+    ("coordinator", include_str!("../../../agents/coordinator.md")),
+];
+
+/// Where a project keeps its roles, nearest first.
+const PROJECT_FOLDERS: [&str; 4] = [".orchestrate/agents", "agents", ".agents/agents", ".claude/agents"];
+
+/// What a role may use that names no tools.
+const DEFAULT_TOOLS: [&str; 15] = [
+    "read_file",
+    "write_file",
+    "update_file",
+    "delete_file",
+    "list_directory",
+    "create_directory",
+    "search_files",
+    "grep",
+    "run_shell_command",
+    "git_status",
+    "git_diff",
+    "git_log",
+    "git_commit",
+    "todo_write",
+    "send_message_to_agent",
+];
+
+/// A role and where it was found.
+#[derive(Clone, Debug)]
+pub struct FoundRole {
+    /// The role.
+    pub role: Role,
+    /// `shipped`, or the file.
+    pub origin: String,
+    /// What is odd about the file, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The roles of a run, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    found: BTreeMap<String, FoundRole>,
+}
+
+impl Roles {
+    /// Collects the shipped roles, those of the user's folder, and those of the project at a commit.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first file that is no role.
+    pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+        let mut roles = Self::default();
+        for (name, text) in SHIPPED {
+            roles.add(name, text, "shipped".to_owned())?;
+        }
+        if let Some(folder) = user_folder {
+            for path in files_in(&folder.join("agents"))? {
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+                roles.add(&stem(&path), &text, path.display().to_string())?;
+            }
+        }
+        for folder in PROJECT_FOLDERS.iter().rev() {
+            for path in repo.list_files(base, Path::new(folder))? {
+                if path.extension().is_none_or(|extension| extension != "md") {
+                    continue;
+                }
+                let Some(bytes) = repo.read_file(base, &path)? else { continue };
+                roles.add(&stem(&path), &String::from_utf8_lossy(&bytes), path.display().to_string())?;
+            }
+        }
+        Ok(roles)
+    }
+
+    fn add(&mut self, stem: &str, text: &str, origin: String) -> Result<(), CoordinatorError> {
+        let parsed = Role::parse(stem, text);
+        let (role, warnings) = parsed
+            .map_err(|error| CoordinatorError::BadFile { path: origin.clone().into(), reason: error.to_string() })?;
+        let warnings = warnings.iter().map(ToString::to_string).collect();
+        self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
+        Ok(())
+    }
+
+    /// Gives a role.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the known names if there is none of that name.
+    pub fn role(&self, name: &str) -> Result<&Role, CoordinatorError> {
+        let known = || self.found.keys().cloned().collect::<Vec<_>>().join(", ");
+        let found = self.found.get(name);
+        found
+            .map(|found| &found.role)
+            .ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
+    }
+
+    /// Gives all roles by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FoundRole)> {
+        self.found.iter().map(|(name, found)| (name.as_str(), found))
+    }
+}
+
+/// What a role lets its agents use.
+pub(crate) fn grant(role: &Role) -> Grant {
+    let named = role.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));
+    let denied = Grant::of_tools(role.disallowed.iter().map(String::as_str));
+    grant.tools.retain(|tool| !denied.tools.contains(tool));
+    if let Some(permissions) = &role.permissions {
+        grant.permissions.clone_from(permissions);
+    }
+    grant
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(CoordinatorError::Io { path: folder.to_owned(), source }),
+    };
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    files.sort();
+    Ok(files)
+}

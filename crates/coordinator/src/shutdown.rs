@@ -1,0 +1,100 @@
+//! How urgently things are asked to end: a level that only rises.
+//!
+//! Each agent has one of its own; what counts is the higher of its own and the run's. The first Ctrl-C drains, the
+//! second stops, the third kills; a time-out or `cancel()` raises the agent's own.
+
+use std::sync::Arc;
+
+use orchestrate_sandbox::Cancel;
+use tokio::sync::watch;
+
+/// How urgently something is asked to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ShutdownLevel {
+    /// Not at all.
+    #[default]
+    None,
+    /// Nothing new is started; what runs goes on to its end.
+    Drain,
+    /// What runs is interrupted at once and resumed later; its files stay.
+    Stop,
+    /// Nothing is waited for.
+    Kill,
+}
+
+impl ShutdownLevel {
+    /// Gives the next higher level; the highest stays.
+    pub fn next(self) -> Self {
+        match self {
+            ShutdownLevel::None => ShutdownLevel::Drain,
+            ShutdownLevel::Drain => ShutdownLevel::Stop,
+            ShutdownLevel::Stop | ShutdownLevel::Kill => ShutdownLevel::Kill,
+        }
+    }
+}
+
+/// A level that only rises, shared by everybody whom it concerns.
+#[derive(Clone)]
+pub struct Shutdown {
+    own: Arc<watch::Sender<ShutdownLevel>>,
+    run: watch::Receiver<ShutdownLevel>,
+}
+
+impl Shutdown {
+    /// Makes the run's level.
+    pub fn of_run() -> Self {
+        let (own, run) = watch::channel(ShutdownLevel::None);
+        Self { own: Arc::new(own), run }
+    }
+
+    /// Makes an agent's level below this one.
+    pub fn of_agent(&self) -> Self {
+        let (own, _) = watch::channel(ShutdownLevel::None);
+        Self { own: Arc::new(own), run: self.own.subscribe() }
+    }
+
+    /// Raises the level; a lower one changes nothing.
+    pub fn raise(&self, level: ShutdownLevel) {
+        self.own.send_if_modified(|now| {
+            let rises = level > *now;
+            *now = level.max(*now);
+            rises
+        });
+    }
+
+    /// Gives the level that counts now.
+    pub fn level(&self) -> ShutdownLevel {
+        (*self.own.borrow()).max(*self.run.borrow())
+    }
+
+    /// Tells whether the agent itself, and not its run, is asked to end this urgently.
+    pub fn is_own(&self, level: ShutdownLevel) -> bool {
+        *self.own.borrow() >= level && *self.run.borrow() < level
+    }
+
+    /// Waits until the level is at least this.
+    pub async fn reached(&self, level: ShutdownLevel) {
+        let (mut own, mut run) = (self.own.subscribe(), self.run.clone());
+        loop {
+            if self.level() >= level {
+                return;
+            }
+            // A closed run channel means that the run is gone: only the own level can still rise.
+            tokio::select! {
+                changed = own.changed() => if changed.is_err() { return },
+                changed = run.changed() => if changed.is_err() { std::future::pending::<()>().await },
+            }
+        }
+    }
+
+    /// Runs blocking or confined work with a cancellation that fires when the level reaches [`ShutdownLevel::Stop`].
+    pub async fn guard<T>(&self, cancel: &Cancel, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        tokio::select! {
+            done = &mut work => return done,
+            () = self.reached(ShutdownLevel::Stop) => cancel.cancel(),
+        }
+        // Cancelled work still runs to its end, so that its end can be recorded.
+        work.await
+    }
+}

@@ -6,7 +6,7 @@ use crate::environment::Environment;
 use crate::error::ModelError;
 use crate::wire::Protocol;
 
-/// Who answers; everything about one is a row of [`Provider::row`].
+/// Who answers; everything about one is one row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// OpenAI, or any server that `OPENAI_BASE_URL` names.

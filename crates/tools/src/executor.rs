@@ -242,7 +242,8 @@ impl Shared {
             Ok(guard) => guard,
             Err(error) => return ToolOutput::failed(&record::lost("start", &error)),
         };
-        let context = ToolContext::new(permit, path_guard(tool.as_ref(), &scope), scope);
+        let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
+        let context = ToolContext::new(permit, guard_of_paths, scope);
         let result = caught(tool.execute(&context, record.arguments)).await;
         let (output, end) = record::finish(&context, &record.call, result, guard.elapsed()).await;
         self.metrics.record(tool.name(), output.success, output.execution_time);
@@ -253,12 +254,17 @@ impl Shared {
     }
 }
 
-fn path_guard(tool: &dyn Tool, scope: &CallScope) -> PathGuard {
+fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard {
+    let approved_rule = match permit.decision() {
+        Decision::Ask { rule } => Some(rule.clone()),
+        Decision::Allow { .. } | Decision::Deny { .. } => None,
+    };
     PathGuard {
         policy: Arc::clone(&scope.policy),
         grant: Arc::clone(&scope.grant),
         tool: tool.name().to_owned(),
         permission: tool.permission(),
+        approved_rule,
     }
 }
 

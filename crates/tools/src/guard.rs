@@ -15,13 +15,16 @@ pub(crate) struct PathGuard {
     pub(crate) grant: Arc<Grant>,
     pub(crate) tool: String,
     pub(crate) permission: Permission,
+    /// The rule that asked about the call, if a person then allowed it: its other matches are part of the call.
+    pub(crate) approved_rule: Option<String>,
 }
 
 impl PathGuard {
-    /// Refuses a path that a rule denies or asks about, since nobody was asked about it by this name.
+    /// Refuses a path that a rule denies or asks about, unless that rule asked about the call itself.
     pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
         match self.decide(path) {
             Decision::Allow { .. } => Ok(()),
+            Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
             Decision::Ask { rule } => {
                 let reason = format!("the rule `{rule}` asks about `{path}`; name that path itself");
@@ -32,7 +35,7 @@ impl PathGuard {
 
     /// Tells whether a search may show the path.
     pub(crate) fn shows(&self, path: &str) -> bool {
-        matches!(self.decide(path), Decision::Allow { .. })
+        self.check(path).is_ok()
     }
 
     fn decide(&self, path: &str) -> Decision {

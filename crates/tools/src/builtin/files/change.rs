@@ -150,7 +150,8 @@ impl Tool for CreateDirectory {
         let CreateArguments { path, parents } = read(arguments)?;
         let work = move |files: &Files, _: &_| {
             let created = files.create_directory(&path, parents)?;
-            let text = if created { format!("made {path}/") } else { format!("{path}/ was there already") };
+            let shown = if path.is_empty() { "." } else { &path };
+            let text = if created { format!("made {shown}") } else { format!("{shown} was there already") };
             Ok(Answer::new(text, json!({"path": path, "created": created})))
         };
         context.blocking(work).await

@@ -1,0 +1,77 @@
+//! Rules and people: what is refused, what parks, and what a decision is bound to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use orchestrate_core::CallHash;
+use orchestrate_core::policy::Decision;
+use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
+use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tools::{Approval, CallOutcome};
+use serde_json::{Value, json};
+
+use crate::support::{policy, said};
+
+fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approval>> {
+    Arc::new(BTreeMap::from([(hash.clone(), approval)]))
+}
+
+async fn parked(harness: &ToolHarness, tool: &str, arguments: Value) -> CallHash {
+    match harness.outcome(tool, arguments).await {
+        CallOutcome::NeedsApproval(hash) => hash,
+        CallOutcome::Done(output) => unreachable!("it ran: {output:?}"),
+    }
+}
+
+pub(crate) async fn deny_goes_before_everything(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Allow, "write_file"), (Ask, "write_file"), (Deny, "Edit(/secret/**)")]);
+    harness.scope.ask_parks = true;
+    let output = harness.call("write_file", json!({"path": "secret/key", "content": "x"})).await;
+    let reason = "the rule `deny:Edit(/secret/**)` of the test denies it";
+    assert_eq!(said(&output), format!("Denied: Security validation failed: {reason}"));
+    assert!(!harness.path().join("secret").exists());
+    let records = harness.recorder.records();
+    let Recorded::Started(start) = &records[0] else { unreachable!("{records:?}") };
+    let expected = Decision::Deny { rule: "deny:Edit(/secret/**)".to_owned(), reason: reason.to_owned() };
+    assert_eq!((start.decision.clone(), records.len()), (Some(expected), 2));
+}
+
+pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Ask, "write_file")]);
+    harness.scope.ask_parks = true;
+    let arguments = json!({"path": "a", "content": "x"});
+    let hash = parked(&harness, "write_file", arguments.clone()).await;
+    assert!(harness.recorder.records().is_empty() && !harness.path().join("a").exists());
+
+    harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "not there".to_owned() });
+    let output = harness.call("Write", arguments.clone()).await;
+    let expected = "Denied: Security validation failed: a person rejected the call: not there";
+    assert_eq!(said(&output), expected);
+    assert!(!harness.path().join("a").exists());
+
+    harness.scope.approvals = decided(&hash, Approval::Approved);
+    let output = harness.call("Write", arguments).await;
+    assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: made a (1 B)".to_owned(), "x".to_owned()));
+}
+
+pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Ask, "Bash(git push:*)")]);
+    let output = harness.call("Bash", json!({"command": "git push"})).await;
+    let expected = "Denied: Security validation failed: the rule `ask:Bash(git push:*)` asks, and nobody can answer \
+        in this run; do without the call";
+    assert_eq!(said(&output), expected);
+}
+
+pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
+    harness.scope.policy = policy(&[(Ask, "write_file")]);
+    harness.scope.ask_parks = true;
+    let hash = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;
+    let same = parked(&harness, "write_file", json!({"content": "x", "file_path": "./a"})).await;
+    assert_eq!(hash, same, "the same call, written otherwise");
+    harness.scope.approvals = decided(&hash, Approval::Approved);
+    let other = parked(&harness, "write_file", json!({"path": "a", "content": "y"})).await;
+    harness.scope.turn += 1;
+    let later = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;
+    assert!(hash != other && hash != later && other != later);
+    assert!(!harness.path().join("a").exists());
+}

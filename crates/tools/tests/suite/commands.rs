@@ -1,0 +1,101 @@
+//! Commands in the strongest sandbox that starts here.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use orchestrate_tools::harness::ToolHarness;
+use serde_json::json;
+
+use crate::support::said;
+
+/// Gives the text without the duration at its end, which no two runs share.
+fn without_duration(text: &str) -> &str {
+    text.rsplit_once(", ").map_or(text, |(before, _)| before)
+}
+
+pub(crate) async fn the_exit_code_comes_last(harness: ToolHarness) {
+    harness.put("sub/a", "in sub\n").unwrap();
+    let output = harness.call("Bash", json!({"command": "cat a; echo err >&2; echo made > b", "cwd": "sub"})).await;
+    assert!(output.success, "{}", output.text);
+    assert_eq!(without_duration(&output.text), "in sub\n[standard error]\nerr\n[exit code 0");
+    assert_eq!(harness.content("sub/b").unwrap(), "made\n");
+    let output = harness.call("run_shell_command", json!({"command": "true"})).await;
+    assert_eq!(without_duration(&output.text), "(no output)\n[exit code 0");
+}
+
+pub(crate) async fn a_failing_command_keeps_its_output(harness: ToolHarness) {
+    let output = harness.call("run_shell_command", json!({"command": "echo why; exit 7"})).await;
+    assert_eq!((output.success, output.error.as_deref(), output.error_kind), (false, Some("exit code 7"), None));
+    assert_eq!(without_duration(&output.text), "why\n[exit code 7");
+    let ends = harness.recorder.ends();
+    assert_eq!((ends[0].exit_code, ends[0].success), (Some(7), false));
+}
+
+pub(crate) async fn a_command_out_of_time_shows_what_it_said(harness: ToolHarness) {
+    let started = Instant::now();
+    let output = harness.call("run_shell_command", json!({"command": "echo begun; sleep 600", "timeout": 1})).await;
+    assert_eq!(said(&output), "Timeout: timed out after 1 s");
+    assert_eq!(output.text, "ERROR: timed out after 1 s; its output until then:\nbegun");
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {
+    let output = harness.call("run_shell_command", json!({"command": "seq 1 20000"})).await;
+    assert!(output.success && output.text.len() < 12_500, "{}", output.text.len());
+    assert!(output.text.starts_with("1\n2\n") && output.text.contains("\n20000\n[exit code 0, "), "{}", output.text);
+    assert_eq!(output.artifacts.len(), 1);
+    let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 10_000, "limit": 1})).await;
+    assert_eq!(said(&page), "ok:  10000\t10000\n[lines 10000-10000 of 20000; go on with offset 10001]");
+}
+
+pub(crate) async fn the_environment_is_not_inherited(harness: ToolHarness) {
+    let output = harness.call("run_shell_command", json!({"command": "env"})).await;
+    assert!(output.success, "{}", output.text);
+    let inherited: Vec<String> = std::env::vars()
+        .map(|(name, _)| name)
+        .filter(|name| name.starts_with("CARGO_PKG") || name.contains("TOKEN") || name.contains("SECRET"))
+        .collect();
+    assert!(!inherited.is_empty(), "cargo sets some of these");
+    for name in inherited {
+        assert!(!output.text.contains(&format!("{name}=")), "{name}");
+    }
+    assert!(output.text.contains("TERM=dumb") && output.text.contains("PATH="), "{}", output.text);
+}
+
+pub(crate) async fn a_command_starts_inside_the_worktree_only(harness: ToolHarness) {
+    std::os::unix::fs::symlink("/", harness.path().join("root")).unwrap();
+    for cwd in ["/", "..", "../other-agent", "root", "root/etc"] {
+        let output = harness.call("run_shell_command", json!({"command": "pwd", "cwd": cwd})).await;
+        assert!(said(&output).starts_with("Denied: Security validation failed: "), "{cwd}: {}", said(&output));
+    }
+    let secret = harness.outside().join("secret");
+    fs::write(&secret, "outside").unwrap();
+    let reach = format!("cat {0}; echo evil > {0}; true", secret.display());
+    let output = harness.call("run_shell_command", json!({ "command": reach })).await;
+    assert!(!output.text.contains("outside\n"), "{}", output.text);
+    assert_eq!(fs::read_to_string(secret).unwrap(), "outside");
+}
+
+pub(crate) async fn the_network_is_refused(harness: ToolHarness) {
+    let output = harness.call("run_shell_command", json!({"command": "touch a", "network": true})).await;
+    let expected = "Denied: Security validation failed: commands have no network, and none can be granted yet; work \
+        with what is in the worktree and in the toolchain's caches, and leave `network` out";
+    assert_eq!(said(&output), expected);
+    assert!(!harness.path().join("a").exists());
+}
+
+pub(crate) async fn a_cancelled_command_is_interrupted(harness: ToolHarness) {
+    let cancel = harness.scope.cancel.clone();
+    let begun = harness.path().join("begun");
+    let call = harness.call("run_shell_command", json!({"command": "touch begun; sleep 600"}));
+    let stop = async {
+        while !begun.exists() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (output, ()) = tokio::join!(call, stop);
+    let expected = "Interrupted: interrupted: the command was ended; what it did until then stays done";
+    assert_eq!(said(&output), expected);
+    assert_eq!(harness.recorder.ends().len(), 1);
+}

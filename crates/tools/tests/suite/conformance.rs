@@ -1,0 +1,60 @@
+//! Every built-in tool against what is expected of each.
+
+use std::io;
+use std::sync::Arc;
+
+use orchestrate_tools::builtin_tools;
+use orchestrate_tools::conformance::{Specimen, check};
+use orchestrate_tools::harness::ToolHarness;
+use serde_json::{Value, json};
+
+/// A tool's name, arguments that succeed, and arguments that name what does not exist.
+fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
+    let missing = |path: &str| Some(json!({ "path": path }));
+    vec![
+        ("read_file", json!({"path": "a.txt"}), missing("nowhere")),
+        ("write_file", json!({"path": "b.txt", "content": "x"}), None),
+        (
+            "update_file",
+            json!({"path": "a.txt", "old": "one", "new": "1"}),
+            Some(json!({"path": "nowhere", "old": "one", "new": "1"})),
+        ),
+        ("delete_file", json!({"path": "a.txt"}), missing("nowhere")),
+        ("list_directory", json!({"path": "."}), missing("nowhere")),
+        ("create_directory", json!({"path": "d/e"}), Some(json!({"path": "x/y", "parents": false}))),
+        ("search_files", json!({"pattern": "*.txt"}), Some(json!({"pattern": "*", "path": "nowhere"}))),
+        ("grep", json!({"pattern": "one"}), Some(json!({"pattern": "one", "path": "nowhere"}))),
+        ("run_shell_command", json!({"command": "true"}), Some(json!({"command": "true", "cwd": "nowhere"}))),
+        ("git_status", json!({}), None),
+        ("git_diff", json!({}), None),
+        ("git_log", json!({"limit": 1}), None),
+        ("git_commit", json!({"message": "Begin"}), Some(json!({"message": "nothing"}))),
+        ("todo_write", json!({"items": [{"content": "Begin", "status": "in_progress"}]}), None),
+        (
+            "send_message_to_agent",
+            json!({"agent_id": "T2", "message": "hello"}),
+            Some(json!({"agent_id": "T9", "message": "hello"})),
+        ),
+    ]
+}
+
+fn prepare(harness: &ToolHarness) -> io::Result<()> {
+    harness.put("a.txt", "one\ntwo\n")
+}
+
+pub(crate) async fn every_built_in_tool_conforms(harness: ToolHarness) {
+    let registry = builtin_tools(&|_| None).unwrap();
+    let specimens = specimens();
+    let names: Vec<&str> = registry.tools(None).iter().map(|tool| tool.name()).collect();
+    let mut tried: Vec<&str> = specimens.iter().map(|(name, ..)| *name).collect();
+    tried.sort_unstable();
+    assert_eq!(names, tried, "every tool is tried");
+    let mut faults = Vec::new();
+    for (name, valid, missing) in specimens {
+        let tool = Arc::clone(registry.tool(name).unwrap());
+        let specimen = Specimen { tool, valid, missing, prepare: &prepare };
+        let found = check(&specimen, &harness.scope.sandbox).await.unwrap();
+        faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}

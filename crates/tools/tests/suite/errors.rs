@@ -1,0 +1,110 @@
+//! The errors of the contract, word for word.
+
+use orchestrate_tools::harness::ToolHarness;
+use orchestrate_tools::{Answer, ToolError};
+use serde_json::json;
+
+use crate::probe::probe;
+use crate::support::{harness_of, said};
+
+pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: ToolHarness) {
+    let output = harness.call("git_comit", json!({})).await;
+    let expected = "Retry: Tool 'git_comit' not found; the nearest names are `git_commit`, `git_log`, `git_diff`";
+    assert_eq!(said(&output), expected);
+    assert_eq!(output.text, format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
+    assert_eq!(harness.recorder.records().len(), 2);
+}
+
+pub(crate) async fn arguments_that_do_not_fit_are_explained(harness: ToolHarness) {
+    let table = [
+        ("read_file", json!({}), "`path` is required and was not given"),
+        ("read_file", json!({"path": 1}), "`path`: expected string, got 1"),
+        (
+            "grep",
+            json!({"pattern": "x", "mode": "all"}),
+            "`mode`: expected one of [\"content\",\"files\",\"count\"], got \"all\"",
+        ),
+        ("grep", json!({"pattern": ""}), "`pattern` is empty"),
+        ("run_shell_command", json!({"command": "x", "shel": 1}), "unknown: `shel`"),
+        ("git_commit", json!({"message": " "}), "`message` is empty"),
+        ("todo_write", json!("{\"items\": ["), "expected a JSON object, got \"{\\\"items\\\": [\""),
+        (
+            "update_file",
+            json!({"path": "a", "old": "x", "new": "x"}),
+            "`new` is the same as `old`: nothing would change",
+        ),
+    ];
+    for (tool, arguments, expected) in table {
+        let output = harness.call(tool, arguments).await;
+        assert_eq!(output.error.as_deref(), Some(format!("Invalid parameters: {expected}").as_str()), "{tool}");
+    }
+}
+
+pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
+    let denied = ToolError::Denied { reason: "no".to_owned(), rule: "r".to_owned() };
+    let file = ToolError::File { path: "p".to_owned(), reason: "the disk is full".to_owned() };
+    let timeout = ToolError::Timeout { seconds: 3, partial: "half".to_owned() };
+    let table = [
+        (ToolError::Retry("again".to_owned()), "Retry: again", "ERROR: again"),
+        (ToolError::TooBroad("less".to_owned()), "Execution: less", "ERROR: less"),
+        (denied, "Denied: Security validation failed: no", "ERROR: Security validation failed: no"),
+        (file, "File: the disk is full: p", "ERROR: the disk is full: p"),
+        (timeout, "Timeout: timed out after 3 s", "ERROR: timed out after 3 s; its output until then:\nhalf"),
+        (ToolError::Network("no route".to_owned()), "Network: no route", "ERROR: no route"),
+        (ToolError::Execution("broken".to_owned()), "Execution: broken", "ERROR: broken"),
+        (
+            ToolError::Interrupted("stopped".to_owned()),
+            "Interrupted: interrupted: stopped",
+            "ERROR: interrupted: stopped",
+        ),
+    ];
+    for (error, expected, text) in table {
+        let harness = harness_of(probe(move |_| {
+            let error = error.clone();
+            Box::pin(async move { Err(error) })
+        }));
+        let output = harness.call("probe", json!({})).await;
+        assert_eq!((said(&output).as_str(), output.text.as_str()), (expected, text));
+    }
+}
+
+pub(crate) async fn a_panic_is_a_failure_of_the_tool(_: ToolHarness) {
+    let at_once = harness_of(probe(|context| {
+        Box::pin(async move {
+            assert!(context.result_bytes() == 0, "boom");
+            Ok(Answer::default())
+        })
+    }));
+    let while_blocking = harness_of(probe(|context| {
+        Box::pin(context.blocking(|files, _| {
+            assert!(files.max_bytes() == 0, "boom");
+            Ok(Answer::default())
+        }))
+    }));
+    for harness in [at_once, while_blocking] {
+        let output = harness.call("probe", json!({})).await;
+        assert_eq!(said(&output), "Execution: the tool panicked: boom");
+        assert_eq!(harness.recorder.ends().len(), 1);
+        assert_eq!(said(&harness.call("probe", json!({})).await), "Execution: the tool panicked: boom");
+    }
+}
+
+pub(crate) async fn no_room_and_too_many_calls_are_refused(_: ToolHarness) {
+    let mut harness = harness_of(probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) })));
+    let tokens = std::mem::replace(&mut harness.scope.result_tokens, 3);
+    let expected = "Retry: Resource limits exceeded: the context has no room for a result; finish with what is known";
+    assert_eq!(said(&harness.call("probe", json!({})).await), expected);
+    harness.scope.result_tokens = tokens;
+    for _ in 0..600 {
+        assert_eq!(said(&harness.call("probe", json!({})).await), "ok: x");
+    }
+    let expected = "Retry: Resource limits exceeded: too many calls within a minute; do more with each call";
+    assert_eq!(said(&harness.call("probe", json!({})).await), expected);
+}
+
+pub(crate) async fn a_recorder_that_fails_lets_nothing_run(harness: ToolHarness) {
+    harness.recorder.break_down();
+    let output = harness.call("write_file", json!({"path": "a", "content": "x"})).await;
+    assert_eq!(said(&output), "Execution: failed to record the start of the call: the disk is full");
+    assert!(!harness.path().join("a").exists());
+}

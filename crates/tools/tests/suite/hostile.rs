@@ -1,0 +1,240 @@
+//! Paths that a hostile model or repository makes up.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use orchestrate_core::settings::RuleDecision::Deny;
+use orchestrate_tools::ErrorKind;
+use orchestrate_tools::harness::ToolHarness;
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
+use serde_json::json;
+
+use crate::support::{policy, said};
+
+/// What no tool may read or change.
+const CANARY: &str = "canary-7f3a";
+
+/// Reads and writes a path with every tool that takes one, and gives how each was refused.
+async fn refusals(harness: &ToolHarness, path: &str) -> Vec<Option<ErrorKind>> {
+    let calls = [
+        ("read_file", json!({"path": path})),
+        ("write_file", json!({"path": path, "content": "evil"})),
+        ("update_file", json!({"path": path, "old": "o", "new": "evil"})),
+        ("create_directory", json!({"path": path})),
+        ("list_directory", json!({"path": path})),
+        ("search_files", json!({"path": path, "pattern": "*"})),
+        ("grep", json!({"path": path, "pattern": "."})),
+        ("run_shell_command", json!({"command": "true", "cwd": path})),
+        ("delete_file", json!({"path": path})),
+    ];
+    let mut kinds = Vec::new();
+    for (tool, arguments) in calls {
+        let output = harness.call(tool, arguments).await;
+        assert!(!output.text.contains(CANARY), "{tool} {path}: {}", output.text);
+        kinds.push(output.error_kind);
+    }
+    kinds
+}
+
+pub(crate) async fn paths_that_leave_are_refused(harness: ToolHarness) {
+    let canary = harness.outside().join("canary");
+    fs::write(&canary, CANARY).unwrap();
+    let evil = format!("{}-evil/x", harness.path().display());
+    fs::create_dir(format!("{}-evil", harness.path().display())).unwrap();
+    for path in [
+        "../canary",
+        "a/../../canary",
+        "/etc/passwd",
+        "~/.ssh/id_rsa",
+        "$HOME/x",
+        "file:///etc/passwd",
+        &evil,
+        ".git",
+        ".git/config",
+        "./.git/../.git/hooks/x",
+        ".GIT/config",
+        "sub/.git/config",
+        "/proc/self/mem",
+        "/dev/zero",
+        "/dev/stdin",
+    ] {
+        assert_eq!(refusals(&harness, path).await, vec![Some(ErrorKind::Denied); 9], "{path}");
+    }
+    for path in ["", "a\0b", "a\nb", "\u{1b}[31m", &"x".repeat(4097)] {
+        assert_eq!(refusals(&harness, path).await, vec![Some(ErrorKind::Retry); 9], "{path:?}");
+    }
+    assert_eq!(fs::read_to_string(canary).unwrap(), CANARY);
+    assert_eq!(fs::read_dir(harness.path()).unwrap().count(), 0);
+}
+
+pub(crate) async fn links_are_not_followed_outside(harness: ToolHarness) {
+    let outside = harness.outside().join("elsewhere");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), CANARY).unwrap();
+    symlink(&outside, harness.path().join("docs")).unwrap();
+    symlink("../elsewhere", harness.path().join("up")).unwrap();
+    symlink("/proc/self/root", harness.path().join("root")).unwrap();
+    symlink("loop", harness.path().join("loop")).unwrap();
+    for path in ["docs/secret", "up/secret", "root/etc/passwd", "docs/new", "up/new", "loop/x"] {
+        assert_eq!(refusals(&harness, path).await, vec![Some(ErrorKind::Denied); 9], "{path}");
+    }
+    let output = harness.call("list_directory", json!({"recursive": true})).await;
+    assert_eq!(said(&output), "ok: docs  link\nloop  link\nroot  link\nup  link");
+    let output = harness.call("grep", json!({"pattern": CANARY})).await;
+    assert_eq!(said(&output), "ok: no matches");
+    let output = harness.call("search_files", json!({"pattern": "secret"})).await;
+    assert_eq!(said(&output), "ok: no file matches below .");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(outside.join("secret")).unwrap(), CANARY);
+}
+
+pub(crate) async fn links_inside_work(harness: ToolHarness) {
+    harness.put("b/c", "inside\n").unwrap();
+    symlink("b/c", harness.path().join("a")).unwrap();
+    symlink("b", harness.path().join("d")).unwrap();
+    symlink("nowhere", harness.path().join("dangling")).unwrap();
+    let output = harness.call("read_file", json!({"path": "a"})).await;
+    assert_eq!(output.data["path"], "b/c");
+    let output = harness.call("write_file", json!({"path": "a", "content": "new"})).await;
+    assert_eq!(said(&output), "ok: replaced b/c (3 B)");
+    let output = harness.call("write_file", json!({"path": "d/e", "content": "new"})).await;
+    assert_eq!(said(&output), "ok: made b/e (3 B)");
+    assert!(fs::symlink_metadata(harness.path().join("a")).unwrap().is_symlink());
+    let output = harness.call("write_file", json!({"path": "dangling", "content": "new"})).await;
+    assert_eq!(said(&output), "Retry: dangling is a link to nothing; write the file that it names");
+    symlink(harness.path().join("b"), harness.path().join("absolute")).unwrap();
+    let expected = "Denied: Security validation failed: `absolute/c` leads through a link outside the worktree, or \
+        through an absolute link; name the file itself";
+    assert_eq!(said(&harness.call("read_file", json!({"path": "absolute/c"})).await), expected);
+}
+
+pub(crate) async fn what_configures_agents_is_protected(harness: ToolHarness) {
+    harness.put("agents/there.md", "x").unwrap();
+    symlink("agents", harness.path().join("innocent")).unwrap();
+    symlink(".git", harness.path().join("metadata")).unwrap();
+    fs::create_dir(harness.path().join(".git")).unwrap();
+    for path in [
+        "orchestrate.toml",
+        ".orchestrate/config.toml",
+        ".orchestrate/tools/x.tool",
+        "agents/there.md",
+        "agents/new.md",
+        ".claude/agents/x.md",
+        "innocent/there.md",
+        "innocent/new.md",
+        "metadata/config",
+    ] {
+        let output = harness.call("write_file", json!({"path": path, "content": "evil"})).await;
+        assert_eq!(output.error_kind, Some(ErrorKind::Denied), "{path}: {}", output.text);
+    }
+    assert_eq!(harness.content("agents/there.md").unwrap(), "x");
+    assert_eq!(fs::read_dir(harness.path().join(".git")).unwrap().count(), 0);
+}
+
+pub(crate) async fn pipes_and_devices_do_not_hang(harness: ToolHarness) {
+    let (pipe, socket) = (harness.path().join("pipe"), harness.path().join("socket"));
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let started = Instant::now();
+    for (path, kind) in [("pipe", "a pipe"), ("socket", "a socket")] {
+        for (tool, arguments) in [
+            ("read_file", json!({"path": path})),
+            ("write_file", json!({"path": path, "content": "x"})),
+            ("update_file", json!({"path": path, "old": "a", "new": "b"})),
+        ] {
+            let expected =
+                format!("Denied: Security validation failed: `{path}` is {kind}; only regular files are opened");
+            assert_eq!(said(&harness.call(tool, arguments).await), expected, "{tool}");
+        }
+    }
+    assert_eq!(said(&harness.call("grep", json!({"pattern": "x"})).await), "ok: no matches");
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
+    let outside = harness.outside().join("shared");
+    fs::write(&outside, CANARY).unwrap();
+    fs::hard_link(&outside, harness.path().join("a")).unwrap();
+    let expected = "Denied: Security validation failed: `a` has 2 names (hard links), some of which may lie outside; \
+        delete it and write it anew";
+    let output = harness.call("write_file", json!({"path": "a", "content": "evil"})).await;
+    assert_eq!(said(&output), expected);
+    let output = harness.call("update_file", json!({"path": "a", "old": "canary", "new": "evil"})).await;
+    assert_eq!(said(&output), expected);
+    assert_eq!(fs::read_to_string(outside).unwrap(), CANARY);
+}
+
+pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) {
+    File::create(harness.path().join("huge")).unwrap().set_len(30 << 30).unwrap();
+    let expected =
+        "Retry: huge has 30 GB, more than the limit of 10 MB; look at parts of it with grep or run_shell_command";
+    assert_eq!(said(&harness.call("read_file", json!({"path": "huge"})).await), expected);
+    harness.put("line", "x".repeat(9 << 20)).unwrap();
+    let output = harness.call("read_file", json!({"path": "line"})).await;
+    assert!(output.success && output.text.len() < 12_100, "{}", output.text.len());
+    assert!(output.text.ends_with("more characters in this line]"), "{}", &output.text[output.text.len() - 60..]);
+    let content = "x".repeat((10 << 20) + 1);
+    let output = harness.call("write_file", json!({"path": "new", "content": content})).await;
+    assert_eq!(said(&output), "Retry: new would have 10 MB, more than the limit of 10 MB");
+}
+
+pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
+    harness.put("secret/key", CANARY).unwrap();
+    symlink("secret", harness.path().join("open")).unwrap();
+    harness.scope.policy = policy(&[(Deny, "Read(/secret/**)"), (Deny, "Edit(/secret/**)")]);
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "open/key"})),
+        ("grep", json!({"path": "open/key", "pattern": "."})),
+        ("write_file", json!({"path": "open/key", "content": "evil"})),
+        ("delete_file", json!({"path": "open/key"})),
+    ] {
+        let output = harness.call(tool, arguments).await;
+        assert!(!output.text.contains(CANARY), "{tool}: {}", output.text);
+        assert!(!output.success, "{tool}: {}", output.text);
+    }
+    assert_eq!(harness.content("secret/key").unwrap(), CANARY);
+}
+
+/// While a directory is swapped with a link to the outside, over and over, nothing outside is read or written.
+pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness) {
+    const TRIES: u64 = 1_500;
+    let outside = harness.outside().join("target");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("f"), CANARY).unwrap();
+    harness.put("dir/f", "inside").unwrap();
+    symlink(&outside, harness.path().join("link")).unwrap();
+    let (stop, swaps) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (stopped, counted, path) = (Arc::clone(&stop), Arc::clone(&swaps), harness.path().to_owned());
+    let swapper = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            renameat_with(CWD, path.join("dir"), CWD, path.join("link"), RenameFlags::EXCHANGE).unwrap();
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let mut scope = harness.scope.clone();
+    let (mut inside, mut refused) = (0, 0);
+    for number in 0..TRIES {
+        // Each hundredth of the calls counts as another agent, below the rate of calls.
+        scope.agent = orchestrate_core::TaskId::new(format!("T{}", number / 100));
+        let (tool, arguments) = match number % 3 {
+            0 => ("read_file", json!({"path": "dir/f"})),
+            1 => ("write_file", json!({"path": "dir/g", "content": "x"})),
+            _ => ("list_directory", json!({"path": "dir"})),
+        };
+        let call = harness.make_call(tool, arguments);
+        let orchestrate_tools::CallOutcome::Done(output) = harness.executor.call(&call, &scope).await else {
+            unreachable!("nothing asks")
+        };
+        assert!(!output.text.contains(CANARY), "{}", output.text);
+        if output.success { inside += 1 } else { refused += 1 }
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapper.join().unwrap();
+    let names: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["f"]);
+    assert!(swaps.load(Ordering::Relaxed) > 0 && inside + refused == TRIES);
+}

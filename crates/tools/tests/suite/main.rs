@@ -1,0 +1,69 @@
+//! The executor and the built-in tools from outside, on real files and real processes.
+//!
+//! The harness is our own because the sandbox's helper has to be this program, and so that a test whose tier
+//! does not start here is shown with what it needs instead of passing silently.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod approvals;
+mod commands;
+mod conformance;
+mod errors;
+mod files;
+mod hostile;
+mod probe;
+mod records;
+mod search;
+mod support;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+
+macro_rules! cases {
+    ($($module:ident: $($name:ident)*;)*) => {
+        vec![$($(
+            support::trial(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
+        ),*),*]
+    };
+}
+
+macro_rules! confined_cases {
+    ($($module:ident: $($name:ident)*;)*) => {
+        vec![$($(
+            support::confined(concat!(stringify!($module), "::", stringify!($name)), |stand| Box::pin($module::$name(stand)))
+        ),*),*]
+    };
+}
+
+fn main() -> ExitCode {
+    orchestrate_sandbox::run_helper_if_asked();
+    tracing::subscriber::set_global_default(records::Log).unwrap();
+    let mut trials = cases! {
+        approvals: deny_goes_before_everything asking_parks_until_a_person_decides asking_is_refusing_without_a_person
+            an_approval_fits_one_call_only;
+        conformance: every_built_in_tool_conforms;
+        errors: an_unknown_tool_is_answered_with_the_nearest_names arguments_that_do_not_fit_are_explained
+            every_class_of_failure_passes_unchanged a_panic_is_a_failure_of_the_tool no_room_and_too_many_calls_are_refused
+            a_recorder_that_fails_lets_nothing_run;
+        files: a_file_is_read_in_numbered_pages what_is_no_text_is_refused_with_its_type
+            writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
+            an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
+            deleting_keeps_what_was_there_and_is_recorded directories_are_made_once nothing_temporary_stays_behind;
+        hostile: paths_that_leave_are_refused links_are_not_followed_outside links_inside_work
+            what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
+            a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
+        records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
+            a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
+            calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
+        search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
+            text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown
+            a_cancelled_search_ends;
+    };
+    trials.extend(confined_cases! {
+        commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
+            a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
+            the_network_is_refused a_cancelled_command_is_interrupted;
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,60 @@
+//! A tool that does what a test tells it to.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use orchestrate_core::policy::Permission;
+use orchestrate_tools::{Answer, Category, Tool, ToolContext, ToolError};
+use serde_json::{Value, json};
+
+type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
+
+/// Runs a function as a tool named `probe`, whose schema takes any text.
+pub(crate) struct Probe<F> {
+    schema: Value,
+    run: F,
+}
+
+/// Makes a tool of a function.
+pub(crate) fn probe<F>(run: F) -> Probe<F>
+where
+    F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,
+{
+    let schema = json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "api_key": {"type": "string"}},
+        "additionalProperties": false,
+    });
+    Probe { schema, run }
+}
+
+#[async_trait]
+impl<F> Tool for Probe<F>
+where
+    F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,
+{
+    fn name(&self) -> &str {
+        "probe"
+    }
+
+    fn description(&self) -> &str {
+        "Does what the test says."
+    }
+
+    fn category(&self) -> Category {
+        Category::Memory
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::None
+    }
+
+    fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
+        (self.run)(context).await
+    }
+}

@@ -1,0 +1,205 @@
+//! What is recorded of a call, whatever becomes of it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use orchestrate_core::policy::Decision;
+use orchestrate_core::{CallId, TaskId};
+use orchestrate_tools::harness::{Recorded, ToolHarness};
+use orchestrate_tools::{Answer, CallEnd, ErrorKind};
+use serde_json::json;
+use tokio::sync::Notify;
+use tracing::field::{Field, Visit};
+use tracing::span;
+
+use crate::probe::probe;
+use crate::support::{harness_of, said};
+
+pub(crate) async fn a_start_is_recorded_before_the_effect(_: ToolHarness) {
+    let recorder = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&recorder);
+    let harness = harness_of(probe(move |_| {
+        let recorder: Option<Arc<orchestrate_tools::harness::FakeRecorder>> = seen.lock().unwrap().clone();
+        Box::pin(async move { Ok(Answer::new(format!("{} recorded", recorder.unwrap().records().len()), json!(null))) })
+    }));
+    *recorder.lock().unwrap() = Some(Arc::clone(&harness.recorder));
+    assert_eq!(said(&harness.call("probe", json!({})).await), "ok: 1 recorded");
+    assert_eq!(harness.recorder.records().len(), 2);
+}
+
+pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarness) {
+    harness.put("a.txt", "x\n").unwrap();
+    let worktree = harness.path().join("a.txt");
+    let output = harness.call("Read", json!({"file_path": worktree.to_str().unwrap()})).await;
+    let mut records = harness.recorder.records();
+    let Recorded::Started(start) = records.remove(0) else { unreachable!("{records:?}") };
+    let default = Decision::Allow { rule: "default".to_owned() };
+    assert_eq!(
+        (start.tool.as_str(), start.arguments, start.decision),
+        ("read_file", json!({"path": "a.txt"}), Some(default))
+    );
+    let Recorded::Ended(end) = records.remove(0) else { unreachable!("{records:?}") };
+    let expected = CallEnd {
+        call: CallId::new("call-1"),
+        success: true,
+        error_kind: None,
+        error: None,
+        text: "     1\tx".to_owned(),
+        artifacts: Vec::new(),
+        deleted: Vec::new(),
+        seen: vec![orchestrate_tools::SeenFile::holding("a.txt", b"x\n")],
+        exit_code: None,
+        duration_ms: end.duration_ms,
+        resource_usage: output.resource_usage,
+    };
+    assert_eq!(end, expected);
+}
+
+pub(crate) async fn a_dropped_caller_leaves_no_call_open(_: ToolHarness) {
+    let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (inside, gate) = (Arc::clone(&entered), Arc::clone(&go_on));
+    let harness = harness_of(probe(move |_| {
+        let (inside, gate) = (Arc::clone(&inside), Arc::clone(&gate));
+        Box::pin(async move {
+            inside.notify_one();
+            gate.notified().await;
+            Ok(Answer::new("done all the same", json!(null)))
+        })
+    }));
+    {
+        let call = harness.call("probe", json!({}));
+        tokio::select! {
+            _ = call => unreachable!("it waits for the gate"),
+            () = entered.notified() => {}
+        }
+    }
+    assert!(harness.recorder.ends().is_empty());
+    go_on.notify_one();
+    harness.recorder.wait_for_ends(1).await;
+    harness.executor.drained().await;
+    assert_eq!(harness.recorder.ends()[0].text, "done all the same");
+}
+
+pub(crate) async fn a_runtime_that_ends_records_interrupted(_: ToolHarness) {
+    let (sender, entered) = tokio::sync::mpsc::channel(1);
+    let harness = harness_of(probe(move |_| {
+        let sender = sender.clone();
+        Box::pin(async move {
+            sender.send(()).await.unwrap();
+            std::future::pending().await
+        })
+    }));
+    let recorder = Arc::clone(&harness.recorder);
+    let ended = std::thread::spawn(move || {
+        let mut entered = entered;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let call = harness.make_call("probe", json!({}));
+        let (executor, scope) = (Arc::clone(&harness.executor), harness.scope.clone());
+        runtime.spawn(async move { executor.call(&call, &scope).await });
+        entered.blocking_recv().unwrap();
+        drop(runtime);
+    });
+    ended.join().unwrap();
+    let ends = recorder.ends();
+    let kinds: Vec<_> = ends.iter().map(|end| (end.error_kind, end.success)).collect();
+    assert_eq!(kinds, [(Some(ErrorKind::Interrupted), false)]);
+}
+
+pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
+    let lines: String = (1..=1500).map(|n| format!("line {n} of a listing\n")).collect();
+    let harness = {
+        let text = lines.clone();
+        let mut with_files = harness_of(probe(move |_| {
+            let text = text.clone();
+            Box::pin(
+                async move { Ok(Answer { footer: Some("[the end]".to_owned()), ..Answer::new(text, json!(null)) }) },
+            )
+        }));
+        with_files.scope.services = harness.scope.services.clone();
+        with_files.scope.result_tokens = 200;
+        let output = with_files.call("probe", json!({})).await;
+        assert!(output.text.len() < 800, "{}", output.text.len());
+        assert!(output.text.starts_with("line 1 of a listing\n"), "{}", output.text);
+        assert!(output.text.ends_with("line 1500 of a listing\n[the end]"), "{}", output.text);
+        assert!(output.text.contains("left out; all of it: read_file with path `artifact:a1` …]"), "{}", output.text);
+        harness
+    };
+    let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 700, "limit": 2})).await;
+    let expected = "ok:    700\tline 700 of a listing\n   701\tline 701 of a listing\n[lines 700-701 of 1500; go on with offset 702]";
+    assert_eq!(said(&page), expected);
+    let missing = harness.call("read_file", json!({"path": "artifact:a9"})).await;
+    assert_eq!(said(&missing), "Retry: there is no artifact `a9`");
+}
+
+pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
+    let harness = harness_of(probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) })));
+    harness.call("probe", json!({"text": "as it is logged", "api_key": "hunter2"})).await;
+    let lines: Vec<String> =
+        LOG.lock().unwrap().iter().filter(|line| line.contains("as it is logged")).cloned().collect();
+    assert_eq!(lines, ["probe(text: \"as it is logged\", api_key: [redacted:api_key])"]);
+}
+
+static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps the messages of events; for the whole program, since what is enabled is remembered for each place.
+pub(crate) struct Log;
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("orchestrate_tools")
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut Message);
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct Message;
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            LOG.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+pub(crate) async fn figures_are_kept_for_each_tool(harness: ToolHarness) {
+    harness.put("a", "x").unwrap();
+    for path in ["a", "missing", "a", "missing"] {
+        harness.call("read_file", json!({"path": path})).await;
+    }
+    let metrics = harness.executor.metrics();
+    let figures = &metrics["read_file"];
+    assert_eq!((figures.usage_count, figures.success_rate), (4, 0.5));
+    assert!(figures.p50 <= figures.p95 && metrics.len() == 1);
+}
+
+pub(crate) async fn one_tool_serves_many_agents(_: ToolHarness) {
+    let harness = harness_of(probe(|context| {
+        let agent = context.agent().to_string();
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(Answer::new(agent, json!(null)))
+        })
+    }));
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..20 {
+        let call = harness.make_call("probe", json!({}));
+        let mut scope = harness.scope.clone();
+        scope.agent = TaskId::new(format!("T{number}"));
+        let executor = Arc::clone(&harness.executor);
+        calls.spawn(async move { (scope.agent.to_string(), executor.call(&call, &scope).await) });
+    }
+    while let Some(done) = calls.join_next().await {
+        let (agent, outcome) = done.unwrap();
+        let orchestrate_tools::CallOutcome::Done(output) = outcome else { unreachable!("nothing asks") };
+        assert_eq!(output.text, agent);
+    }
+}

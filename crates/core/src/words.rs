@@ -4,7 +4,7 @@
 const MAX_WORD_BYTES: usize = 64;
 
 /// Gives the known word nearest to `word`, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = if word.chars().count() <= 3 { 1 } else { 2 };
     let word = word.to_lowercase();
     known

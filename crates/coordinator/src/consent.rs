@@ -1,0 +1,153 @@
+//! Consent to commands that a repository's files name.
+//!
+//! A project file may say which command verifies a merge or prepares a worktree. It runs only after the user has
+//! seen it once: a consent is bound to the repository's place, the key and the exact text of the command, so a
+//! changed command asks again. Consents lie in the user's state, where no sandbox and no repository reaches them.
+//! This module asks nobody; whoever has a terminal does.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The file of the user's state that holds the consents.
+const FILE: &str = "consents.json";
+
+/// A command that a project file names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectCommand {
+    /// The real path of the project's root.
+    pub project: PathBuf,
+    /// The key that names it.
+    pub key: String,
+    /// The command.
+    pub command: String,
+    /// Where it is written, for people.
+    pub place: String,
+}
+
+/// The consents that a user has given.
+#[derive(Debug)]
+pub struct Consents {
+    path: PathBuf,
+    given: BTreeMap<String, ProjectCommand>,
+}
+
+/// Why consents cannot be read or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsentError {
+    /// The file cannot be read or written.
+    #[error("use the consents in {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file holds something else.
+    #[error("read the consents in {path}: {source}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: serde_json::Error,
+    },
+}
+
+impl ProjectCommand {
+    /// Gives what a consent is bound to.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()] {
+            // The lengths keep two different commands from running into the same bytes.
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Consents {
+    /// Reads the consents below a state directory; there may be none yet.
+    ///
+    /// # Errors
+    /// If the file is there and cannot be understood: it is never taken for an empty one.
+    pub fn load(state: &Path) -> Result<Consents, ConsentError> {
+        let path = state.join(FILE);
+        let given = match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|source| ConsentError::Malformed { path: path.clone(), source })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(source) => return Err(ConsentError::Io { path, source }),
+        };
+        Ok(Consents { path, given })
+    }
+
+    /// Tells whether the user has consented to exactly this command.
+    pub fn covers(&self, command: &ProjectCommand) -> bool {
+        self.given.contains_key(&command.hash())
+    }
+
+    /// Records a consent durably.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    pub fn give(&mut self, command: ProjectCommand) -> Result<(), ConsentError> {
+        self.given.insert(command.hash(), command);
+        self.save().map_err(|source| ConsentError::Io { path: self.path.clone(), source })
+    }
+
+    /// Gives every consent, by hash.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ProjectCommand)> {
+        self.given.iter().map(|(hash, command)| (hash.as_str(), command))
+    }
+
+    /// Replaces the file, so that a crash leaves the old or the new one.
+    fn save(&self) -> std::io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory)?;
+        let text = serde_json::to_vec_pretty(&self.given)?;
+        let temporary = self.path.with_extension(format!("json.{}", std::process::id()));
+        let mut file = std::fs::File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(key: &str, text: &str) -> ProjectCommand {
+        ProjectCommand {
+            project: "/p".into(),
+            key: key.to_owned(),
+            command: text.to_owned(),
+            place: "orchestrate.toml:1:1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_consent_holds_for_exactly_one_command() {
+        let state = std::env::temp_dir().join(format!("orchestrate-consent-{}", std::process::id()));
+        let mut consents = Consents::load(&state).unwrap();
+        consents.give(command("verify", "cargo test")).unwrap();
+        let read = Consents::load(&state).unwrap();
+        let table = [
+            (command("verify", "cargo test"), true),
+            (command("verify", "cargo test "), false),
+            (command("worktree.setup", "cargo test"), false),
+        ];
+        for (command, expected) in table {
+            assert_eq!(read.covers(&command), expected, "{command:?}");
+        }
+        let elsewhere = ProjectCommand { project: "/q".into(), ..command("verify", "cargo test") };
+        assert!(!read.covers(&elsewhere));
+        std::fs::write(state.join(FILE), "{").unwrap();
+        assert!(matches!(Consents::load(&state), Err(ConsentError::Malformed { .. })));
+        std::fs::remove_dir_all(state).unwrap();
+    }
+}

@@ -1,0 +1,267 @@
+//! What the environment says: settings, keys and endpoints, and where the user's files are.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::key::{Class, KEYS, named};
+use super::layer::{Layer, Place, Problem, ProblemCode, Source};
+
+/// The name of our folder in each of the user's directories.
+const FOLDER: &str = "orchestrate";
+
+/// Keys and endpoints of model servers, as their own programs name them.
+pub const SECRETS: &[&str] = &[
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OPENROUTER_API_KEY",
+    "OLLAMA_HOST",
+];
+
+/// How the network is reached, as other programs read it.
+const PROXIES: &[&str] =
+    &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
+
+/// Variables that loops written for other programs set, with the key that each sets.
+const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
+
+/// Variables that are understood and whose time has not come: what they ask for must not be passed over.
+const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
+
+/// The user's directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directories {
+    /// Configuration.
+    pub config: PathBuf,
+    /// The journal, worktrees and consents.
+    pub state: PathBuf,
+    /// What can be made again.
+    pub cache: PathBuf,
+}
+
+/// What the environment says about a run, beside single keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// The sandbox may neither be switched off nor fall back to the weaker tier.
+    pub strict_sandbox: bool,
+    /// No agent may spawn another.
+    pub no_spawning: bool,
+    /// Whether an `ask` parks (`park`) or is refused (`deny`), if it says so.
+    pub ask_parks: Option<bool>,
+}
+
+impl Directories {
+    /// Finds the directories as the XDG base directory specification says; relative values do not count.
+    ///
+    /// # Errors
+    /// If there is no home directory and not every variable is set.
+    pub fn of(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(variables.get(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let home = absolute("HOME");
+        let find = |name: &str, below_home: &str| {
+            absolute(name)
+                .or_else(|| home.as_ref().map(|home| home.join(below_home)))
+                .map(|base| base.join(FOLDER))
+                .ok_or_else(|| {
+                    let place = Place::of(Source::Environment, name);
+                    let message = "there is no home directory to keep anything in";
+                    Problem::new(place, ProblemCode::InvalidValue, message).suggest("set HOME to an absolute path")
+                })
+        };
+        Ok(Directories {
+            config: find("XDG_CONFIG_HOME", ".config")?,
+            state: find("XDG_STATE_HOME", ".local/state")?,
+            cache: find("XDG_CACHE_HOME", ".cache")?,
+        })
+    }
+
+    /// Gives the user's configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+}
+
+/// Reads the variables that set single keys.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(super) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<Problem>> {
+    let own = KEYS.iter().map(|key| (key.variable(), key));
+    let others = ALIASES.iter().filter_map(|(variable, key)| Some(((*variable).to_owned(), named(key)?)));
+    let mut layer = Layer::default();
+    let mut problems = Vec::new();
+    for (variable, key) in own.chain(others) {
+        let Some(text) = set(variables, &variable) else { continue };
+        let place = Place::of(Source::Environment, &variable);
+        if key.class == Class::TypedOnly && matches!(text, "0" | "false") {
+            continue;
+        }
+        problems.extend(layer.take_text(key, text, place).err());
+    }
+    for name in NOT_YET {
+        for variable in both(name) {
+            if set(variables, &variable).is_some() && named(&name.to_lowercase()).is_none() {
+                let place = Place::of(Source::Environment, variable);
+                problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(layer) } else { Err(problems) }
+}
+
+/// Reads the variables that are no key's.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(super) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut read = |name: &str, words: &[(&str, bool)]| {
+        let mut said = None;
+        for variable in both(name) {
+            let Some(text) = set(variables, &variable) else { continue };
+            match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+                // Of two variables that say different things, the stricter counts.
+                Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
+                None => {
+                    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                    let message = format!("`{text}` is none of {}", known.join(", "));
+                    let place = Place::of(Source::Environment, variable);
+                    problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
+                }
+            }
+        }
+        said
+    };
+    const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
+    const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
+    const ASK: &[(&str, bool)] = &[("park", true), ("deny", false)];
+    let switches = Switches {
+        strict_sandbox: read("SANDBOX_MODE", STRICT).unwrap_or(false),
+        no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
+        ask_parks: read("ASK", ASK),
+    };
+    if problems.is_empty() { Ok(switches) } else { Err(problems) }
+}
+
+/// Picks keys, endpoints and proxies out of the environment; what the user's file says counts where a variable is not set.
+pub(super) fn secrets(
+    variables: &BTreeMap<String, String>,
+    of_file: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for name in SECRETS {
+        let file_variant = format!("{name}_FILE");
+        if let Some(value) = set(variables, name) {
+            found.insert((*name).to_owned(), value.to_owned());
+        } else if let Some(path) = set(variables, &file_variant) {
+            found.insert(file_variant, path.to_owned());
+        } else if let Some(value) = of_file.get(*name) {
+            found.insert((*name).to_owned(), value.clone());
+        }
+    }
+    for name in PROXIES {
+        if let Some(value) = set(variables, name) {
+            found.insert((*name).to_owned(), value.to_owned());
+        }
+    }
+    found
+}
+
+/// Finds the root of the project that a directory is in: the nearest one above that has a `.git`.
+pub fn project_root(start: &Path) -> Option<PathBuf> {
+    start.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
+}
+
+fn both(name: &str) -> [String; 2] {
+    [format!("ORCHESTRATE_{name}"), format!("RALPH_{name}")]
+}
+
+/// Gives a variable's value; an empty one is not set.
+fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn relative_directories_do_not_count() {
+        let given = variables(&[("HOME", "/home/u"), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "/c")]);
+        let expected = Directories {
+            config: "/home/u/.config/orchestrate".into(),
+            state: "/home/u/.local/state/orchestrate".into(),
+            cache: "/c/orchestrate".into(),
+        };
+        assert_eq!(Directories::of(&given), Ok(expected));
+        assert!(Directories::of(&variables(&[])).is_err());
+    }
+
+    #[test]
+    fn variables_set_keys() {
+        let given = variables(&[
+            ("ORCHESTRATE_MODEL", "openai/m"),
+            ("RALPH_MAX_AGENTS", "4"),
+            ("ORCHESTRATE_QUIET", ""),
+            ("ORCHESTRATE_REQUIRE", "all"),
+        ]);
+        let found: Vec<String> = layer(&given)
+            .unwrap()
+            .given
+            .iter()
+            .map(|given| format!("{} {}={}", given.place, given.key.name, given.value))
+            .collect();
+        assert_eq!(found, ["ORCHESTRATE_MODEL model=openai/m", "RALPH_MAX_AGENTS max_agents=4"]);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_an_error() {
+        let given = variables(&[
+            ("ORCHESTRATE_NO_SANDBOX", "1"),
+            ("ORCHESTRATE_MAX_AGENTS", "many"),
+            ("RALPH_RESOURCE_LIMITS", "{}"),
+        ]);
+        let found: Vec<String> = layer(&given).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "ORCHESTRATE_MAX_AGENTS: `many` is no value of `max_agents`: expected a whole number from 1 to 1000",
+                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` counts only where it is typed, as --no-sandbox",
+                "RALPH_RESOURCE_LIMITS: this is not available yet",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_sandbox_can_only_be_made_stricter() {
+        let table = [("1", true), ("TRUE", true), ("strict", true), ("0", false), ("false", false)];
+        for (text, expected) in table {
+            let found = switches(&variables(&[("RALPH_SANDBOX_MODE", text)])).unwrap();
+            assert_eq!(found.strict_sandbox, expected, "{text}");
+        }
+        assert!(switches(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
+        let both = variables(&[("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")]);
+        assert!(switches(&both).unwrap().strict_sandbox);
+    }
+
+    #[test]
+    fn a_key_of_the_environment_beats_the_file() {
+        let given = variables(&[("OPENAI_API_KEY", "of-environment"), ("GEMINI_API_KEY_FILE", "/k"), ("PATH", "/bin")]);
+        let file = variables(&[("OPENAI_API_KEY", "of-file"), ("OLLAMA_HOST", "h")]);
+        let expected =
+            variables(&[("GEMINI_API_KEY_FILE", "/k"), ("OLLAMA_HOST", "h"), ("OPENAI_API_KEY", "of-environment")]);
+        assert_eq!(secrets(&given, &file), expected);
+    }
+}

@@ -99,7 +99,8 @@ fn has_markers(bytes: &[u8]) -> bool {
 
 fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
     match tree_of(repository, treeish)?.get_path(path) {
-        Ok(entry) => Ok(Some((entry.id(), entry.filemode()))),
+        Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some((entry.id(), entry.filemode()))),
+        Ok(_) => Ok(None),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
     }

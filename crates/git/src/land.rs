@@ -1,17 +1,18 @@
 //! Landing: the one step that moves a branch of the user's, and only forward.
 //!
-//! Where the branch is checked out, git itself does it (`merge --ff-only`, and `reset --keep` to undo), since
-//! it alone keeps the user's local changes right; it refuses when they overlap. Elsewhere the branch is moved
-//! by compare-and-swap. Here the user's own configuration holds, filters included: it is his checkout.
+//! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
+//! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
+//! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
 
 use std::path::{Path, PathBuf};
 
+use git2::Status;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::lock;
 use crate::probe::{self, Refusal};
-use crate::program::{Ended, Run};
+use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::repo::Repo;
@@ -73,18 +74,7 @@ impl Repo {
         }
         match checkout {
             None => self.advance(&branch_ref(branch), Some(expected), new)?,
-            Some(place) => {
-                let args = [
-                    "merge",
-                    "--ff-only",
-                    "--no-overwrite-ignore",
-                    "--no-autostash",
-                    "--quiet",
-                    "--no-stat",
-                    new.as_str(),
-                ];
-                self.move_checkout(&place, branch, &args)?;
-            }
+            Some(place) => self.move_checkout(&place, branch, [expected, new])?,
         }
         Ok(landed)
     }
@@ -101,7 +91,7 @@ impl Repo {
         self.require_at(branch, &landed.new, &actual)?;
         match self.only_checkout(branch)? {
             None => self.advance(&branch_ref(branch), Some(&landed.new), &landed.old),
-            Some(place) => self.move_checkout(&place, branch, &["reset", "--keep", "--quiet", landed.old.as_str()]),
+            Some(place) => self.move_checkout(&place, branch, [&landed.new, &landed.old]),
         }
     }
 
@@ -140,17 +130,53 @@ impl Repo {
         }
     }
 
-    fn move_checkout(&self, place: &Place, branch: &str, args: &[&str]) -> Result<(), GitError> {
+    /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
+    /// changes overlap, then the branch. It can be repeated from anywhere in between.
+    fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2]) -> Result<(), GitError> {
         let _held = lock::common(self.common_dir())?;
-        let ended = self.shared.program.run(&Run::new(&place.git_dir, &place.path, args))?;
-        let overlapping = listed_files(&ended);
-        if ended.code == 0 {
-            Ok(())
-        } else if overlapping.is_empty() {
-            Err(ended.failure(args.first().copied().unwrap_or_default()))
-        } else {
-            Err(GitError::LocalChanges { branch: branch.to_owned(), paths: overlapping })
+        let git = |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args));
+        let switch = |from: &Oid, to: &Oid| git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
+        // Git itself would write over files that it ignores.
+        let in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
+        if !in_the_way.is_empty() {
+            return Err(GitError::LocalChanges { branch: branch.to_owned(), paths: in_the_way });
         }
+        let mut switched = switch(from, to)?;
+        if switched.code != 0 {
+            // Git may only be out of date about which files changed; that is what refreshing is for.
+            git(&["update-index", "-q", "--refresh"])?;
+            switched = switch(from, to)?;
+        }
+        if switched.code != 0 {
+            let paths = self.overlapping(place, [from, to], Status::all())?;
+            return Err(match paths.is_empty() {
+                true => switched.failure("read-tree"),
+                false => GitError::LocalChanges { branch: branch.to_owned(), paths },
+            });
+        }
+        self.advance(&branch_ref(branch), Some(from), to).inspect_err(|_| {
+            // The branch moved in this instant; the files go back to where they were.
+            switch(to, from).ok();
+        })
+    }
+
+    /// Lists the files that differ between two commits and that have one of these states in the user's checkout.
+    fn overlapping(&self, place: &Place, [from, to]: [&Oid; 2], states: Status) -> Result<Vec<PathBuf>, GitError> {
+        let changed = self.changed_paths(from, to)?;
+        let mut options = git2::StatusOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);
+        options.recurse_ignored_dirs(true).exclude_submodules(true).disable_pathspec_match(true);
+        for path in &changed {
+            options.pathspec(path);
+        }
+        if changed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let repository = self.open_git_dir(&place.git_dir)?;
+        let failed = GitError::library(format!("read the status of {}", place.path.display()));
+        let statuses = repository.statuses(Some(&mut options)).map_err(failed)?;
+        let overlapping = statuses.iter().filter(|entry| entry.status().intersects(states));
+        Ok(overlapping.map(|entry| crate::beneath::path_of(entry.path_bytes())).collect())
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {
@@ -180,17 +206,4 @@ fn names_branch(git_dir: &Path, branch: &str) -> bool {
     says("HEAD", &format!("ref: {full}"))
         || says("rebase-merge/head-name", &full)
         || says("rebase-apply/head-name", &full)
-}
-
-/// Reads the files that git lists in its refusal, one per line after a tab.
-fn listed_files(ended: &Ended) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> =
-        ended.stderr.lines().filter_map(|line| line.strip_prefix('\t')).map(PathBuf::from).collect();
-    // `reset --keep` names one file in the line itself.
-    files.extend(ended.stderr.lines().filter_map(|line| {
-        let quoted = line.strip_prefix("error: Entry '")?;
-        Some(PathBuf::from(quoted.split_once("' not uptodate")?.0))
-    }));
-    files.sort();
-    files
 }

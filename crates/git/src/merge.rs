@@ -89,7 +89,7 @@ impl Repo {
         let ended = self.shared.program.run(&run)?;
         match ended.code {
             0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
-            1 => read_conflict(&ended),
+            1 if !ended.stdout.is_empty() => read_conflict(&ended),
             _ => Err(ended.failure("merge-tree")),
         }
     }

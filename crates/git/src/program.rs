@@ -8,14 +8,10 @@
 //! It runs in a process group of its own, so that Ctrl-C at the terminal never stops it half-way.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use orchestrate_sandbox::{Trusted, trusted};
 
 use crate::error::GitError;
 use crate::probe::Refusal;
@@ -26,12 +22,18 @@ pub(crate) const OLDEST: Version = Version(2, 38);
 pub(crate) const ATTR_SOURCE: Version = Version(2, 41);
 /// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// The most that we read from one git process: listings of a million paths fit.
-const MAX_OUTPUT: u64 = 256 << 20;
 /// How much of git's complaint an error repeats.
 const MAX_COMPLAINT: usize = 2_000;
 /// What is kept of our own environment: where the user's configuration and programs are.
 const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
+/// What git is told besides: one language, no questions, no optional locks, nothing replaced, paths as they are.
+const FIXED_ENVIRONMENT: [(&str, &str); 5] = [
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+];
 /// The settings of every process; see `git.md` for what each of them closes.
 const HYGIENE: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
@@ -102,7 +104,7 @@ impl Program {
             .find(|path| is_executable(path))
             .ok_or(Refusal::GitMissing)?;
         let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
-        let printed = trusted(&path).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let printed = bare(&path).arg("--version").output();
         let printed = printed.map_err(|error| unknown(error.to_string()))?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
         let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
@@ -126,10 +128,10 @@ impl Program {
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |reason: String| GitError::Program { command: name.clone(), reason };
-        let mut command = self.command(run);
-        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", self.path.display())))?;
-        let ended = attend(child).map_err(|error| failed(error.to_string()))?;
-        ended.ok_or_else(|| failed(format!("it was stopped: over {} s, or ended by a signal", TIMEOUT.as_secs())))
+        let output = self.prepare(run).output().map_err(|error| failed(error.to_string()))?;
+        let code = output.status.code().ok_or_else(|| failed(format!("it ended by {}", output.status)))?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(Ended { code, stdout: output.stdout, stderr })
     }
 
     /// Runs git to its end, which must be exit code 0.
@@ -139,24 +141,24 @@ impl Program {
         if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
     }
 
-    fn command(&self, run: &Run<'_>) -> Command {
-        let mut command = trusted(&self.path);
-        for (name, value) in &run.environment {
-            command.env(name, value);
-        }
-        let settings: Vec<(&str, &str)> =
-            HYGIENE.into_iter().chain(run.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()))).collect();
-        command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    fn prepare(&self, run: &Run<'_>) -> Trusted {
+        let own = run.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let settings: Vec<(&str, &str)> = HYGIENE.into_iter().chain(own).collect();
+        let mut trusted = bare(&self.path).env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (at, (key, value)) in settings.into_iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+            trusted = trusted.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
         }
-        command.env("GIT_DIR", run.git_dir).env("GIT_WORK_TREE", run.work_tree);
+        for (name, value) in &run.environment {
+            trusted = trusted.env(name, value);
+        }
         if let Some(parent) = run.work_tree.parent() {
-            command.env("GIT_CEILING_DIRECTORIES", parent);
+            trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
-        command.args(&run.args).current_dir(run.work_tree).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        trusted
+            .env("GIT_DIR", run.git_dir)
+            .env("GIT_WORK_TREE", run.work_tree)
+            .args(&run.args)
+            .current_dir(run.work_tree)
     }
 }
 
@@ -210,85 +212,16 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Starts a command for a program that we trust, with the environment emptied.
-fn trusted(path: &Path) -> Command {
-    let mut command = Command::new(path);
-    command.env_clear();
-    for name in KEPT_ENVIRONMENT {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
-    command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_LITERAL_PATHSPECS", "1").env("GIT_ADVICE", "0");
-    command
+/// Begins a process of git with nothing of our environment but what git needs.
+fn bare(path: &Path) -> Trusted {
+    let kept = KEPT_ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let fixed = FIXED_ENVIRONMENT.into_iter().map(|(name, value)| (name, OsString::from(value)));
+    kept.chain(fixed).fold(trusted(path).timeout(TIMEOUT), |trusted, (name, value)| trusted.env(name, value))
 }
 
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// Reads what a process writes, and waits for it; none means that it had to be stopped.
-fn attend(mut child: Child) -> std::io::Result<Option<Ended>> {
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    std::thread::scope(|scope| {
-        let output = scope.spawn(move || read_all(stdout));
-        let complaint = scope.spawn(move || read_all(stderr));
-        let in_time = wait_until(&child, Instant::now() + TIMEOUT)?;
-        if !in_time {
-            stop(&mut child);
-        }
-        let status = child.wait()?;
-        let read = |handle: std::thread::ScopedJoinHandle<'_, std::io::Result<Vec<u8>>>| {
-            handle.join().unwrap_or_else(|_| Err(std::io::Error::other("the reader panicked")))
-        };
-        let (stdout, stderr) = (read(output)?, read(complaint)?);
-        Ok(status.code().filter(|_| in_time).map(|code| Ended {
-            code,
-            stdout,
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        }))
-    })
-}
-
-fn read_all(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 == MAX_OUTPUT {
-            return Err(std::io::Error::other("it wrote more than we read"));
-        }
-    }
-    Ok(bytes)
-}
-
-/// Waits until the process has ended, and tells whether it did so in time.
-fn wait_until(child: &Child, deadline: Instant) -> std::io::Result<bool> {
-    let Some(pid) = pid_of(child) else { return Ok(true) };
-    let ending = pidfd_open(pid, PidfdFlags::empty())?;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = rustix::time::Timespec { tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
-        match poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&left)) {
-            Ok(0) => return Ok(false),
-            Ok(_) => return Ok(true),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-fn stop(child: &mut Child) {
-    if let Some(pid) = pid_of(child) {
-        kill_process_group(pid, Signal::KILL).ok();
-    }
-    child.kill().ok();
-}
-
-fn pid_of(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl Stager<'_> {
         }
         let (id, stat) = match beneath::kind(&stat) {
             FileType::Symlink => (self.store_link(&folder, name, path)?, stat),
-            _ => self.store_file(&folder, name, path)?,
+            _ => self.store_file(&folder, name, path, known)?,
         };
         Ok(Fate::Stored(Box::new(entry_of(path, mode, id, &stat))))
     }
@@ -150,7 +150,13 @@ impl Stager<'_> {
         self.repository.blob(&target).map_err(|error| unstorable(path, error.message()))
     }
 
-    fn store_file(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<(git2::Oid, Stat), GitError> {
+    fn store_file(
+        &mut self,
+        folder: &OwnedFd,
+        name: &[u8],
+        path: &[u8],
+        known: Option<&IndexEntry>,
+    ) -> Result<(git2::Oid, Stat), GitError> {
         let read = match beneath::read(folder, name, MAX_FILE_BYTES) {
             Err(Errno::INVAL | Errno::LOOP | Errno::NOENT) => {
                 return Err(unstorable(path, "it changed while it was read"));
@@ -163,7 +169,12 @@ impl Stager<'_> {
         self.count(path, bytes.len() as u64)?;
         self.walk.require_plain_rules_for(path)?;
         let failed = |error: git2::Error| unstorable(path, error.message());
-        let id = if self.converts(path)? {
+        let converts = match self.converts(path) {
+            // A file that was checked out without its filter and never touched is what the index has.
+            Err(_) if known.is_some_and(|entry| is_blob(&bytes, entry.id)) => false,
+            other => other?,
+        };
+        let id = if converts {
             let mut writer = self.repository.blob_writer(Some(&path_of(path))).map_err(failed)?;
             std::io::Write::write_all(&mut writer, &bytes).map_err(GitError::io("store", path_of(path)))?;
             writer.commit().map_err(failed)?
@@ -180,19 +191,14 @@ impl Stager<'_> {
             let value = self.repository.get_attr_bytes(&path_of(path), name, flags);
             value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
         };
-        if let Some(filter) = attribute("filter")?
-            && let AttrValue::Bytes(_) | AttrValue::String(_) = AttrValue::from_bytes(Some(&filter))
+        if let Some(filter) = named(attribute("filter")?)
+            && self.conversion.filters.contains(&filter)
         {
-            let filter = String::from_utf8_lossy(&filter).into_owned();
-            if self.conversion.filters.contains(&filter) {
-                return Err(GitError::FilterAsked { path: path_of(path), filter });
-            }
+            return Err(GitError::FilterAsked { path: path_of(path), filter });
         }
-        if let Some(encoding) = attribute("working-tree-encoding")?
-            && let AttrValue::Bytes(_) | AttrValue::String(_) = AttrValue::from_bytes(Some(&encoding))
-            && !encoding.eq_ignore_ascii_case(b"utf-8")
+        if let Some(name) =
+            named(attribute("working-tree-encoding")?).filter(|name| !name.eq_ignore_ascii_case("utf-8"))
         {
-            let name = String::from_utf8_lossy(&encoding);
             return Err(unstorable(
                 path,
                 format!("its attributes ask for the encoding {name}, which is not supported"),
@@ -304,6 +310,19 @@ fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
         flags_extended: 0,
         path: path.to_vec(),
     }
+}
+
+/// Gives the text of an attribute that is set to one, not merely set or unset.
+fn named(value: Option<Vec<u8>>) -> Option<String> {
+    let value = value?;
+    match AttrValue::from_bytes(Some(&value)) {
+        AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
+        _ => None,
+    }
+}
+
+fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {
+    git2::Oid::hash_object(git2::ObjectType::Blob, bytes).is_ok_and(|hashed| hashed == id)
 }
 
 fn seconds(value: impl TryInto<i64>) -> i64 {

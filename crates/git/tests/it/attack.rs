@@ -1,0 +1,201 @@
+//! What an agent may plant in its worktree, each with a canary that a program of its would leave.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use orchestrate_git::{GitError, Repo, SnapshotRules, Worktree, WorktreeSpec};
+
+use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, write_files};
+
+/// Does everything that the coordinator does with an agent's tree.
+fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
+    let rules = SnapshotRules { any_deletion: true, ..SnapshotRules::default() };
+    repo.status(worktree)?;
+    let snapshot = repo.snapshot(worktree, &rules)?;
+    let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;
+    repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit)?;
+    repo.merge(&fixture.tip("HEAD"), &commit, "refs/orchestrate/merge/r-test01/T1/1")?;
+    let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
+    let verifier = repo.add_worktree(&verifier)?;
+    repo.checkout_detached(&verifier, &commit)?;
+    let anchor = "refs/orchestrate/merge/r-test01/T1/2";
+    repo.write_conflict(worktree, &fixture.tip("HEAD"), &commit, anchor)?;
+    repo.remove_worktree(worktree, &fixture.trash())?.delete()
+}
+
+fn dangerous_config(planted: &Path) -> String {
+    let program = planted.display();
+    format!(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = {program}\n\tsshCommand = {program}\n\
+         [filter \"x\"]\n\tclean = {program}\n\tsmudge = {program}\n\tprocess = {program}\n\trequired = true\n\
+         [diff]\n\texternal = {program}\n[merge \"x\"]\n\tdriver = {program}\n"
+    )
+}
+
+/// Makes a repository with one commit and one uncommitted change, whose configuration names a program.
+fn plant_repository(fixture: &Fixture, folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    git_in(folder, &["init", "-q"]);
+    write_files(folder, &[("file", "work\n"), (".gitattributes", "* filter=x diff=x merge=x\n")]);
+    git_in(folder, &["add", "-A"]);
+    git_in(folder, &["commit", "-q", "-m", "inner"]);
+    let config = dangerous_config(&fixture.planted());
+    write_files(folder, &[("file", "WORK\n"), (".git/config", &config)]);
+}
+
+#[test]
+fn a_nested_repository_runs_nothing_and_loses_nothing() {
+    let fixture = Fixture::new(&[("a", "1\n"), ("src/tracked", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    for nested in ["nested", "src", "deep/er"] {
+        plant_repository(&fixture, &worktree.path().join(nested));
+    }
+    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    assert_eq!(snapshot.nested_repositories, ["deep/er", "nested", "src"].map(PathBuf::from));
+    let files = fixture.files_of(&snapshot.tree);
+    for path in ["nested/file", "src/file", "deep/er/file"] {
+        let expected = ("100644".to_owned(), "WORK\n".to_owned());
+        assert_eq!(files[path.as_bytes()], expected);
+    }
+    assert!(files.keys().all(|path| !path.windows(5).any(|part| part == b".git/")));
+    everything(&fixture, &repo, &worktree).unwrap();
+    assert!(!fixture.canary().exists());
+}
+
+#[test]
+fn a_submodule_folder_runs_nothing() {
+    // A gitlink in the tree is refused when the repository is opened; here it comes in later.
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let link = format!("160000,{},sub", fixture.tip("HEAD"));
+    fixture.git(&["update-index", "--add", "--cacheinfo", &link]);
+    fixture.git(&["commit", "-q", "-m", "link"]);
+    assert!(matches!(repo.require_plain_tree(&fixture.tip("HEAD")), Err(GitError::Refused { .. })));
+    let worktree = fixture.worktree(&repo, "T1");
+    plant_repository(&fixture, &worktree.path().join("sub"));
+    repo.status(&worktree).unwrap();
+    repo.snapshot(&worktree, &SnapshotRules::default()).ok();
+    assert!(!fixture.canary().exists());
+    // The control: git itself runs what is planted.
+    command(worktree.path(), &["status", "--porcelain"]).output().unwrap();
+    assert!(fixture.canary().exists(), "the attack does not work on git itself");
+}
+
+#[test]
+fn a_tampered_pointer_quarantines_the_worktree() {
+    type Attack<'a> = &'a dyn Fn(&Worktree);
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let own = fixture.path().join("own");
+    plant_repository(&fixture, &own);
+    let pointer = format!("gitdir: {}\n", own.join(".git").display());
+    let admin = |worktree: &Worktree, name: &str, content: &str| {
+        std::fs::write(worktree.admin_dir().join(name), content).unwrap();
+    };
+    let replaced: Attack<'_> = &|worktree| std::fs::write(worktree.path().join(".git"), &pointer).unwrap();
+    let folder: Attack<'_> = &|worktree| {
+        std::fs::remove_file(worktree.path().join(".git")).unwrap();
+        std::fs::create_dir(worktree.path().join(".git")).unwrap();
+    };
+    let link: Attack<'_> = &|worktree| {
+        std::fs::rename(worktree.path().join(".git"), worktree.path().join("x")).unwrap();
+        std::os::unix::fs::symlink("x", worktree.path().join(".git")).unwrap();
+    };
+    let gone: Attack<'_> = &|worktree| std::fs::remove_file(worktree.path().join(".git")).unwrap();
+    let common: Attack<'_> = &|worktree| admin(worktree, "commondir", "/elsewhere\n");
+    let back: Attack<'_> = &|worktree| admin(worktree, "gitdir", "/elsewhere/.git\n");
+    let config: Attack<'_> = &|worktree| admin(worktree, "config.worktree", "");
+    let attacks = [
+        ("T1", ".git", replaced),
+        ("T2", ".git", folder),
+        ("T3", ".git", link),
+        ("T4", ".git", gone),
+        ("T5", "commondir", common),
+        ("T6", "gitdir", back),
+        ("T7", "config.worktree", config),
+    ];
+    for (name, expected, attack) in attacks {
+        let worktree = fixture.worktree(&repo, name);
+        write_files(worktree.path(), &[("work", "kept\n")]);
+        attack(&worktree);
+        let error = everything(&fixture, &repo, &worktree).unwrap_err();
+        assert!(matches!(&error, GitError::Tampered { what, .. } if *what == expected), "{name}: {error}");
+        assert_eq!(std::fs::read_to_string(worktree.path().join("work")).unwrap(), "kept\n");
+    }
+    assert!(!fixture.canary().exists());
+}
+
+#[test]
+fn attributes_and_local_drivers_run_nothing() {
+    let fixture = Fixture::new(&[("a", "1\n"), ("file", "base\n")]);
+    let planted = fixture.planted();
+    let hooks = fixture.project().join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    for hook in ["post-checkout", "reference-transaction", "pre-commit", "post-index-change"] {
+        std::fs::copy(&planted, hooks.join(hook)).unwrap();
+        std::fs::set_permissions(hooks.join(hook), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for key in
+        ["filter.x.clean", "filter.x.smudge", "filter.x.process", "merge.x.driver", "diff.x.textconv", "core.fsmonitor"]
+    {
+        fixture.git(&["config", key, planted.to_str().unwrap()]);
+    }
+    let base = fixture.tip("HEAD");
+    std::fs::remove_file(fixture.canary()).ok();
+    let repo = fixture.repo();
+    let worktree = repo
+        .add_worktree(&WorktreeSpec {
+            base: base.clone(),
+            path: fixture.path().join("worktrees/T1"),
+            branch: Some("orchestrate/r-test01/T1".to_owned()),
+            lock_reason: "test".to_owned(),
+        })
+        .unwrap();
+    write_files(worktree.path(), &[("file", "agent\n")]);
+    let plain = fixture.commit(&repo, &worktree, &[&base]);
+    write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x filter=x\n"), ("file", "more\n")]);
+    assert!(matches!(repo.snapshot(&worktree, &SnapshotRules::default()), Err(GitError::FilterAsked { .. })));
+    write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x\n")]);
+    let with_driver = fixture.commit(&repo, &worktree, &[&base]);
+    let anchor = "refs/orchestrate/merge/r-test01/x";
+    let merge = repo.merge(&with_driver, &plain, anchor).unwrap();
+    assert!(matches!(merge, orchestrate_git::Merge::Conflict { .. }), "a driver decided: {merge:?}");
+    repo.status(&worktree).unwrap();
+    assert!(!fixture.canary().exists());
+}
+
+#[test]
+fn links_lead_nowhere() {
+    let fixture = Fixture::new(&[("folder/file", "1\n"), ("a", "1\n"), ("b", "2\n")]);
+    let outside = fixture.path().join("outside");
+    write_files(&outside, &[("file", "secret\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    std::fs::remove_dir_all(worktree.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink(&outside, worktree.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink(outside.join("file"), worktree.path().join("link")).unwrap();
+    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let files = fixture.files_of(&snapshot.tree);
+    assert!(files.values().all(|(_, content)| !content.contains("secret")), "{files:?}");
+    assert_eq!(files[b"folder".as_slice()].0, "120000");
+    let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
+    // The other side changes what lies behind the link: it is written into the worktree, not through the link.
+    let target = fixture.commit_files(&[("folder/file", "2\n")], "target");
+    repo.write_conflict(&worktree, &target, &commit, "refs/orchestrate/merge/r-test01/T1/1").unwrap();
+    assert_eq!(std::fs::read_to_string(outside.join("file")).unwrap(), "secret\n");
+}
+
+#[test]
+fn rules_that_are_no_plain_files_are_refused() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    for name in [".gitignore", ".gitattributes"] {
+        let path = worktree.path().join(name);
+        make_pipe(&path);
+        let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+        assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,148 @@
+//! Landing: the one step that moves a branch of the user's.
+
+use std::path::PathBuf;
+
+use orchestrate_core::Oid;
+use orchestrate_git::{GitError, Landing, Merge, Repo};
+
+use crate::support::{Fixture, command, commit_spec, write_files};
+
+/// A repository, and a commit on top of main that changes `a` and adds `new`.
+fn prepared() -> (Fixture, Repo, Landing) {
+    let files = [("a", "1\n"), ("b", "1\n"), ("c", "1\n"), (".gitignore", "ignored\n")];
+    let fixture = Fixture::new(&files);
+    let base = fixture.tip("HEAD");
+    fixture.git(&["switch", "-q", "-c", "work"]);
+    let new = fixture.commit_files(&[("a", "2\n"), ("new", "2\n")], "work");
+    fixture.git(&["switch", "-q", "main"]);
+    let repo = fixture.repo();
+    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    (fixture, repo, landing)
+}
+
+/// Gives the user staged, unstaged, untracked and ignored changes and a stash, none of which overlap.
+fn busy_user(fixture: &Fixture) {
+    write_files(&fixture.project(), &[("c", "stashed\n")]);
+    fixture.git(&["stash", "-q"]);
+    write_files(&fixture.project(), &[("b", "staged\n")]);
+    fixture.git(&["add", "b"]);
+    write_files(&fixture.project(), &[("c", "unstaged\n"), ("untracked", "u\n"), ("ignored", "i\n")]);
+}
+
+#[test]
+fn landing_and_undoing_keep_the_users_changes() {
+    let (fixture, repo, landing) = prepared();
+    busy_user(&fixture);
+    let status = fixture.git(&["status", "--porcelain", "--ignored"]);
+    let landed = repo.land(&landing).unwrap();
+    assert_eq!(landed.checkout, Some(fixture.project()));
+    assert_eq!(fixture.tip("main"), landing.new);
+    assert_eq!(std::fs::read_to_string(fixture.project().join("new")).unwrap(), "2\n");
+    assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
+    assert_eq!(fixture.git(&["stash", "list"]).lines().count(), 1);
+    assert_eq!(repo.land(&landing).unwrap(), landed);
+    repo.unland(&landed, "main").unwrap();
+    repo.unland(&landed, "main").unwrap();
+    assert_eq!(fixture.tip("main"), landing.base);
+    assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
+    assert!(!fixture.project().join("new").exists());
+}
+
+#[test]
+fn overlapping_changes_are_named_and_nothing_happens() {
+    for overlapping in ["a", "new", "ignored"] {
+        let (fixture, repo, mut landing) = prepared();
+        fixture.git(&["switch", "-q", "work"]);
+        write_files(&fixture.project(), &[("ignored", "theirs\n")]);
+        fixture.git(&["add", "-f", "ignored"]);
+        landing.new = fixture.commit_files(&[], "more");
+        fixture.git(&["switch", "-q", "main"]);
+        write_files(&fixture.project(), &[(overlapping, "mine\n")]);
+        let before = fixture.users_state();
+        match repo.land(&landing) {
+            Err(GitError::LocalChanges { branch, paths }) => {
+                assert_eq!((branch.as_str(), paths), ("main", vec![PathBuf::from(overlapping)]));
+            }
+            other => panic!("{overlapping}: {other:?}"),
+        }
+        assert!(fixture.users_state() == before, "{overlapping}: something of the user's changed");
+    }
+}
+
+#[test]
+fn overlapping_changes_stop_an_undo() {
+    let (fixture, repo, landing) = prepared();
+    let landed = repo.land(&landing).unwrap();
+    write_files(&fixture.project(), &[("a", "mine\n")]);
+    let before = fixture.users_state();
+    match repo.unland(&landed, "main") {
+        Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("a")]),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fixture.users_state(), before);
+}
+
+#[test]
+fn a_branch_that_is_checked_out_nowhere_is_moved() {
+    let (fixture, repo, landing) = prepared();
+    fixture.git(&["switch", "-q", "-c", "elsewhere"]);
+    busy_user(&fixture);
+    let index = || std::fs::read(fixture.project().join(".git/index")).unwrap();
+    let before = index();
+    let landed = repo.land(&landing).unwrap();
+    assert_eq!((landed.checkout.clone(), repo.branch_tip("main").unwrap()), (None, landing.new.clone()));
+    repo.unland(&landed, "main").unwrap();
+    assert_eq!(repo.branch_tip("main").unwrap(), landing.base);
+    assert_eq!(index(), before);
+}
+
+#[test]
+fn a_linked_checkout_of_the_user_is_moved_too() {
+    let (fixture, repo, landing) = prepared();
+    fixture.git(&["switch", "-q", "-c", "elsewhere"]);
+    let linked = fixture.path().join("linked");
+    fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    assert_eq!(repo.land(&landing).unwrap().checkout, Some(linked.clone()));
+    assert_eq!(std::fs::read_to_string(linked.join("a")).unwrap(), "2\n");
+}
+
+#[test]
+fn what_cannot_be_landed_is_refused_with_its_reason() {
+    let (fixture, repo, landing) = prepared();
+    let absent = Landing { branch: "absent".to_owned(), ..landing.clone() };
+    assert!(matches!(repo.land(&absent), Err(GitError::BranchGone { .. })));
+
+    let moved = fixture.commit_files(&[("b", "2\n")], "users");
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(&error, GitError::RefMoved { actual: Some(actual), .. } if *actual == moved), "{error}");
+    let diverged = Landing { expected: moved, ..landing.clone() };
+    assert!(matches!(repo.land(&diverged), Err(GitError::NotFastForward { .. })));
+
+    let rewritten = Oid::new(fixture.git(&["commit-tree", "-m", "other root", "main^{tree}"]));
+    fixture.git(&["reset", "-q", "--hard", rewritten.as_str()]);
+    let lost = Landing { expected: rewritten, ..landing };
+    assert!(matches!(repo.land(&lost), Err(GitError::BaseLost { .. })));
+}
+
+#[test]
+fn a_prepared_merge_commit_lands_on_a_branch_that_moved() {
+    let (fixture, repo, landing) = prepared();
+    let moved = fixture.commit_files(&[("b", "2\n")], "users");
+    let merge = repo.merge(&moved, &landing.new, "refs/orchestrate/merge/r-test01/land").unwrap();
+    let Merge::Clean { tree } = merge else { panic!("{merge:?}") };
+    let commit = repo.commit(&commit_spec(tree, &[&moved, &landing.new])).unwrap();
+    let landing = Landing { expected: moved, new: commit.clone(), ..landing };
+    let landed = repo.land(&landing).unwrap();
+    assert_eq!(fixture.tip("main"), commit);
+    fixture.commit_files(&[("c", "2\n")], "later");
+    assert!(matches!(repo.unland(&landed, "main"), Err(GitError::RefMoved { .. })));
+}
+
+#[test]
+fn a_rebase_in_progress_is_left_alone() {
+    let (fixture, repo, landing) = prepared();
+    let mut rebase = command(&fixture.project(), &["rebase", "-q", "-i", "--root"]);
+    rebase.env("GIT_SEQUENCE_EDITOR", "sed -i 1s/pick/edit/").output().unwrap();
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::Refused { .. }), "{error}");
+}

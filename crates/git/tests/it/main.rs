@@ -1,0 +1,12 @@
+//! Tests of the git crate on real repositories: data in, whole values out.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail loudly")]
+
+mod support;
+
+mod attack;
+mod conflict;
+mod land;
+mod merge;
+mod refuse;
+mod snapshot;
+mod worktree;

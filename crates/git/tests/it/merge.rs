@@ -1,0 +1,144 @@
+//! Merging without a checkout, and the refs and history around it.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::Oid;
+use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge};
+
+use crate::support::{Fixture, commit_spec, write_files};
+
+const ANCHOR: &str = "refs/orchestrate/merge/r-test01/T1/1";
+const INTEGRATION: &str = "refs/heads/orchestrate/r-test01/integration";
+
+/// Makes a branch at the first commit with these files.
+fn side(fixture: &Fixture, name: &str, files: &[(&str, &str)]) -> Oid {
+    fixture.git(&["switch", "-q", "-c", name, "main"]);
+    let tip = fixture.commit_files(files, name);
+    fixture.git(&["switch", "-q", "main"]);
+    tip
+}
+
+#[test]
+fn a_clean_merge_is_held_at_once() {
+    let fixture = Fixture::new(&[("a", "1\n"), ("b", "1\n")]);
+    let one = side(&fixture, "one", &[("a", "2\n")]);
+    let two = side(&fixture, "two", &[("b", "2\n")]);
+    let repo = fixture.repo();
+    let before = fixture.users_state();
+    let merge = repo.merge(&one, &two, ANCHOR).unwrap();
+    let Merge::Clean { tree } = &merge else { panic!("{merge:?}") };
+    assert_eq!(fixture.users_state(), before);
+    fixture.git(&["gc", "-q", "--prune=now"]);
+    let contents: Vec<String> = fixture.files_of(tree).into_values().map(|(_, content)| content).collect();
+    assert_eq!(contents, ["2\n", "2\n"]);
+    assert_eq!(repo.read_ref(ANCHOR).unwrap().as_ref(), Some(tree));
+    assert_eq!(repo.merge(&one, &two, ANCHOR).unwrap(), merge);
+}
+
+#[test]
+fn conflicts_are_listed_by_file_and_kind() {
+    let fixture = Fixture::new(&[("both", "1\n"), ("gone", "1\n")]);
+    let ours = [("both", "one\n"), ("gone", "changed\n"), ("new", "one\n"), ("fine", "1\n")];
+    let one = side(&fixture, "one", &ours);
+    fixture.git(&["switch", "-q", "-c", "two", "main"]);
+    std::fs::remove_file(fixture.project().join("gone")).unwrap();
+    let two = fixture.commit_files(&[("both", "two\n"), ("new", "two\n")], "two");
+    let merge = fixture.repo().merge(&one, &two, ANCHOR).unwrap();
+    let Merge::Conflict { tree, files, messages } = merge else { panic!("{merge:?}") };
+    let file = |path: &str, kind: &str| ConflictFile { path: PathBuf::from(path), kind: kind.to_owned() };
+    assert_eq!(files, [file("both", "contents"), file("gone", "modify/delete"), file("new", "contents")]);
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    let both = &fixture.files_of(&tree)[b"both".as_slice()].1;
+    assert!(both.starts_with("<<<<<<< integration\none\n||||||| "), "{both}");
+    assert!(both.ends_with("\n1\n=======\ntwo\n>>>>>>> yours\n"), "{both}");
+}
+
+#[test]
+fn attributes_come_from_the_target_not_from_the_checkout() {
+    let fixture = Fixture::new(&[("log", "1\n")]);
+    let base = fixture.tip("HEAD");
+    let with_union = [(".gitattributes", "log merge=union\n"), ("log", "1\none\n")];
+    let one = side(&fixture, "one", &with_union);
+    let two = side(&fixture, "two", &[("log", "1\ntwo\n")]);
+    let repo = fixture.repo();
+    assert!(matches!(repo.merge(&one, &two, ANCHOR).unwrap(), Merge::Clean { .. }));
+    assert!(matches!(repo.merge(&two, &one, ANCHOR).unwrap(), Merge::Conflict { .. }));
+    // What the user has in his checkout does not change it.
+    write_files(&fixture.project(), &[(".gitattributes", "log merge=union\n")]);
+    assert!(matches!(repo.merge(&two, &one, ANCHOR).unwrap(), Merge::Conflict { .. }));
+    let tree = repo.tree_of(&base).unwrap();
+    assert_eq!(repo.merge(&base, &base, ANCHOR).unwrap(), Merge::Clean { tree });
+}
+
+#[test]
+fn a_missing_commit_is_an_error_and_no_conflict() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let missing = Oid::new("0123456789012345678901234567890123456789");
+    let error = fixture.repo().merge(&fixture.tip("HEAD"), &missing, ANCHOR).unwrap_err();
+    assert!(matches!(error, GitError::Program { .. }), "{error}");
+}
+
+#[test]
+fn refs_move_by_compare_and_swap() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let first = fixture.tip("HEAD");
+    let second = fixture.commit_files(&[("a", "2\n")], "second");
+    repo.advance(INTEGRATION, None, &first).unwrap();
+    repo.advance(INTEGRATION, None, &first).unwrap();
+    repo.advance(INTEGRATION, Some(&first), &second).unwrap();
+    repo.advance(INTEGRATION, Some(&first), &second).unwrap();
+    let error = repo.advance(INTEGRATION, None, &first).unwrap_err();
+    assert!(matches!(&error, GitError::RefMoved { actual: Some(actual), .. } if *actual == second), "{error}");
+    let bad = repo.advance("refs/heads/a..b", None, &first);
+    assert!(matches!(bad, Err(GitError::BadRefName { .. })), "{bad:?}");
+    assert!(matches!(repo.keep("refs/heads/x", &first), Err(GitError::BadRefName { .. })));
+    assert!(matches!(repo.delete_ref(INTEGRATION, &first), Err(GitError::RefMoved { .. })));
+    repo.delete_ref(INTEGRATION, &second).unwrap();
+    repo.delete_ref(INTEGRATION, &second).unwrap();
+    assert_eq!(repo.read_ref(INTEGRATION).unwrap(), None);
+    fixture.git(&["pack-refs", "--all"]);
+    assert_eq!(repo.refs_below("refs/heads/").unwrap().len(), 1);
+}
+
+#[test]
+fn one_of_many_wins_a_race() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let base = fixture.tip("HEAD");
+    let tree = repo.tree_of(&base).unwrap();
+    repo.advance(INTEGRATION, None, &base).unwrap();
+    let won: usize = std::thread::scope(|scope| {
+        let racers: Vec<_> = (0..8)
+            .map(|time_unix| {
+                let spec = CommitSpec { time_unix, ..commit_spec(tree.clone(), &[&base]) };
+                let (repo, base) = (repo.clone(), base.clone());
+                scope.spawn(move || {
+                    let new = repo.commit(&spec).unwrap();
+                    usize::from(repo.advance(INTEGRATION, Some(&base), &new).is_ok())
+                })
+            })
+            .collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).sum()
+    });
+    assert_eq!(won, 1);
+}
+
+#[test]
+fn history_is_read() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let first = fixture.tip("HEAD");
+    let tree = repo.tree_of(&first).unwrap();
+    let commit = repo.commit(&commit_spec(tree, &[&first])).unwrap();
+    let log = repo.log(&commit, 10).unwrap();
+    let subjects: Vec<&str> = log.iter().map(|commit| commit.subject()).collect();
+    assert_eq!(subjects, ["work", "first"]);
+    assert_eq!(log[0].trailer("Orchestrate-Task"), Some("T1"));
+    assert_eq!(repo.log_between(&first, &commit, 10).unwrap(), log[..1]);
+    let read = |path: &str| repo.read_file(&commit, Path::new(path)).unwrap();
+    assert_eq!((read("a"), read("none")), (Some(b"1\n".to_vec()), None));
+    assert_eq!(repo.merge_base(&first, &commit).unwrap(), Some(first.clone()));
+    assert_eq!(repo.resolve("main").unwrap(), first);
+    assert!(matches!(repo.resolve("nothing"), Err(GitError::UnknownRevision { .. })));
+}

@@ -1,0 +1,148 @@
+//! Repositories that are refused, each with its reason, before anything is made in them.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_git::{GitError, Operation, Refusal, Repo, Warning};
+
+use crate::support::{Fixture, command, git_in, write_files};
+
+fn refusal(path: &Path) -> Refusal {
+    match Repo::open(path) {
+        Err(GitError::Refused { refusal, .. }) => refusal,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+fn init(args: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("project");
+    std::fs::create_dir(&path).unwrap();
+    git_in(&path, &[&["init", "-q", "-b", "main"], args].concat());
+    (folder, path)
+}
+
+fn commit(path: &Path) {
+    write_files(path, &[("a", "1\n")]);
+    git_in(path, &["add", "-A"]);
+    git_in(path, &["commit", "-q", "-m", "first"]);
+}
+
+#[test]
+fn no_repository() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(refusal(folder.path()), Refusal::NoRepository);
+}
+
+#[test]
+fn bare_and_unborn() {
+    let (_folder, path) = init(&["--bare"]);
+    assert_eq!(refusal(&path), Refusal::Bare);
+    let (_folder, path) = init(&[]);
+    assert_eq!(refusal(&path), Refusal::Unborn);
+}
+
+#[test]
+fn other_formats() {
+    let (_folder, path) = init(&["--object-format=sha256"]);
+    commit(&path);
+    assert_eq!(refusal(&path), Refusal::Sha256);
+    let (_folder, path) = init(&[]);
+    commit(&path);
+    // Written by hand: a git that knows reftable is newer than the oldest that we work with.
+    git_in(&path, &["config", "core.repositoryformatversion", "1"]);
+    git_in(&path, &["config", "extensions.refStorage", "reftable"]);
+    assert_eq!(refusal(&path), Refusal::Reftable);
+}
+
+#[test]
+fn a_partial_clone() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    fixture.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = fixture.path().join("clone");
+    let from = format!("file://{}", fixture.project().display());
+    git_in(&fixture.path(), &["clone", "-q", "--filter=blob:none", &from, clone.to_str().unwrap()]);
+    assert_eq!(refusal(&clone), Refusal::PartialClone);
+}
+
+#[test]
+fn sparse_and_split() {
+    let fixture = Fixture::new(&[("a/x", "1\n"), ("b/y", "1\n")]);
+    fixture.git(&["sparse-checkout", "set", "--cone", "a"]);
+    assert_eq!(refusal(&fixture.project()), Refusal::Sparse);
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    fixture.git(&["update-index", "--split-index"]);
+    assert_eq!(refusal(&fixture.project()), Refusal::SplitIndex);
+}
+
+#[test]
+fn submodules_and_lfs() {
+    let inner = Fixture::new(&[("a", "1\n")]);
+    let fixture = Fixture::new(&[("b", "1\n")]);
+    let url = inner.project();
+    fixture.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", url.to_str().unwrap(), "sub"]);
+    fixture.git(&["commit", "-q", "-m", "submodule"]);
+    let path = PathBuf::from("sub");
+    assert_eq!(refusal(&fixture.project()), Refusal::Submodules { path });
+    let fixture = Fixture::new(&[("deep/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")]);
+    let path = PathBuf::from("deep/.gitattributes");
+    assert_eq!(refusal(&fixture.project()), Refusal::Lfs { path });
+}
+
+#[test]
+fn in_the_middle_of_something() {
+    let conflicting = || {
+        let fixture = Fixture::new(&[("a", "1\n")]);
+        fixture.git(&["switch", "-q", "-c", "other"]);
+        fixture.commit_files(&[("a", "other\n")], "other");
+        fixture.git(&["switch", "-q", "main"]);
+        fixture.commit_files(&[("a", "main\n")], "main");
+        fixture
+    };
+    let table = [
+        (["merge", "other"], Operation::Merge),
+        (["rebase", "other"], Operation::Rebase),
+        (["cherry-pick", "other"], Operation::CherryPick),
+        (["bisect", "start"], Operation::Bisect),
+    ];
+    for (args, operation) in table {
+        let fixture = conflicting();
+        command(&fixture.project(), &args).output().unwrap();
+        assert_eq!(refusal(&fixture.project()), Refusal::InProgress(operation));
+    }
+}
+
+#[test]
+fn warnings_are_no_refusals() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    fixture.git(&["checkout", "-q", "--detach"]);
+    write_files(&fixture.project(), &[("a", "2\n"), ("new", "x")]);
+    let repo = fixture.repo();
+    assert_eq!(repo.warnings().unwrap(), [Warning::Dirty { files: 2 }, Warning::DetachedHead]);
+    assert_eq!(repo.head().unwrap().branch, None);
+}
+
+#[test]
+fn odd_but_fine_repositories_open() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let linked = fixture.path().join("linked");
+    fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
+    let repo = Repo::open(&linked).unwrap();
+    assert_eq!(repo.workdir(), linked);
+    assert_eq!(repo.common_dir(), fixture.project().join(".git"));
+    assert_eq!(repo.id(), fixture.repo().id());
+    let below = fixture.project().join("below");
+    std::fs::create_dir(&below).unwrap();
+    assert_eq!(Repo::open(&below).unwrap().workdir(), fixture.project());
+}
+
+#[test]
+fn programs_of_the_local_configuration_are_named() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    fixture.git(&["config", "filter.x.clean", "evil --clean"]);
+    fixture.git(&["config", "core.sshCommand", "ssh -F x"]);
+    fixture.git(&["config", "core.fsmonitor", "false"]);
+    let repo = fixture.repo();
+    let named: Vec<(&str, &str)> =
+        repo.named_programs().iter().map(|program| (program.key.as_str(), program.value.as_str())).collect();
+    assert_eq!(named, [("core.sshcommand", "ssh -F x"), ("filter.x.clean", "evil --clean")]);
+}

@@ -1,0 +1,198 @@
+//! Worktrees: made, taken over, healed and removed, without touching anything of the user's.
+
+use std::path::PathBuf;
+
+use orchestrate_git::{GitError, Removed, SnapshotRules, WorktreeSpec};
+
+use crate::support::{Fixture, commit_spec, git_in, write_files};
+
+#[test]
+fn a_worktree_is_made_and_taken_over() {
+    let fixture = Fixture::new(&[("a", "1\n"), ("dir/b", "2\n")]);
+    let repo = fixture.repo();
+    let before = fixture.users_state();
+    let worktree = fixture.worktree(&repo, "T1");
+    assert_eq!(worktree.branch(), Some("orchestrate/r-test01/T1"));
+    assert_eq!(std::fs::read_to_string(worktree.path().join("dir/b")).unwrap(), "2\n");
+    assert_eq!(fixture.users_state(), before);
+    assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
+    let reason = std::fs::read_to_string(worktree.admin_dir().join("locked")).unwrap();
+    assert_eq!(reason.trim(), "orchestrate r-test01");
+    write_files(worktree.path(), &[("a", "changed\n")]);
+    let again = fixture.worktree(&repo, "T1");
+    assert_eq!(again.admin_dir(), worktree.admin_dir());
+    assert_eq!(std::fs::read_to_string(again.path().join("a")).unwrap(), "changed\n");
+    let opened = repo.open_worktree(worktree.path()).unwrap();
+    assert_eq!(opened.admin_dir(), worktree.admin_dir());
+}
+
+#[test]
+fn a_worktree_deleted_by_hand_is_made_again_from_its_branch() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("a", "work\n")]);
+    fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+    std::fs::remove_dir_all(worktree.path()).unwrap();
+    assert!(matches!(repo.open_worktree(worktree.path()), Err(GitError::NoWorktree { .. })));
+    assert!(matches!(worktree.verify_untampered(), Err(GitError::NoWorktree { .. })));
+    let again = fixture.worktree(&repo, "T1");
+    assert_eq!(std::fs::read_to_string(again.path().join("a")).unwrap(), "work\n");
+    assert!(matches!(worktree.verify_untampered(), Err(GitError::NoWorktree { .. })));
+}
+
+#[test]
+fn half_made_entries_are_healed_and_foreign_ones_named() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let entries = fixture.project().join(".git/worktrees");
+    for id in ["T1", "theirs"] {
+        write_files(&entries.join(id), &[("locked", "initializing"), ("commondir", "")]);
+    }
+    let found = repo.reconcile(&|id| id.starts_with('T')).unwrap();
+    assert_eq!((found.removed, found.foreign), (vec![entries.join("T1")], vec![entries.join("theirs")]));
+    std::fs::remove_dir_all(entries.join("theirs")).unwrap();
+}
+
+#[test]
+fn a_worktree_that_was_killed_before_it_had_files_is_filled() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let spec = fixture.spec("T2");
+    let path = spec.path.to_str().unwrap().to_owned();
+    std::fs::create_dir_all(spec.path.parent().unwrap()).unwrap();
+    let branch = spec.branch.clone().unwrap();
+    fixture.git(&["worktree", "add", "-q", "--no-checkout", "-b", &branch, &path]);
+    let worktree = repo.add_worktree(&spec).unwrap();
+    assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
+}
+
+#[test]
+fn left_locks_of_ours_are_removed() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let refs = fixture.project().join(".git/refs");
+    write_files(&refs, &[("heads/orchestrate/r-test01/T1.lock", ""), ("heads/users.lock", "")]);
+    write_files(worktree.admin_dir(), &[("index.lock", ""), ("HEAD.lock", "")]);
+    let found = repo.reconcile(&|_| true).unwrap();
+    assert_eq!(found.removed, [refs.join("heads/orchestrate/r-test01/T1.lock")]);
+    assert!(refs.join("heads/users.lock").exists());
+    let worktree = repo.open_worktree(worktree.path()).unwrap();
+    write_files(worktree.path(), &[("a", "work\n")]);
+    fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+}
+
+#[test]
+fn what_is_in_the_way_is_refused() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let spec = fixture.spec("T1");
+    write_files(&spec.path, &[("file", "mine")]);
+    assert!(matches!(repo.add_worktree(&spec), Err(GitError::PathInUse { .. })));
+    let inside = WorktreeSpec { path: fixture.project().join("inside"), ..fixture.spec("T2") };
+    assert!(matches!(repo.add_worktree(&inside), Err(GitError::PathInUse { .. })));
+    let checked_out = WorktreeSpec { branch: Some("main".to_owned()), ..fixture.spec("T3") };
+    let error = repo.add_worktree(&checked_out).unwrap_err();
+    assert!(matches!(&error, GitError::BranchInUse { path, .. } if *path == fixture.project()), "{error}");
+}
+
+#[test]
+fn only_kept_work_is_removed() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("a", "precious\n"), ("new", "precious\n")]);
+    let refused = repo.remove_worktree(&worktree, &fixture.trash());
+    assert!(matches!(refused, Err(GitError::Unkept { .. })));
+    assert_eq!(std::fs::read_to_string(worktree.path().join("new")).unwrap(), "precious\n");
+    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
+    repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit).unwrap();
+    let removed = repo.remove_worktree(&worktree, &fixture.trash()).unwrap();
+    assert!(removed.trashed.as_ref().unwrap().join("T1/new").exists());
+    removed.delete().unwrap();
+    assert!(!worktree.path().exists() && !worktree.admin_dir().exists());
+    let again = repo.discard_worktree(&worktree, &fixture.trash()).unwrap();
+    assert_eq!(again, Removed { trashed: None });
+    assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 1);
+    // The snapshot outlives the worktree, also through git's own clean-up.
+    fixture.git(&["gc", "-q", "--prune=now"]);
+    repo.restore(&commit, "rescued").unwrap();
+    assert_eq!(fixture.git(&["show", "rescued:new"]), "precious");
+}
+
+#[test]
+fn the_verifier_keeps_ignored_files_and_loses_strays() {
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "target/\n"), ("old/x", "1\n")]);
+    let repo = fixture.repo();
+    let spec = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
+    let verifier = repo.add_worktree(&spec).unwrap();
+    write_files(
+        verifier.path(),
+        &[("target/cache", "kept"), ("stray/deep/file", "x"), ("a", "spoilt"), ("cloned/.git/HEAD", "x")],
+    );
+    std::fs::remove_file(fixture.project().join("old/x")).unwrap();
+    let next = fixture.commit_files(&[("b", "2\n")], "second");
+    repo.checkout_detached(&verifier, &next).unwrap();
+    assert_eq!(git_in(verifier.path(), &["status", "--porcelain"]), "");
+    assert_eq!(repo.worktree_head(&verifier).unwrap(), next);
+    let mut names: Vec<String> = std::fs::read_dir(verifier.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".git", ".gitignore", "a", "b", "target"]);
+    let cache = verifier.path().join("target/cache");
+    assert_eq!(std::fs::read_to_string(cache).unwrap(), "kept");
+    let tree = repo.tree_of(&spec.base).unwrap();
+    repo.checkout_detached(&verifier, &tree).unwrap();
+    assert_eq!(repo.current_tree(&verifier).unwrap(), tree);
+}
+
+#[test]
+fn a_new_attempt_starts_from_another_commit() {
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "cache\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("mine", "1\n"), ("cache", "kept")]);
+    let first = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+    let tip = fixture.commit_files(&[("b", "2\n")], "merged");
+    for _ in 0..2 {
+        repo.restart_worktree(&worktree, &first, &tip).unwrap();
+        assert_eq!(repo.current_tree(&worktree).unwrap(), repo.tree_of(&tip).unwrap());
+    }
+    assert_eq!(std::fs::read_to_string(worktree.path().join("cache")).unwrap(), "kept");
+    assert_eq!(fixture.tip("orchestrate/r-test01/T1"), tip);
+}
+
+#[test]
+fn sixteen_worktrees_are_made_at_once() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let specs: Vec<WorktreeSpec> = (0..16).map(|at| fixture.spec(&format!("T{at}"))).collect();
+    std::thread::scope(|scope| {
+        for spec in &specs {
+            let repo = repo.clone();
+            scope.spawn(move || repo.add_worktree(spec).unwrap());
+        }
+    });
+    assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 17);
+}
+
+#[test]
+fn named_ignored_files_are_copied() {
+    let fixture = Fixture::new(&[
+        (".gitignore", ".env\nbuild/\n"),
+        (".worktreeinclude", ".env\nbuild/keep\ntracked\nnew\n"),
+        ("tracked", "1\n"),
+    ]);
+    write_files(&fixture.project(), &[(".env", "KEY=1\n"), ("build/keep", "2"), ("build/other", "3"), ("new", "4")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let copied = repo.copy_included(&worktree).unwrap();
+    assert_eq!(copied, [".env", "build/keep"].map(PathBuf::from));
+    assert_eq!(std::fs::read_to_string(worktree.path().join(".env")).unwrap(), "KEY=1\n");
+    assert_eq!(repo.copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert!(!repo.snapshot(&worktree, &SnapshotRules::default()).unwrap().changed);
+}

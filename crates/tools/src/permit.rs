@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::scope::{Approval, CallScope};
 
-/// The right to run one call, once. Its field is private: only [`authorize`] makes one.
+/// The right to run one call, once. Its field is private: only `authorize`, which asks the policy, makes one.
 #[derive(Debug)]
 pub struct Permit {
     decision: Decision,

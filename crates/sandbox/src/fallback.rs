@@ -18,7 +18,8 @@ use crate::view::Checked;
 /// The private directories of one job, removed with this value.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    dir: TempDir,
+    _dir: TempDir,
+    real: PathBuf,
 }
 
 impl Scratch {
@@ -28,7 +29,8 @@ impl Scratch {
             .prefix("orchestrate-job-")
             .tempdir()
             .map_err(SandboxError::io("make a scratch directory"))?;
-        let scratch = Self { dir };
+        let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
+        let scratch = Self { _dir: dir, real };
         scratch.fill(toolchain).map_err(SandboxError::io("fill a scratch directory"))?;
         Ok(scratch)
     }
@@ -44,7 +46,7 @@ impl Scratch {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
+        &self.real
     }
 
     pub(crate) fn home(&self) -> PathBuf {

@@ -155,6 +155,8 @@ fn environment(
         let user = if rustix::process::getuid().is_root() { "root" } else { full::USER };
         set("USER", OsStr::new(user));
         set("LOGNAME", OsStr::new(user));
+        // Unreadable in one tier and absent in the other; only the latter is no error to git.
+        set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
         set("PATH", &path(toolchain, view));
         all.extend(toolchain.variables(cargo_home.as_deref()));
     }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the only home of system calls without a safe wrapper")]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -81,4 +81,66 @@ pub(crate) fn landlock_version() -> i64 {
     // SAFETY: with this flag the kernel takes no pointer and makes no descriptor; it only answers a number.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) }
         .max(0)
+}
+
+/// A system call that waits for our answer.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: u64,
+    pub(crate) pid: u32,
+    pub(crate) number: libc::c_long,
+    pub(crate) arguments: [u64; 4],
+}
+
+/// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND` and `_ID_VALID` (linux/seccomp.h).
+const RECEIVE: libc::c_ulong = 0xC050_2100;
+const SEND: libc::c_ulong = 0xC018_2101;
+const ID_VALID: libc::c_ulong = 0x4008_2102;
+
+/// Installs a filter whose notifications come out of the returned descriptor.
+pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
+    let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut() };
+    let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program and changes nothing.
+    let fd = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
+    let fd = RawFd::try_from(fd).unwrap_or(-1);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Takes the next waiting call.
+pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
+    // SAFETY: all-zero is what the kernel demands of this structure of integers.
+    let mut notification: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the request takes exactly this structure, which lives through the call.
+    if unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut notification) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let [first, second, third, fourth, ..] = notification.data.args;
+    Ok(Call {
+        id: notification.id,
+        pid: notification.pid,
+        number: notification.data.nr.into(),
+        arguments: [first, second, third, fourth],
+    })
+}
+
+/// Tells whether the caller still waits, so that its process id is still its own.
+pub(crate) fn call_is_pending(listener: &OwnedFd, id: u64) -> bool {
+    // SAFETY: the request takes a pointer to a u64, which lives through the call.
+    unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
+}
+
+/// Lets the call return 0, or fail with this error number.
+pub(crate) fn answer_call(listener: &OwnedFd, id: u64, errno: i32) -> io::Result<()> {
+    let response = libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 };
+    // SAFETY: the request takes exactly this structure, which lives through the call.
+    match unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw const response) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }

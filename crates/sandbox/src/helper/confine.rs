@@ -43,15 +43,15 @@ impl Restrictions {
     }
 
     /// Applies everything to the calling process, which is about to execute the program.
-    pub(super) fn apply(&mut self, control: &UnixStream) -> io::Result<()> {
-        self.try_apply().map_err(|reason| {
+    pub(super) fn apply(&mut self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
+        self.try_apply(supervisor).map_err(|reason| {
             // The way back through `Command` has room for a number only, so the text goes straight to the coordinator.
             let _ = supervisor::report(control, &Report::Failed(reason));
             io::Error::from_raw_os_error(libc::ECANCELED)
         })
     }
 
-    fn try_apply(&mut self) -> Result<(), String> {
+    fn try_apply(&mut self, supervisor: &UnixStream) -> Result<(), String> {
         rustix::process::setsid().map_err(step("start a session"))?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("tie to the supervisor"))?;
         sys::restore_group_signals();
@@ -68,7 +68,7 @@ impl Restrictions {
         if let Some(ruleset) = self.landlock.take() {
             ruleset.apply(self.confinement)?;
         }
-        self.seccomp.as_ref().map_or(Ok(()), seccomp::Filters::apply)
+        self.seccomp.as_ref().map_or(Ok(()), |filters| filters.apply(supervisor))
     }
 }
 

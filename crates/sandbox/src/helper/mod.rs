@@ -8,6 +8,7 @@
 
 mod confine;
 mod landlock;
+mod modes;
 pub(crate) mod protocol;
 mod seccomp;
 mod supervisor;

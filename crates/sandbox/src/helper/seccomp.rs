@@ -6,18 +6,37 @@
 //! those that libraries try and then do without fail with ENOSYS.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
+use super::modes::{self, FCHMODAT2};
 use crate::sandbox::Confinement;
+use crate::sys;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The compiled filters, applied together.
-pub(super) struct Filters(Vec<BpfProgram>);
+pub(super) struct Filters {
+    programs: Vec<BpfProgram>,
+    /// Hands the calls of [`SETS_MODES`] to the supervisor.
+    modes: Option<BpfProgram>,
+}
+
+/// Calls that set the mode of a file by its path; see [`super::modes`].
+#[cfg(target_arch = "x86_64")]
+const SETS_MODES: &[c_long] = &[libc::SYS_chmod, libc::SYS_fchmodat, FCHMODAT2];
+#[cfg(not(target_arch = "x86_64"))]
+const SETS_MODES: &[c_long] = &[libc::SYS_fchmodat, FCHMODAT2];
+
+/// `BPF_RET | BPF_K`, and what such an instruction returns to refuse with an error number or to ask a listener
+/// (linux/bpf_common.h, linux/seccomp.h).
+const RETURN: u16 = 0x06;
+const RETURN_ERRNO: u32 = 0x0005_0000;
+const RETURN_USER_NOTIF: u32 = 0x7fc0_0000;
 
 /// Refused in both tiers.
 const REFUSED: &[c_long] = &[
@@ -165,7 +184,8 @@ pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<
         }
     }
     let absent = ABSENT.iter().copied().map(always).collect();
-    Ok(Filters(vec![program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?]))
+    let modes = (confinement == Confinement::Fallback).then(listening_for_modes).transpose()?;
+    Ok(Filters { programs: vec![program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?], modes })
 }
 
 fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
@@ -258,14 +278,29 @@ fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture).and_then(BpfProgram::try_from).map_err(text)
 }
 
+/// The compiler knows no action that asks a listener, so the one that refuses is replaced in what it made.
+fn listening_for_modes() -> Result<BpfProgram, String> {
+    let mut program = program(SETS_MODES.iter().copied().map(always).collect(), libc::EPERM)?;
+    for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
+        if instruction.k == RETURN_ERRNO | libc::EPERM.cast_unsigned() {
+            instruction.k = RETURN_USER_NOTIF;
+        }
+    }
+    Ok(program)
+}
+
 fn text(cause: impl std::fmt::Display) -> String {
     format!("seccomp: {cause}")
 }
 
 impl Filters {
     /// Restricts the calling thread and all that it starts, for good.
-    pub(super) fn apply(&self) -> Result<(), String> {
-        self.0.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
+    pub(super) fn apply(&self, supervisor: &UnixStream) -> Result<(), String> {
+        if let Some(program) = &self.modes {
+            let listener = sys::install_listening_filter(program).map_err(text)?;
+            modes::hand_over(&listener, supervisor)?;
+        }
+        self.programs.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
     }
 }
 
@@ -279,7 +314,8 @@ mod tests {
             [(Confinement::Full, true), (Confinement::Fallback, true), (Confinement::Fallback, false)]
         {
             let filters = compile(confinement, scoped).unwrap();
-            assert_eq!(filters.0.len(), 2, "{confinement} {scoped}");
+            let asks = filters.modes.is_some_and(|program| program.iter().any(|one| one.k == RETURN_USER_NOTIF));
+            assert_eq!((filters.programs.len(), asks), (2, confinement == Confinement::Fallback));
         }
     }
 }

@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid};
 
 use super::confine::Restrictions;
+use super::modes::Modes;
 use super::protocol::{Order, Report, Spec};
 use super::tree;
 use crate::sandbox::Confinement;
@@ -40,9 +42,9 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
     let spec: Spec = serde_json::from_slice(&json)?;
     match start(&spec, &control) {
-        Ok(program) => {
+        Ok((program, modes)) => {
             report(&control, &Report::Started)?;
-            finish(&spec, &control, supervise(&spec, &control, program))
+            finish(&spec, &control, supervise(&spec, &control, program, modes.as_ref()))
         }
         Err(Some(failed)) => report(&control, &failed),
         Err(None) => Ok(()),
@@ -57,7 +59,7 @@ pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()
 }
 
 /// Starts the program; `Err(None)` if the child has already reported what failed.
-fn start(spec: &Spec, control: &UnixStream) -> Result<Pid, Option<Report>> {
+fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
     // Fails only if this process leads a session already, which is as good.
     let _ = rustix::process::setsid();
@@ -68,12 +70,18 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<Pid, Option<Report>> {
         .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
     let mut restrictions = Restrictions::prepare(spec).map_err(|reason| Some(Report::Failed(reason)))?;
     let from_child = control.try_clone().map_err(|cause| failed("share the control socket", &cause))?;
+    let (ours, childs) = UnixStream::pair().map_err(|cause| failed("make a socket for the child", &cause))?;
     let mut command = Command::new(&spec.program);
     command.args(&spec.args).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(&spec.cwd);
-    sys::before_exec_single_threaded(&mut command, move || restrictions.apply(&from_child));
+    sys::before_exec_single_threaded(&mut command, move || restrictions.apply(&from_child, &childs));
     match command.spawn() {
-        Ok(child) => Pid::from_raw(child.id().cast_signed()).ok_or(None),
+        Ok(child) => {
+            let modes = (spec.confinement == Confinement::Fallback)
+                .then(|| Modes::take(&ours, spec.writable.iter().map(PathBuf::from).collect()));
+            let modes = modes.transpose().map_err(|cause| failed("take the listener for modes", &cause))?;
+            Pid::from_raw(child.id().cast_signed()).map(|pid| (pid, modes)).ok_or(None)
+        }
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
         Err(cause) => Err(Some(Report::NotExecutable(cause.to_string()))),
@@ -81,9 +89,10 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<Pid, Option<Report>> {
 }
 
 /// Waits until the program ends, an order comes, the coordinator dies, or a limit is passed.
-fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid) -> End {
+fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid, modes: Option<&Modes>) -> End {
     let watched = spec.processes.is_some() || spec.memory_bytes.is_some();
     let tick = if watched { WATCH } else { IDLE };
+    let mut look_again = Instant::now();
     let Ok(program_end) = rustix::process::pidfd_open(program, PidfdFlags::empty()) else {
         return End::Ordered;
     };
@@ -91,12 +100,24 @@ fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid) -> End {
         if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == program) {
             return End::Program(status);
         }
-        if watched && let Some(over) = over_limit(spec) {
-            return End::Over(over);
+        if watched && Instant::now() >= look_again {
+            if let Some(over) = over_limit(spec) {
+                return End::Over(over);
+            }
+            look_again = Instant::now() + WATCH;
         }
-        let mut events = [PollFd::new(&control, PollFlags::IN), PollFd::new(&program_end, PollFlags::IN)];
+        let listener = modes.map(Modes::listener);
+        let mut events = vec![PollFd::new(&control, PollFlags::IN), PollFd::new(&program_end, PollFlags::IN)];
+        events.extend(listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
         let timeout = Timespec { tv_sec: 0, tv_nsec: tick.subsec_nanos().into() };
-        if poll(&mut events, Some(&timeout)).is_err() || events.first().is_none_or(|event| event.revents().is_empty()) {
+        if poll(&mut events, Some(&timeout)).is_err() {
+            continue;
+        }
+        let ready = |index: usize| events.get(index).is_some_and(|event| !event.revents().is_empty());
+        if ready(2) {
+            modes.inspect(|modes| modes.answer_one());
+        }
+        if !ready(0) {
             continue;
         }
         let mut byte = [0];

@@ -58,15 +58,19 @@ type Named = (&'static str, fn(&support::Room));
 type Body = Box<dyn FnOnce() + Send>;
 
 fn trial(name: String, usable: &Result<(), String>, body: Body) -> Trial {
-    let Err(reason) = usable.clone() else {
-        return Trial::test(name, move || {
+    let missing = match usable {
+        Err(reason) if name.starts_with("full") => Some((reason.clone(), "bubblewrap (apt install bubblewrap)")),
+        Err(reason) => Some((reason.clone(), "Landlock (Linux 6.2)")),
+        Ok(()) => usable::missing_tool(&name).map(|tool| (format!("{tool} is not here"), tool)),
+    };
+    match missing {
+        None => Trial::test(name, move || {
             body();
             Ok(())
-        });
-    };
-    if std::env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") {
-        return Trial::test(name, move || Err(reason.into()));
+        }),
+        Some((reason, _)) if std::env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
+            Trial::test(name, move || Err(reason.into()))
+        }
+        Some((_, tool)) => Trial::test(format!("{name} (not run: needs {tool})"), || Ok(())).with_ignored_flag(true),
     }
-    let needs = if name.starts_with("full") { "needs bubblewrap (apt install bubblewrap)" } else { "needs Landlock" };
-    Trial::test(format!("{name} (not run: {needs})"), || Ok(())).with_ignored_flag(true)
 }

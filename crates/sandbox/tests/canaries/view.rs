@@ -1,6 +1,6 @@
 //! What a job sees: its roots, its masks, its environment, and nothing else.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
@@ -21,6 +21,9 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         all.push(("has_an_empty_private_home", has_an_empty_private_home));
         all.push(("hides_a_masked_file_of_a_read_only_root", hides_a_masked_file_of_a_read_only_root));
         all.push(("hides_the_users_home", hides_the_users_home));
+    }
+    if confinement == Confinement::Fallback {
+        all.push(("sets_modes_of_its_own_files_only", sets_modes_of_its_own_files_only));
     }
     if confinement == Confinement::Full {
         all.push(("shows_masks", shows_masks));
@@ -66,6 +69,7 @@ fn gets_only_the_named_environment(room: &Room) {
             "CARGO_HOME",
             "RUSTUP_HOME",
             "CARGO_NET_OFFLINE",
+            "GIT_CONFIG_NOSYSTEM",
         ]
         .contains(name)
     });
@@ -186,4 +190,21 @@ fn bounds_temporary_files(room: &Room) {
 fn sees_only_its_own_processes(room: &Room) {
     let (_, text) = room.says("ls /proc | grep -c '^[0-9]'");
     assert!(text.trim().parse::<u32>().unwrap() < 8, "{text}");
+}
+
+fn sets_modes_of_its_own_files_only(room: &Room) {
+    let outside = room.outside.path().join("f");
+    for file in [room.root.path().join("f"), outside.clone()] {
+        std::fs::write(file, "").unwrap();
+    }
+    symlink(&outside, room.root.path().join("link")).unwrap();
+    symlink("f", room.root.path().join("inner")).unwrap();
+    let script = format!(
+        "chmod 700 $PWD/f; chmod 600 link; chmod 600 {}; chmod 600 ../*/f; chmod 4700 f; chmod a+x inner; chmod 700 ~; exit 0",
+        outside.display()
+    );
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let before = mode(&outside);
+    let (_, text) = room.says(&script);
+    assert_eq!((mode(&room.root.path().join("f")), mode(&outside)), (0o711, before), "{text}");
 }

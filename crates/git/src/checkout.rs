@@ -37,7 +37,8 @@ impl Repo {
     /// Moves a worktree's branch to another commit and makes the worktree hold exactly its files, besides
     /// ignored ones; for a new attempt of an agent whose last one is kept.
     ///
-    /// It can be repeated. Files that are kept nowhere are not removed.
+    /// It can be repeated: once the branch is at `new`, whatever the worktree holds is taken for the remains of a
+    /// killed repetition and replaced. Before that, files that are kept nowhere else stop it.
     ///
     /// # Errors
     /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].

@@ -9,66 +9,62 @@ use crate::error::GitError;
 use crate::lock::{self, Held};
 use crate::repo::Repo;
 
+/// The locks that git and libgit2 take on one worktree.
+const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
+/// Where the refs of runs are, one folder for each run.
+const REF_FOLDERS: [&str; 3] = ["refs/heads/orchestrate", "refs/orchestrate/keep", "refs/orchestrate/merge"];
+
 /// What [`Repo::reconcile`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// Half-made entries and left locks of ours that were removed.
+    /// Half-made entries and left locks that were removed.
     pub removed: Vec<PathBuf>,
     /// Half-made entries of somebody else's: git fails until the user removes them.
     pub foreign: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// Removes what killed processes of ours left: half-made worktree entries and locks on our refs.
+    /// Removes what killed processes of ours left: half-made worktree entries, and locks on our worktrees and refs.
     ///
-    /// `ours` tells whether a worktree's id (the last component of its path) is one of ours. Call it while no
-    /// other process works on what `ours` names.
+    /// `ours` is asked about the reason that a worktree is locked with ([`crate::WorktreeSpec::lock_reason`]), and
+    /// about `orchestrate <run>` for a lock on a ref of that run. Call it while no other process works on what it
+    /// names.
     ///
     /// # Errors
     /// If the file system refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
         let held = lock::common(self.common_dir())?;
-        let mut found = heal(self.common_dir(), &held, ours)?;
-        for folder in ["refs/orchestrate", "refs/heads/orchestrate"] {
-            remove_locks(&self.common_dir().join(folder), &mut found.removed)?;
+        let mut found = Reconciled::default();
+        for entry in entries(self.common_dir())? {
+            // Git writes the reason before anything else into an entry.
+            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            match (is_ours, is_whole(&entry)) {
+                (true, true) => {
+                    WORKTREE_LOCKS.iter().try_for_each(|name| remove(entry.join(name), &mut found.removed))?
+                }
+                (true, false) => {
+                    drop_entry(&entry, &held)?;
+                    found.removed.push(entry);
+                }
+                (false, true) => {}
+                (false, false) => found.foreign.push(entry),
+            }
+        }
+        for folder in REF_FOLDERS {
+            for run in list(&self.common_dir().join(folder))? {
+                let name = run.file_name().unwrap_or_default().to_string_lossy();
+                if ours(&format!("orchestrate {name}")) {
+                    remove_locks(&run, &mut found.removed)?;
+                }
+            }
         }
         Ok(found)
     }
 }
 
-/// Removes the half-made entries that are ours.
-pub(crate) fn heal(common_dir: &Path, held: &Held, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
-    let mut found = Reconciled::default();
-    for entry in entries(common_dir)? {
-        if is_whole(&entry) {
-            continue;
-        }
-        if entry.file_name().and_then(|name| name.to_str()).is_some_and(ours) {
-            drop_entry(&entry, held)?;
-            found.removed.push(entry);
-        } else {
-            found.foreign.push(entry);
-        }
-    }
-    Ok(found)
-}
-
 /// Lists git's entries for linked worktrees, whole or not, sorted.
 pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let folder = common_dir.join("worktrees");
-    let listed = match std::fs::read_dir(&folder) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(GitError::Io { doing: "list", path: folder, source: error });
-        }
-    };
-    let mut entries = Vec::new();
-    for entry in listed {
-        entries.push(entry.map_err(GitError::io("list", &folder))?.path());
-    }
-    entries.sort();
-    Ok(entries)
+    list(&common_dir.join("worktrees"))
 }
 
 /// Removes git's entry for a worktree. It is moved aside first, so that git never sees half of it.
@@ -91,24 +87,44 @@ pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError>
     Ok(())
 }
 
-fn is_whole(entry: &Path) -> bool {
+/// Tells whether git was done with making an entry.
+pub(crate) fn is_whole(entry: &Path) -> bool {
     ["commondir", "gitdir", "HEAD"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
 }
 
 fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
-    let Ok(listed) = std::fs::read_dir(folder) else {
-        return Ok(());
-    };
-    for entry in listed {
-        let entry = entry.map_err(GitError::io("list", folder))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(GitError::io("look at", &path))?;
-        if kind.is_dir() {
+    for path in list(folder)? {
+        if path.is_dir() {
             remove_locks(&path, removed)?;
         } else if path.extension().is_some_and(|extension| extension == "lock") {
-            std::fs::remove_file(&path).map_err(GitError::io("remove", &path))?;
-            removed.push(path);
+            remove(path, removed)?;
         }
     }
     Ok(())
+}
+
+fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
+    match std::fs::remove_file(&path) {
+        Ok(()) => removed.push(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(GitError::Io { doing: "remove", path, source: error }),
+    }
+    Ok(())
+}
+
+/// Lists a folder, sorted; one that is absent is empty.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(GitError::Io { doing: "list", path: folder.to_owned(), source: error }),
+    };
+    let mut paths = Vec::new();
+    for entry in listed {
+        paths.push(entry.map_err(GitError::io("list", folder))?.path());
+    }
+    paths.sort();
+    Ok(paths)
 }

@@ -98,13 +98,20 @@ impl Repo {
 
     /// Holds an object by a ref of ours, so that no clean-up of git's takes it.
     ///
+    /// If the ref names something else already (a step that was killed is repeated, and made another commit), that
+    /// stays held beside it, by the same name with its own id appended: what was kept is never let go.
+    ///
     /// # Errors
-    /// If the name is not below `refs/orchestrate/`, or the ref is there and names something else.
+    /// If the name is not below `refs/orchestrate/`, or is not allowed.
     pub fn keep(&self, name: &str, target: &Oid) -> Result<(), GitError> {
         if !name.starts_with("refs/orchestrate/") {
             return Err(GitError::BadRefName { name: name.to_owned() });
         }
-        self.advance(name, None, target)
+        let before = self.read_ref(name)?;
+        if let Some(before) = before.as_ref().filter(|before| *before != target) {
+            self.advance(&format!("{name}-{before}"), None, before)?;
+        }
+        self.advance(name, before.as_ref(), target)
     }
 
     /// Deletes a ref that is where the caller believes it to be; an absent one is no error.

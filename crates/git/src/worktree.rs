@@ -179,9 +179,8 @@ impl Repo {
         let path = self.real_place(&spec.path)?;
         let worktree = {
             let held = lock::common(self.common_dir())?;
-            reconcile::heal(self.common_dir(), &held, &|id| Some(OsStr::new(id)) == path.file_name())?;
             match self.entry_at(&path)? {
-                Some(admin_dir) if path.exists() => self.hold(path, admin_dir)?,
+                Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
                 Some(admin_dir) => {
                     reconcile::drop_entry(&admin_dir, &held)?;
                     self.register(spec, &path, &held)?
@@ -271,6 +270,7 @@ impl Repo {
     }
 
     fn register(&self, spec: &WorktreeSpec, path: &Path, _held: &Held) -> Result<Worktree, GitError> {
+        self.remove_dangling_pointer(path)?;
         if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
             let reason = "there are files that are no worktree of this repository".to_owned();
             return Err(GitError::PathInUse { path: path.to_owned(), reason });
@@ -297,15 +297,25 @@ impl Repo {
         self.hold(path.to_owned(), admin_dir)
     }
 
+    /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is.
+    fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
+        let Ok(files) = std::fs::read_dir(path) else { return Ok(()) };
+        let pointer = path.join(".git");
+        let alone = files.filter_map(Result::ok).all(|file| file.path() == pointer);
+        let target = std::fs::read(&pointer).unwrap_or_default();
+        let target = target.strip_prefix(b"gitdir: ").map(|target| beneath::path_of(target.trim_ascii_end()));
+        let ours = target.is_some_and(|target| target.starts_with(self.common_dir()) && !target.exists());
+        if alone && ours {
+            std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
+        }
+        Ok(())
+    }
+
     fn hold(&self, path: PathBuf, admin_dir: PathBuf) -> Result<Worktree, GitError> {
         let root = beneath::open_root(&path).map_err(GitError::errno("open", &path))?;
         let head = admin_dir.join("HEAD");
         let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
         let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
-        // A lock of git's on this worktree's own files can only be a leftover: one coordinator has the worktree.
-        for name in ["index.lock", "HEAD.lock"] {
-            drop(std::fs::remove_file(admin_dir.join(name)));
-        }
         Ok(Worktree { path, admin_dir, root, branch })
     }
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::Oid;
-use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge};
+use orchestrate_core::{Oid, RunId};
+use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge, RefEntry};
 
 use crate::support::{Fixture, commit_spec, write_files};
 
@@ -99,6 +99,26 @@ fn refs_move_by_compare_and_swap() {
     assert_eq!(repo.read_ref(INTEGRATION).unwrap(), None);
     fixture.git(&["pack-refs", "--all"]);
     assert_eq!(repo.refs_below("refs/heads/").unwrap().len(), 1);
+}
+
+#[test]
+fn what_was_kept_is_never_let_go() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let first = fixture.tip("HEAD");
+    let second = fixture.commit_files(&[("a", "2\n")], "second");
+    let name = "refs/orchestrate/keep/r-test01/T1/1";
+    for target in [&first, &second, &second, &first, &second] {
+        repo.keep(name, target).unwrap();
+    }
+    let entry = |name: String, target: &Oid| RefEntry { name, target: target.clone() };
+    let mut expected = vec![
+        entry(name.to_owned(), &second),
+        entry(format!("{name}-{first}"), &first),
+        entry(format!("{name}-{second}"), &second),
+    ];
+    expected.sort();
+    assert_eq!(repo.kept(&RunId::from("r-test01")).unwrap(), expected);
 }
 
 #[test]

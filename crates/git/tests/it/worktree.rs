@@ -46,12 +46,29 @@ fn half_made_entries_are_healed_and_foreign_ones_named() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();
     let entries = fixture.project().join(".git/worktrees");
-    for id in ["T1", "theirs"] {
-        write_files(&entries.join(id), &[("locked", "initializing"), ("commondir", "")]);
+    for (id, reason) in [("T1", "orchestrate r-test01 pid 1"), ("theirs", "initializing")] {
+        write_files(&entries.join(id), &[("locked", reason), ("commondir", "")]);
     }
-    let found = repo.reconcile(&|id| id.starts_with('T')).unwrap();
+    let found = repo.reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
     assert_eq!((found.removed, found.foreign), (vec![entries.join("T1")], vec![entries.join("theirs")]));
     std::fs::remove_dir_all(entries.join("theirs")).unwrap();
+}
+
+#[test]
+fn a_worktree_that_was_killed_while_git_made_it_is_made_again() {
+    for whole in ["gitdir", ""] {
+        let fixture = Fixture::new(&[("a", "1\n")]);
+        let repo = fixture.repo();
+        let spec = fixture.spec("T1");
+        let entry = fixture.project().join(".git/worktrees/T1");
+        let gitdir = format!("{}/.git\n", spec.path.display());
+        write_files(&spec.path, &[(".git", &format!("gitdir: {}\n", entry.display()))]);
+        if !whole.is_empty() {
+            write_files(&entry, &[("locked", &spec.lock_reason), (whole, &gitdir), ("commondir", "")]);
+        }
+        let worktree = repo.add_worktree(&spec).unwrap();
+        assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
+    }
 }
 
 #[test]
@@ -73,12 +90,17 @@ fn left_locks_of_ours_are_removed() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     let refs = fixture.project().join(".git/refs");
-    write_files(&refs, &[("heads/orchestrate/r-test01/T1.lock", ""), ("heads/users.lock", "")]);
+    let left = ["heads/orchestrate/r-test01/T1.lock", "orchestrate/keep/r-test01/T1/1.lock"];
+    let others = ["heads/users.lock", "heads/orchestrate/r-other1/T1.lock"];
+    for path in left.iter().chain(&others) {
+        write_files(&refs, &[(path, "")]);
+    }
     write_files(worktree.admin_dir(), &[("index.lock", ""), ("HEAD.lock", "")]);
-    let found = repo.reconcile(&|_| true).unwrap();
-    assert_eq!(found.removed, [refs.join("heads/orchestrate/r-test01/T1.lock")]);
-    assert!(refs.join("heads/users.lock").exists());
-    let worktree = repo.open_worktree(worktree.path()).unwrap();
+    let found = repo.reconcile(&|reason| reason.starts_with("orchestrate r-test01")).unwrap();
+    let of_worktree = ["index.lock", "HEAD.lock"].map(|name| worktree.admin_dir().join(name));
+    let of_refs = left.map(|path| refs.join(path));
+    assert_eq!(found.removed, [of_worktree, of_refs].concat());
+    assert!(others.iter().all(|path| refs.join(path).exists()));
     write_files(worktree.path(), &[("a", "work\n")]);
     fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
 }

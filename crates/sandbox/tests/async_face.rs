@@ -1,0 +1,54 @@
+//! The tokio face, from a program with libtest's own `main`: the helper's hook before `main` serves it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use orchestrate_sandbox::{Cancel, Confinement, Exit, Helper, HostView, Job, Limits, Sandbox, View, helper_installed};
+
+fn job(root: &Path, script: &str) -> Job {
+    Job {
+        view: View::Host(HostView { writable: vec![root.to_owned()], ..HostView::default() }),
+        program: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        cwd: root.to_owned(),
+        stdin: Vec::new(),
+        env: Default::default(),
+        limits: Limits { timeout: Duration::from_secs(60), ..Limits::default() },
+    }
+}
+
+async fn appears(path: &Path) {
+    while !path.exists() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn runs_cancels_and_stops_when_dropped() {
+    assert!(helper_installed());
+    let sandbox = Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let cancel = Cancel::new();
+    let finished = sandbox.run_async(job(root.path(), "exit 3"), cancel.clone()).await.unwrap();
+    assert_eq!(finished.exit, Exit::Code(3));
+
+    let running = sandbox.run_async(job(root.path(), "touch first; sleep 60"), cancel.clone());
+    let started = root.path().join("first");
+    let (finished, ()) = tokio::join!(running, async {
+        appears(&started).await;
+        cancel.cancel();
+        cancel.cancelled().await;
+    });
+    assert_eq!(finished.unwrap().exit, Exit::Cancelled);
+
+    let dropped = sandbox.run_async(
+        job(root.path(), "trap 'touch ended; exit' TERM; touch second; while :; do sleep 0.05; done"),
+        Cancel::new(),
+    );
+    let second = root.path().join("second");
+    tokio::select! {
+        finished = dropped => panic!("it ended: {finished:?}"),
+        () = appears(&second) => {}
+    }
+    appears(&root.path().join("ended")).await;
+}

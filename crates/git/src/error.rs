@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use orchestrate_core::Oid;
 
-use crate::probe::Refusal;
+use crate::refusal::Refusal;
 
 /// The reason why something with git failed; fits "failed to {error}".
 #[derive(Debug, thiserror::Error)]

@@ -11,10 +11,11 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::lock;
-use crate::probe::{self, Refusal};
+use crate::probe;
 use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
+use crate::refusal::Refusal;
 use crate::repo::Repo;
 
 /// A branch to be landed on.

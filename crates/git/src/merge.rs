@@ -14,8 +14,9 @@ use orchestrate_core::Oid;
 
 use crate::beneath::path_of;
 use crate::error::GitError;
-use crate::program::{ATTR_SOURCE, Ended, Run};
+use crate::program::{Ended, Run};
 use crate::repo::{Repo, theirs};
+use crate::version::ATTR_SOURCE;
 
 /// What the two sides are called in conflict markers: what was merged before, and the author's own work.
 pub(crate) const LABELS: [&str; 2] = ["integration", "yours"];

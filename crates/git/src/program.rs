@@ -14,12 +14,9 @@ use std::time::Duration;
 use orchestrate_sandbox::{Trusted, trusted};
 
 use crate::error::GitError;
-use crate::probe::Refusal;
+use crate::refusal::Refusal;
+use crate::version::{OLDEST, Version};
 
-/// The oldest git whose `merge-tree --write-tree` we rely on.
-pub(crate) const OLDEST: Version = Version(2, 38);
-/// From here `merge-tree` can be told where attributes come from.
-pub(crate) const ATTR_SOURCE: Version = Version(2, 41);
 /// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// How much of git's complaint an error repeats.
@@ -51,10 +48,6 @@ const HYGIENE: [(&str, &str); 14] = [
     ("worktree.guessRemote", "false"),
     ("worktree.useRelativePaths", "false"),
 ];
-
-/// A version of git, as far as it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Version(pub(crate) u32, pub(crate) u32);
 
 /// The git program that was found, with what is switched off in each of its processes.
 #[derive(Clone, Debug)]
@@ -199,19 +192,6 @@ impl Ended {
     }
 }
 
-impl Version {
-    fn parse(printed: &str) -> Option<Version> {
-        let mut numbers = printed.strip_prefix("git version ")?.split('.');
-        Some(Version(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-    }
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.0, self.1)
-    }
-}
-
 /// Begins a process of git with nothing of our environment but what git needs.
 fn bare(path: &Path) -> Trusted {
     let kept = KEPT_ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -227,14 +207,6 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read_and_ordered() {
-        assert_eq!(Version::parse("git version 2.47.3"), Some(Version(2, 47)));
-        assert_eq!(Version::parse("git version 2.39.5 (Apple Git-154)"), Some(Version(2, 39)));
-        assert_eq!(Version::parse("gut version 2.1"), None);
-        assert!(Version(2, 9) < OLDEST && Version(3, 0) > ATTR_SOURCE);
-    }
 
     fn fake_git(script: &str) -> (tempfile::TempDir, OsString) {
         use std::os::unix::fs::PermissionsExt;

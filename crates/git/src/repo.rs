@@ -10,8 +10,9 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::probe::{self, NamedProgram, Warning};
+use crate::probe;
 use crate::program::Program;
+use crate::refusal::{NamedProgram, Refusal, Warning};
 
 /// How many handles are kept open: as many as operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
@@ -91,7 +92,7 @@ impl Repo {
         let program = Program::find().map_err(refused)?;
         let repository = probe::open(start, &program)?;
         let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
-        let workdir = repository.workdir().ok_or_else(|| refused(probe::Refusal::Bare))?;
+        let workdir = repository.workdir().ok_or_else(|| refused(Refusal::Bare))?;
         let durable = durable_settings()?;
         let shared = Shared {
             common_dir: real(repository.commondir())?,

@@ -1,0 +1,142 @@
+//! What we say about a repository before we work with it: refusals, warnings, and the programs that it names.
+
+use std::path::PathBuf;
+
+use crate::version::OLDEST;
+
+/// Why a repository is not worked with; its text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no repository.
+    #[error("there is no git repository here or above; run `git init` and make a first commit")]
+    NoRepository,
+    /// The repository has no working tree.
+    #[error("it is bare, which is not supported yet; run from a clone with a working tree")]
+    Bare,
+    /// The repository has no commit.
+    #[error("it has no commit yet; make a first one, for example `git commit --allow-empty -m start`")]
+    Unborn,
+    /// The repository names its objects by SHA-256.
+    #[error("it uses sha256 object names, which are not supported yet; use a clone made with `--object-format=sha1`")]
+    Sha256,
+    /// The repository keeps its refs in reftable files.
+    #[error("it keeps refs as reftable, which is not supported yet; run `git refs migrate --ref-format=files`")]
+    Reftable,
+    /// The commit has submodules.
+    #[error("it has submodules ({path}), which are not supported yet; start from a commit without them")]
+    Submodules {
+        /// Where one of them is.
+        path: PathBuf,
+    },
+    /// The commit stores files with Git LFS.
+    #[error("{path} stores files with Git LFS, which is not supported yet; start from a commit without `filter=lfs`")]
+    Lfs {
+        /// The attributes file that says so.
+        path: PathBuf,
+    },
+    /// The checkout is sparse.
+    #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
+    Sparse,
+    /// The index is split.
+    #[error("its index is split, which is not supported yet; run `git update-index --no-split-index`")]
+    SplitIndex,
+    /// Objects are missing on purpose.
+    #[error(
+        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or clone it whole"
+    )]
+    PartialClone,
+    /// The user is in the middle of something.
+    #[error("{0} is in progress in it; finish or abort that first")]
+    InProgress(Operation),
+    /// Git is not installed.
+    #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
+    GitMissing,
+    /// Git is too old.
+    #[error("{path} is {found}; install git {OLDEST} or newer")]
+    GitTooOld {
+        /// The program.
+        path: PathBuf,
+        /// What it said to be.
+        found: String,
+    },
+    /// Somebody else owns the repository.
+    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {path}`")]
+    ForeignOwner {
+        /// The folder to name.
+        path: PathBuf,
+    },
+    /// The index cannot be read.
+    #[error("its index cannot be read ({0}); run `git status` to see more")]
+    UnreadableIndex(String),
+}
+
+/// What git is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `git merge`
+    Merge,
+    /// `git rebase`
+    Rebase,
+    /// `git cherry-pick`
+    CherryPick,
+    /// `git revert`
+    Revert,
+    /// `git bisect`
+    Bisect,
+    /// `git am`
+    ApplyMailbox,
+}
+
+/// What the user should know and what does not stop a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The checkout has changes that are not committed, so agents do not see them.
+    Dirty {
+        /// How many files.
+        files: usize,
+    },
+    /// No branch is checked out, so that nothing can be landed on it.
+    DetachedHead,
+    /// History is cut off; a merge that needs what is missing fails.
+    Shallow,
+    /// Jujutsu manages this repository as well.
+    Jujutsu,
+}
+
+/// A program that the repository's own configuration names; we run none of them without consent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedProgram {
+    /// The configuration key.
+    pub key: String,
+    /// The program, as written.
+    pub value: String,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Operation::Merge => "a merge",
+            Operation::Rebase => "a rebase",
+            Operation::CherryPick => "a cherry-pick",
+            Operation::Revert => "a revert",
+            Operation::Bisect => "a bisect",
+            Operation::ApplyMailbox => "a `git am`",
+        })
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::Dirty { files } => {
+                write!(f, "{files} files have changes that are not committed; agents start without them")
+            }
+            Warning::DetachedHead => f.write_str("no branch is checked out; the result cannot be landed from here"),
+            Warning::Shallow => f.write_str("history is cut off here; `git fetch --unshallow` completes it"),
+            Warning::Jujutsu => f.write_str("jujutsu manages this repository too; it may move what git shows"),
+        }
+    }
+}

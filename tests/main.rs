@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
 mod architecture;
+mod run;
 mod support;
 
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ use support::Case;
 
 /// Gives every case of every module.
 fn cases() -> Vec<Case> {
-    [support::cases(), architecture::cases()].into_iter().flatten().collect()
+    [support::cases(), architecture::cases(), run::cases()].into_iter().flatten().collect()
 }
 
 fn main() -> ExitCode {

@@ -64,15 +64,7 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate-model",
         ours: &["orchestrate-core"],
-        others: &[
-            "async-trait",
-            "backon",
-            "httpdate",
-            "reqwest",
-            "rustls",
-            "tiktoken-rs",
-            "tokio",
-        ],
+        others: &["async-trait", "backon", "httpdate", "reqwest", "rustls", "tiktoken-rs", "tokio"],
     },
     Wall {
         package: "orchestrate-sandbox",

@@ -62,14 +62,7 @@ async fn store(
         author: context.identity.clone(),
         time_unix: time,
     };
-    let keep = format!("{}{}/{number}", context.run.keep_prefix(), record.task.id.branch_component());
-    let commit = context
-        .git(move |repo| {
-            let commit = repo.commit(&spec)?;
-            repo.keep(&keep, &commit)?;
-            Ok(commit)
-        })
-        .await?;
+    let commit = keep_commit(context, spec, format!("{}/{number}", record.task.id.branch_component())).await?;
     let (task, on_branch) = (record.task.id.clone(), message.is_some());
     context.record(vec![Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch }]).await?;
     if on_branch {
@@ -77,6 +70,19 @@ async fn store(
         context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
     }
     Ok(Some(Made { commit, time }))
+}
+
+/// Makes a commit and anchors it; the ref's name holds the commit's, so a repeated step never meets its own ref.
+pub(crate) async fn keep_commit(context: &RunContext, spec: CommitSpec, name: String) -> Result<Oid, CoordinatorError> {
+    let prefix = context.run.keep_prefix();
+    context
+        .git(move |repo| {
+            let commit = repo.commit(&spec)?;
+            let short: String = commit.as_str().chars().take(12).collect();
+            repo.keep(&format!("{prefix}{name}-{short}"), &commit)?;
+            Ok(commit)
+        })
+        .await
 }
 
 /// Stores the worktree's content as a tree; no program runs for it.

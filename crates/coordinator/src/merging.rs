@@ -12,7 +12,7 @@ use orchestrate_git::{CommitSpec, Merge, WorktreeSpec};
 use orchestrate_journal::Blob;
 
 use crate::checks::{Check, run_check};
-use crate::committing::{trailers, unix_seconds};
+use crate::committing::{keep_commit, trailers, unix_seconds};
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
@@ -83,14 +83,8 @@ async fn commit_merge(
         author: context.identity.clone(),
         time_unix: unix_seconds(),
     };
-    let keep = format!("{}{}/merge", context.run.keep_prefix(), task.branch_component());
-    context
-        .git(move |repo| {
-            let commit = repo.commit(&spec)?;
-            repo.keep(&keep, &commit)?;
-            Ok(commit)
-        })
-        .await
+    let name = format!("{}/merge", task.branch_component());
+    keep_commit(context, spec, name).await
 }
 
 async fn verify(

@@ -1,0 +1,166 @@
+//! Whole runs through the library: the real engine, git, journal and sandbox, and a scripted model.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
+use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_core::{Report, TaskState};
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Repository, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("run::two_independent_tasks_are_merged", two_independent_tasks_are_merged),
+        case("run::a_conflict_goes_back_to_its_author", a_conflict_goes_back_to_its_author),
+        case("run::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
+        case("run::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
+        case("run::commands_run_without_a_model", commands_run_without_a_model),
+    ]
+}
+
+/// A repository, a state folder and a runtime of its own.
+pub(crate) struct Stage {
+    pub(crate) repository: Repository,
+    pub(crate) state: tempfile::TempDir,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Result<Self, Failed> {
+        let state = tempfile::Builder::new().prefix("orchestrate-state-").tempdir()?;
+        Ok(Self { repository: Repository::lived_in()?, state })
+    }
+
+    /// Opens the repository with a scripted model.
+    pub(crate) fn coordinator(
+        &self,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Coordinator, Failed> {
+        let mut settings = Settings::new(self.state.path());
+        settings.run.model = Some(script.write_to(&self.state.path().join("script.jsonl"))?);
+        change(&mut settings);
+        Ok(Coordinator::open(self.repository.path(), settings)?)
+    }
+
+    /// Runs a plan to its end, and checks that the user's own things are as they were.
+    pub(crate) fn run(&self, plan: &str, script: &Script, verify: Option<&str>) -> Result<Report, Failed> {
+        let before = self.repository.fingerprint()?;
+        let coordinator = self.coordinator(script, |settings| settings.run.verify = verify.map(str::to_owned))?;
+        let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
+        before.require_same(&self.repository.fingerprint()?)?;
+        Ok(report)
+    }
+
+    /// Gives a file of the merged result.
+    pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
+        self.repository.show(&report.integration_branch, file)
+    }
+}
+
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failed> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
+
+pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
+    let plan = Plan::parse(text, &KnownNames::roles(["implementer", "reviewer"]))
+        .map_err(|errors| Failed::from(format!("{errors:?}")))?;
+    Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
+}
+
+fn states(report: &Report) -> Vec<(&str, TaskState)> {
+    report.tasks.iter().map(|task| (task.id.as_str(), task.state)).collect()
+}
+
+fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
+    if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn write(task: &str, path: &str, content: &str) -> Rule {
+    Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn done(task: &str) -> Rule {
+    Rule::task(task).text("Done.")
+}
+
+fn two_independent_tasks_are_merged() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"))
+        .rule(write("T3", "three.txt", "3\n"))
+        .rule(done("T3"));
+    let plan = "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three (depends: T1, T2)\n";
+    let report = stage.run(plan, &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged), ("T3", TaskState::Merged)])?;
+    for (file, text) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
+        if stage.merged(&report, file)? != text {
+            return fail(format!("{file} is not in the merged result"));
+        }
+    }
+    Ok(())
+}
+
+fn a_conflict_goes_back_to_its_author() -> Outcome {
+    let stage = Stage::new()?;
+    let mut script = Script::default();
+    for task in ["T1", "T2"] {
+        script = script
+            .rule(write(task, "src/lib.txt", &format!("one\n{task}\nthree\n")))
+            .rule(
+                Rule::task(task)
+                    .last_contains("conflicts with what other agents have merged")
+                    .call("read_file", &json!({"path": "src/lib.txt"})),
+            )
+            .rule(
+                Rule::task(task)
+                    .last_contains("<<<<<<<")
+                    .call("write_file", &json!({"path": "src/lib.txt", "content": "one\nT1\nT2\nthree\n"})),
+            )
+            .rule(done(task));
+    }
+    let report = stage.run("- [ ] T1 a\n- [ ] T2 b\n", &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    let text = stage.merged(&report, "src/lib.txt")?;
+    if text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(text) }
+}
+
+fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(write("T1", "answer.txt", "41\n"))
+        .rule(
+            Rule::task("T1")
+                .last_contains("got 41")
+                .call("write_file", &json!({"path": "answer.txt", "content": "42\n"})),
+        )
+        .rule(done("T1"));
+    let plan = "- [ ] T1 answer (verify: test \"$(cat answer.txt)\" = 42 || { echo got $(cat answer.txt); exit 1; })\n";
+    let report = stage.run(plan, &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged)])?;
+    let text = stage.merged(&report, "answer.txt")?;
+    if text == "42" { Ok(()) } else { fail(text) }
+}
+
+fn a_red_merged_tree_never_lands() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default().rule(write("T1", "bad.txt", "bad\n")).rule(done("T1"));
+    let report = stage.run("- [ ] T1 bad\n", &script, Some("test ! -e bad.txt"))?;
+    if report.exit_code != Some(3) || report.integration_commit != report.base_commit {
+        return fail(format!("{report:#?}"));
+    }
+    Ok(())
+}
+
+fn commands_run_without_a_model() -> Outcome {
+    let stage = Stage::new()?;
+    let report = stage.run(
+        "- [ ] T1 make (run: echo made > made.txt)\n- [ ] T2 fails (run: echo why; exit 7)\n- [ ] T3 after (depends: T2)\n",
+        &Script::default(),
+        None,
+    )?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Failed), ("T3", TaskState::Skipped)])?;
+    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+}

@@ -12,14 +12,16 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
 
-use crate::beneath::path_of;
+use crate::beneath::{self, path_of};
 use crate::error::GitError;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, theirs};
+use crate::repo::{Repo, theirs, tree_of};
 use crate::version::ATTR_SOURCE;
 
 /// What the two sides are called in conflict markers: what was merged before, and the author's own work.
 pub(crate) const LABELS: [&str; 2] = ["integration", "yours"];
+/// The file that names the attributes of its folder.
+const ATTRIBUTES: &[u8] = b".gitattributes";
 /// How git merges, whatever the user has configured; the limit of renames is git's own default.
 const SETTINGS: [(&str, &str); 6] = [
     ("merge.conflictStyle", "diff3"),
@@ -61,6 +63,8 @@ pub struct ConflictFile {
 /// An empty repository that borrows the real one's objects.
 struct Room {
     folder: tempfile::TempDir,
+    /// A working tree with nothing in it, except attributes for a git that must find them as files.
+    work_tree: PathBuf,
 }
 
 impl Repo {
@@ -71,21 +75,23 @@ impl Repo {
     /// # Errors
     /// If git fails. A conflict is no error.
     pub fn merge(&self, target: &Oid, candidate: &Oid, anchor: &str) -> Result<Merge, GitError> {
-        let merge = self.merge_unanchored(target, candidate)?;
+        let told = self.shared.program.version() >= ATTR_SOURCE;
+        let merge = self.merge_unanchored(target, candidate, told)?;
         let (Merge::Clean { tree } | Merge::Conflict { tree, .. }) = &merge;
         let before = self.read_ref(anchor)?;
         self.advance(anchor, before.as_ref(), tree)?;
         Ok(merge)
     }
 
-    fn merge_unanchored(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+    /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
+    fn merge_unanchored(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
         let room = Room::new(&[target, candidate])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
         let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
-        if self.shared.program.version() >= ATTR_SOURCE {
+        if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
         } else {
-            self.shared.program.require(&self.in_room(&room, ["read-tree", target.as_str()]))?;
+            room.lay_out_attributes(&*self.handle()?, target)?;
         }
         let ended = self.shared.program.run(&run)?;
         match ended.code {
@@ -98,8 +104,7 @@ impl Repo {
     fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
         let shallow = self.common_dir().join("shallow");
         let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let run = Run::new(room.folder.path(), room.folder.path(), args).settings(settings);
-        // The working tree is a folder that is not there: nothing is to be read from it.
+        let run = Run::new(room.folder.path(), &room.work_tree, args).settings(settings);
         let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
         if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
     }
@@ -113,6 +118,8 @@ impl Room {
         let heads = folder.path().join("refs/heads");
         std::fs::create_dir_all(&heads).map_err(failed(&heads))?;
         std::fs::create_dir(folder.path().join("objects")).map_err(failed(folder.path()))?;
+        let work_tree = folder.path().join("tree");
+        std::fs::create_dir(&work_tree).map_err(failed(&work_tree))?;
         let write = |path: PathBuf, text: String| std::fs::write(&path, text).map_err(failed(&path));
         write(folder.path().join("HEAD"), "ref: refs/heads/integration\n".to_owned())?;
         write(folder.path().join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned())?;
@@ -120,7 +127,28 @@ impl Room {
             theirs(oid)?;
             write(heads.join(label), format!("{oid}\n"))?;
         }
-        Ok(Room { folder })
+        Ok(Room { folder, work_tree })
+    }
+
+    /// Writes the attributes of a commit into the working tree, each in its folder.
+    fn lay_out_attributes(&self, repository: &git2::Repository, commit: &Oid) -> Result<(), GitError> {
+        let root = beneath::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
+        let mut found = Vec::new();
+        tree_of(repository, commit)?
+            .walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+                if entry.name_bytes() == ATTRIBUTES {
+                    found.push((folder.trim_end_matches('/').to_owned(), entry.id()));
+                }
+                git2::TreeWalkResult::Ok
+            })
+            .map_err(GitError::library(format!("read the tree of {commit}")))?;
+        for (folder, id) in found {
+            let blob = repository.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
+            let failed = || GitError::errno("write attributes below", &self.work_tree);
+            let opened = beneath::make_folder(&root, folder.as_bytes()).map_err(failed())?;
+            beneath::write(&opened, ATTRIBUTES, blob.content(), false).map_err(failed())?;
+        }
+        Ok(())
     }
 }
 
@@ -163,4 +191,54 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     }
     let files = kinds.into_iter().map(|(path, kind)| ConflictFile { path: path_of(&path), kind }).collect();
     Ok(Merge::Conflict { tree, files, messages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::ours;
+
+    fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
+        let mut index = git2::Index::new().unwrap();
+        for (path, text) in files {
+            let id = repository.blob(text.as_bytes()).unwrap();
+            let time = git2::IndexTime::new(0, 0);
+            let (mode, path) = (0o100_644, path.as_bytes().to_vec());
+            let entry = git2::IndexEntry {
+                ctime: time,
+                mtime: time,
+                dev: 0,
+                ino: 0,
+                mode,
+                uid: 0,
+                gid: 0,
+                file_size: 0,
+                id,
+                flags: 0,
+                flags_extended: 0,
+                path,
+            };
+            index.add(&entry).unwrap();
+        }
+        let tree = repository.find_tree(index.write_tree_to(repository).unwrap()).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(1_700_000_000, 0)).unwrap();
+        repository.commit(None, &author, &author, "x", &tree, parents).unwrap()
+    }
+
+    #[test]
+    fn an_older_git_finds_the_attributes_as_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(folder.path()).unwrap();
+        let base = repository.find_commit(commit(&repository, &[("deep/log", "1\n")], &[])).unwrap();
+        let with_union = [("deep/.gitattributes", "log merge=union\n"), ("deep/log", "1\none\n")];
+        let one = ours(commit(&repository, &with_union, &[&base]));
+        let two = ours(commit(&repository, &[("deep/log", "1\ntwo\n")], &[&base]));
+        repository.reference("refs/heads/main", base.id(), true, "").unwrap();
+        repository.set_head("refs/heads/main").unwrap();
+        let repo = Repo::open(folder.path()).unwrap();
+        for told in [true, false] {
+            assert!(matches!(repo.merge_unanchored(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
+            assert!(matches!(repo.merge_unanchored(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
+        }
+    }
 }

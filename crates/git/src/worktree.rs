@@ -158,11 +158,29 @@ impl Removed {
     /// If the file system refuses.
     pub fn delete(self) -> Result<(), GitError> {
         let Some(trashed) = self.trashed else { return Ok(()) };
-        match std::fs::remove_dir_all(&trashed) {
+        let mut deleted = std::fs::remove_dir_all(&trashed);
+        if deleted.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+            // Build tools make folders that nobody may write (Go's module cache).
+            open_up(&trashed);
+            deleted = std::fs::remove_dir_all(&trashed);
+        }
+        match deleted {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(GitError::Io { doing: "delete", path: trashed, source: error })
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// Lets us write in a folder and all below it; links are not followed. What fails shows in the deletion.
+fn open_up(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).ok();
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
         }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
         case("run::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
         case("run::commands_run_without_a_model", commands_run_without_a_model),
+        case("run::the_quickstart_plan_succeeds", the_quickstart_plan_succeeds),
     ]
 }
 
@@ -163,4 +164,22 @@ fn commands_run_without_a_model() -> Outcome {
     )?;
     require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Failed), ("T3", TaskState::Skipped)])?;
     if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+/// The sample of the demo: a conflict and a red check, both mended by the agents that made them.
+fn the_quickstart_plan_succeeds() -> Outcome {
+    let stage = Stage { repository: Repository::unborn()?, state: tempfile::tempdir()? };
+    let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    for file in ["README.md", "check.sh", "lib/upper.sh", "tests/upper.sh", "plan.md", "script.jsonl"] {
+        stage.repository.write(file, &std::fs::read_to_string(sample.join(file))?)?;
+    }
+    stage.repository.commit_all("Start")?;
+    let mut settings = Settings::new(stage.state.path());
+    settings.run.model = Some(format!("script:{}", sample.join("script.jsonl").display()));
+    settings.run.verify = Some("sh check.sh".to_owned());
+    let coordinator = Coordinator::open(stage.repository.path(), settings)?;
+    let report = runtime()?.block_on(coordinator.run(plan_input(&stage.repository.read("plan.md")?)?))?;
+    require_states(&report, &["T1", "T2", "T3", "T4", "T5"].map(|id| (id, TaskState::Merged)))?;
+    let counted = stage.merged(&report, "functions.txt")?;
+    if counted == "4" { Ok(()) } else { fail(counted) }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
@@ -41,6 +41,8 @@ pub struct Settings {
     pub base_url: Option<String>,
     /// One model for everything, for tests and for library users with a model of their own.
     pub model: Option<Arc<dyn Model>>,
+    /// How long a scripted model takes for each reply; zero but for demonstrations.
+    pub script_pace: Duration,
     /// How commands are confined.
     pub confinement: ConfinementChoice,
     /// The revision that runs start from; none means HEAD.
@@ -59,6 +61,7 @@ impl Settings {
             environment: BTreeMap::new(),
             base_url: None,
             model: None,
+            script_pace: Duration::ZERO,
             confinement: ConfinementChoice::Strongest,
             base: None,
             user_config_dir: None,
@@ -242,6 +245,7 @@ impl Coordinator {
         let registry = builtin_tools(&|name| read(&format!(".orchestrate/prompts/tools/{name}.xml")))?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         let models = Models::new(self.settings.model.clone(), environment, self.settings.base_url.clone());
+        let models = models.with_script_pace(self.settings.script_pace);
         Ok(RunContext {
             run: state.run_id.clone(),
             store: self.store.clone(),

@@ -3,6 +3,7 @@
 //! A library user, or a test, may give one model for everything; otherwise names are opened by the model crate.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use orchestrate_core::ModelReply;
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences};
@@ -18,6 +19,12 @@ pub(crate) struct Models {
 impl Models {
     pub(crate) fn new(given: Option<Arc<dyn Model>>, environment: Environment, base_url: Option<String>) -> Self {
         Self { given, catalogue: orchestrate_model::Models::new(environment, base_url), recorded: Vec::new() }
+    }
+
+    /// Makes scripted models take that long for each reply.
+    pub(crate) fn with_script_pace(mut self, pace: Duration) -> Self {
+        self.catalogue = self.catalogue.with_script_pace(pace);
+        self
     }
 
     /// Takes the replies that the run's journal holds already.

@@ -1,0 +1,2 @@
+. lib/upper.sh
+expect 'HELLO' "$(upper hello)"

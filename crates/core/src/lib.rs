@@ -16,6 +16,7 @@ pub mod message;
 pub mod plan;
 pub mod policy;
 pub mod report;
+pub mod review;
 pub mod role;
 pub mod run_state;
 pub mod schedule;

@@ -1,0 +1,310 @@
+//! What a person looks at before deciding about a run's branches: size, risk, overlaps and cost of each.
+//!
+//! A listing is a function of the run's state and of what each branch changes; whoever can read the repository
+//! brings the changes. Risk is a rule about paths, not a judgement about code: it says which branches change what
+//! decides whether the others are right (tests, CI, builds, pinned versions, modes).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::ids::{Oid, TaskId};
+use crate::report::ReportUsage;
+use crate::run_state::{RunState, TaskRecord, TaskState, Verify};
+
+/// Folders whose files are tests.
+const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
+/// Ends of a file's stem that make it a test.
+const TEST_STEMS: [&str; 5] = ["_test", "_tests", ".test", ".spec", "_spec"];
+/// Files that are tests by their whole name.
+const TEST_FILES: [&str; 4] = ["test.rs", "tests.rs", "conftest.py", "pytest.ini"];
+/// Folders whose files say what runs on a server.
+const CI_FOLDERS: [&str; 7] = [".github", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".ci", ".gitea"];
+/// Files that say what runs on a server.
+const CI_FILES: [&str; 8] = [
+    ".gitlab-ci.yml",
+    ".travis.yml",
+    ".drone.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "appveyor.yml",
+    "cloudbuild.yaml",
+    "jenkinsfile",
+];
+/// Files that a build runs or reads its commands from, in lower case.
+const BUILD_FILES: [&str; 31] = [
+    "build.rs",
+    "cargo.toml",
+    "rust-toolchain.toml",
+    "rust-toolchain",
+    "makefile",
+    "gnumakefile",
+    "justfile",
+    "taskfile.yml",
+    "cmakelists.txt",
+    "meson.build",
+    "configure.ac",
+    "build",
+    "build.bazel",
+    "workspace",
+    "module.bazel",
+    "dockerfile",
+    "containerfile",
+    "package.json",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "pom.xml",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "tox.ini",
+    "noxfile.py",
+    "rakefile",
+    "gemfile",
+    "go.mod",
+    "orchestrate.toml",
+];
+/// Folders whose files configure a build.
+const BUILD_FOLDERS: [&str; 2] = [".cargo", ".orchestrate"];
+/// Lock files that do not end in `.lock`, in lower case.
+const LOCK_FILES: [&str; 5] = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"];
+
+/// One file that a branch changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChangedFile {
+    /// Where it is now, or was if it is deleted.
+    pub path: String,
+    /// Where it was, if it was renamed.
+    #[serde(skip)]
+    pub old_path: Option<String>,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// Whether its mode (executable, link) changed.
+    #[serde(skip)]
+    pub mode_changed: bool,
+}
+
+/// How closely a branch should be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// It changes only what other things check.
+    Low,
+    /// It changes tests, CI, build scripts, lock files or modes.
+    High,
+}
+
+/// Another branch that changes the same files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overlap {
+    /// The other task.
+    pub task: TaskId,
+    /// The files that both change, sorted.
+    pub paths: Vec<String>,
+}
+
+/// One branch of a run, for review.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReviewEntry {
+    /// The task.
+    pub task: TaskId,
+    /// Attempts begun.
+    pub attempt: u32,
+    /// The branch's short name.
+    pub branch: String,
+    /// The commit with the finished work; none while there is none.
+    pub commit: Option<Oid>,
+    /// Its tree, which an approval is bound to.
+    pub tree: Option<Oid>,
+    /// Where the task stands.
+    pub state: TaskState,
+    /// What the newest check said.
+    pub verify: Verify,
+    /// What the branch changes, sorted by path.
+    pub files: Vec<ChangedFile>,
+    /// How closely to look.
+    pub risk: Risk,
+    /// Other branches that change the same files, in the run's order.
+    pub overlaps: Vec<Overlap>,
+    /// What the task used.
+    pub usage: ReportUsage,
+}
+
+impl ReviewEntry {
+    /// Lists every branch of a run, given what each changes.
+    pub fn listing(state: &RunState, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> Vec<ReviewEntry> {
+        let mut entries: Vec<ReviewEntry> = state.tasks().filter_map(|record| entry(record, changes)).collect();
+        let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, entry) in entries.iter().enumerate() {
+            for path in touched(&entry.files) {
+                by_path.entry(path.to_owned()).or_default().push(at);
+            }
+        }
+        let mut shared: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+        for (path, tasks) in &by_path {
+            for (one, other) in tasks.iter().flat_map(|one| tasks.iter().map(move |other| (*one, *other))) {
+                if one != other {
+                    shared.entry((one, other)).or_default().push(path.clone());
+                }
+            }
+        }
+        let names: Vec<TaskId> = entries.iter().map(|entry| entry.task.clone()).collect();
+        for ((one, other), paths) in shared {
+            if let (Some(entry), Some(task)) = (entries.get_mut(one), names.get(other)) {
+                entry.overlaps.push(Overlap { task: task.clone(), paths });
+            }
+        }
+        entries
+    }
+}
+
+fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> Option<ReviewEntry> {
+    let mut files = changes.get(&record.task.id).cloned().unwrap_or_default();
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    Some(ReviewEntry {
+        task: record.task.id.clone(),
+        attempt: record.attempt,
+        branch: record.branch.clone()?,
+        commit: record.commit.clone(),
+        tree: record.tree.clone(),
+        state: record.state,
+        verify: record.verify,
+        risk: risk(&files),
+        files,
+        overlaps: Vec::new(),
+        usage: record.usage.into(),
+    })
+}
+
+fn touched(files: &[ChangedFile]) -> BTreeSet<&str> {
+    files.iter().flat_map(|file| std::iter::once(&file.path).chain(&file.old_path)).map(String::as_str).collect()
+}
+
+/// Decides how closely to look at these changes.
+pub fn risk(files: &[ChangedFile]) -> Risk {
+    let modes = files.iter().any(|file| file.mode_changed);
+    if modes || touched(files).into_iter().any(decides_about_others) { Risk::High } else { Risk::Low }
+}
+
+/// Tells whether a file decides whether others are right: a test, CI, a build script or a lock file.
+fn decides_about_others(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    let mut folders: Vec<&str> = lower.split('/').collect();
+    let name = folders.pop().unwrap_or_default();
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let is_test = folders.iter().any(|folder| TEST_FOLDERS.contains(folder))
+        || TEST_FILES.contains(&name)
+        || stem.starts_with("test_")
+        || TEST_STEMS.iter().any(|end| stem.ends_with(end));
+    let is_ci = folders.iter().any(|folder| CI_FOLDERS.contains(folder)) || CI_FILES.contains(&name);
+    let is_build = BUILD_FILES.contains(&name)
+        || name.starts_with("dockerfile.")
+        || folders.iter().any(|folder| BUILD_FOLDERS.contains(folder));
+    let is_lock = name.ends_with(".lock") || LOCK_FILES.contains(&name);
+    is_test || is_ci || is_build || is_lock
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, Recorded, VERSION};
+    use crate::settings::RunSettings;
+    use crate::task::Task;
+
+    fn changed(path: &str) -> ChangedFile {
+        ChangedFile { path: path.to_owned(), added: 2, removed: 1, ..ChangedFile::default() }
+    }
+
+    #[test]
+    fn what_decides_about_others_is_a_high_risk() {
+        let high = [
+            "tests/run.rs",
+            "src/parser/tests.rs",
+            "pkg/server_test.go",
+            "web/app.spec.ts",
+            "test_app.py",
+            ".github/workflows/ci.yml",
+            "ci/Jenkinsfile",
+            "build.rs",
+            "crates/a/Cargo.toml",
+            "Makefile",
+            "docker/Dockerfile.prod",
+            ".cargo/config.toml",
+            "Cargo.lock",
+            "web/package-lock.json",
+            "go.sum",
+        ];
+        let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
+        for path in high {
+            assert_eq!(risk(&[changed("src/a.rs"), changed(path)]), Risk::High, "{path}");
+        }
+        for path in low {
+            assert_eq!(risk(&[changed(path)]), Risk::Low, "{path}");
+        }
+        assert_eq!(risk(&[ChangedFile { mode_changed: true, ..changed("src/a.rs") }]), Risk::High);
+        assert_eq!(risk(&[ChangedFile { old_path: Some("tests/a.rs".to_owned()), ..changed("src/a.rs") }]), Risk::High);
+    }
+
+    fn state() -> RunState {
+        let task = |id: &str| Event::TaskAdded {
+            task: Box::new(Task { id: id.into(), title: id.to_owned(), ..Task::default() }),
+            parent: None,
+        };
+        let ready = |id: &str| Event::TaskReady { task: id.into() };
+        let spawned = |id: &str| Event::AgentSpawned {
+            task: id.into(),
+            attempt: 1,
+            agent: Some("implementer".to_owned()),
+            model: Some("script/x".to_owned()),
+            branch: format!("orchestrate/r-abcdef/{id}"),
+            base: "b0".into(),
+            spec: None,
+        };
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(RunSettings::default()),
+            base_commit: "b0".into(),
+            base_branch: Some("main".to_owned()),
+        };
+        let committed = Event::TaskCommitted {
+            task: "A".into(),
+            commit: "c1".into(),
+            tree: "d1".into(),
+            summary: "done".to_owned(),
+        };
+        let events =
+            [started, task("A"), task("B"), task("C"), ready("A"), ready("B"), spawned("A"), spawned("B"), committed];
+        let facts: Vec<Recorded> = events
+            .into_iter()
+            .zip(1..)
+            .map(|(event, seq)| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq, v: VERSION, event })
+            .collect();
+        RunState::replay(&facts).unwrap().unwrap()
+    }
+
+    #[test]
+    fn branches_are_listed_with_what_they_share() {
+        let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
+        let changes = BTreeMap::from([
+            ("A".into(), vec![changed("src/z.rs"), changed("src/old.rs")]),
+            ("B".into(), vec![moved, changed("Cargo.lock")]),
+        ]);
+        let listed = serde_json::to_value(ReviewEntry::listing(&state(), &changes)).unwrap();
+        let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": null});
+        let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});
+        let expected = serde_json::json!([
+            {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
+             "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")], "risk": "low",
+             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage},
+            {"task": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
+             "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")], "risk": "high",
+             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage},
+        ]);
+        assert_eq!(listed, expected);
+    }
+}

@@ -15,6 +15,7 @@
 mod beneath;
 mod checkout;
 mod conflict;
+mod create;
 mod diff;
 mod error;
 mod include;

@@ -1,3 +1,110 @@
 //! The `orchestrate` program: argv, signals, colours and exit codes, and nothing else.
 
-fn main() {}
+mod args;
+mod commands;
+mod context;
+mod display;
+mod error;
+mod follow;
+mod inbox;
+mod output;
+mod plan_file;
+mod progress;
+mod signals;
+mod table;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
+
+use crate::args::{Arguments, Command};
+use crate::context::Context;
+use crate::error::CommandError;
+
+fn main() -> ExitCode {
+    orchestrate_coordinator::run_helper_if_asked();
+    report_panics();
+    let typed = args::with_run(std::env::args_os().collect());
+    let context = match Context::of_process() {
+        Ok(context) => context,
+        Err(error) => {
+            output::note(&format!("error: {error:?}"));
+            return ExitCode::from(error.exit_code());
+        }
+    };
+    let code = match parse(&context, &typed) {
+        Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
+        Err(code) => code,
+    };
+    ExitCode::from(code)
+}
+
+/// Reads what was typed; what is wrong with it has been said when this gives an exit code.
+fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
+    let error = match Arguments::try_parse_from(typed) {
+        Ok(arguments) => return Ok(arguments),
+        Err(error) => error,
+    };
+    let text = if context.terminal.colour { error.render().ansi().to_string() } else { error.render().to_string() };
+    if !error.use_stderr() {
+        return Err(output::result(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
+    }
+    if args::wants_json(typed) {
+        let plain = error.render().to_string();
+        let message = plain.trim().trim_start_matches("error: ").to_owned();
+        return Err(fail(context, typed, &CommandError::usage(message)));
+    }
+    output::note(text.trim_end());
+    Err(EXIT_USAGE)
+}
+
+fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
+    match command {
+        Command::Init(arguments) => commands::init::execute(context, arguments),
+        Command::Doctor(arguments) => commands::doctor::execute(context, arguments),
+        Command::Check(arguments) => commands::check::execute(context, arguments),
+        Command::Run(arguments) => commands::run::execute(context, arguments),
+        Command::Status(arguments) => commands::status::execute(context, arguments),
+        Command::Log(arguments) => commands::log::execute(context, arguments),
+        Command::Resume(arguments) => commands::resume::execute(context, arguments),
+        Command::Stop(arguments) => commands::stop::execute(context, arguments),
+        Command::Message(arguments) => commands::message::execute(context, arguments),
+        Command::Agents(arguments) => commands::agents::execute(context, arguments),
+        Command::Config(arguments) => commands::config::execute(context, arguments),
+        Command::Completions(arguments) => commands::completions::execute(arguments),
+        Command::Watch(_) => {
+            Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the same once"))
+        }
+        Command::Tools(_) => Err(CommandError::not_available("`orchestrate tools`")),
+        Command::Tool(_) => Err(CommandError::not_available("`orchestrate tool`")),
+        Command::Audit(_) => Err(CommandError::not_available("`orchestrate audit`")),
+        Command::Cache(_) => Err(CommandError::not_available("`orchestrate cache`")),
+        Command::Permissions(_) => Err(CommandError::not_available("`orchestrate permissions`")),
+        Command::Blame(_) => Err(CommandError::not_available("`orchestrate blame`")),
+    }
+}
+
+/// Says what went wrong, in the form that was asked for.
+fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
+    if error.is_silent() {
+        return error.exit_code();
+    }
+    if args::wants_json(typed) {
+        let _ = output::json(&error.json());
+    }
+    output::note(&error.render(context.terminal));
+    error.exit_code()
+}
+
+/// Says of a panic what it means for the user, and keeps what it says for whoever repairs it.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        output::note(&format!(
+            "error: orchestrate has a defect (exit code {EXIT_INTERNAL}): {panic}\n\
+             what was recorded is kept; `orchestrate resume` goes on from there"
+        ));
+    }));
+}

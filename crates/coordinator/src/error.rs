@@ -111,3 +111,34 @@ pub enum CoordinatorError {
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
 }
+
+impl CoordinatorError {
+    /// Tells whether nothing was begun because of what was asked for or of what is missing: asking differently helps.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Git(error) => matches!(error, GitError::Refused { .. } | GitError::UnknownRevision { .. }),
+            Self::Journal(error) => matches!(
+                error,
+                JournalError::NoSuchRun(_)
+                    | JournalError::AmbiguousRun { .. }
+                    | JournalError::Held { .. }
+                    | JournalError::ReadOnly { .. }
+                    | JournalError::ForeignFileSystem { .. }
+                    | JournalError::NewerSchema { .. }
+            ),
+            Self::Sandbox(_)
+            | Self::Model(_)
+            | Self::NoIdentity
+            | Self::UnknownRole { .. }
+            | Self::BadFile { .. }
+            | Self::UnknownTask { .. }
+            | Self::Plan(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Tells whether it is a defect of this program.
+    pub fn is_defect(&self) -> bool {
+        matches!(self, Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. })
+    }
+}

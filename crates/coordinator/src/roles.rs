@@ -70,6 +70,25 @@ impl Roles {
     ///
     /// Fails with the first file that is no role.
     pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+        let mut roles = Self::without_project(user_folder)?;
+        for folder in PROJECT_FOLDERS.iter().rev() {
+            for path in repo.list_files(base, Path::new(folder))? {
+                if path.extension().is_none_or(|extension| extension != "md") {
+                    continue;
+                }
+                let Some(bytes) = repo.read_file(base, &path)? else { continue };
+                roles.add(&stem(&path), &String::from_utf8_lossy(&bytes), path.display().to_string())?;
+            }
+        }
+        Ok(roles)
+    }
+
+    /// Collects the shipped roles and those of the user's folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first file that is no role.
+    pub fn without_project(user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let mut roles = Self::default();
         for (name, text) in SHIPPED {
             roles.add(name, text, "shipped".to_owned())?;
@@ -79,15 +98,6 @@ impl Roles {
                 let text = std::fs::read_to_string(&path)
                     .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
                 roles.add(&stem(&path), &text, path.display().to_string())?;
-            }
-        }
-        for folder in PROJECT_FOLDERS.iter().rev() {
-            for path in repo.list_files(base, Path::new(folder))? {
-                if path.extension().is_none_or(|extension| extension != "md") {
-                    continue;
-                }
-                let Some(bytes) = repo.read_file(base, &path)? else { continue };
-                roles.add(&stem(&path), &String::from_utf8_lossy(&bytes), path.display().to_string())?;
             }
         }
         Ok(roles)

@@ -202,6 +202,19 @@ impl Kind {
         }
     }
 
+    /// Gives a value for people to change, as a configuration file writes it.
+    pub fn example(self) -> &'static str {
+        match self {
+            Kind::Text => "\"…\"",
+            Kind::Number { .. } => "1000000",
+            Kind::Duration => "\"1h\"",
+            Kind::Merge => "\"auto\"",
+            Kind::Rules => "[]",
+            Kind::Switch => "false",
+            Kind::OneOf(_) => "\"\"",
+        }
+    }
+
     /// Says what values look like.
     pub fn expected(self) -> String {
         match self {

@@ -5,6 +5,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use orchestrate_core::plan::FrontMatter;
+use orchestrate_core::settings::MergeMode;
+
 use super::key::{Class, KEYS, Key, Value, named};
 
 /// Where settings come from, the most particular first.
@@ -205,6 +208,36 @@ impl Layer {
             Problem::new(place.clone(), ProblemCode::InvalidValue, message)
         })?;
         self.take(key, value, place)
+    }
+}
+
+impl Layer {
+    /// Takes what a plan's front matter says; `shown` is the plan's path as typed.
+    ///
+    /// # Errors
+    /// Everything of it whose time has not come.
+    pub fn of_plan(front: &FrontMatter, shown: &str) -> Result<Layer, Vec<Problem>> {
+        let text = |value: &Option<String>| value.clone().map(Value::Text);
+        let merge = if front.review { Some(MergeMode::Review) } else { None };
+        let given = [
+            ("base", text(&front.base)),
+            ("verify", text(&front.verify)),
+            ("agent", text(&front.agent)),
+            ("model", text(&front.model)),
+            ("max_agents", front.max_agents.map(|number| Value::Number(number as u64))),
+            ("budget_tokens", front.budget_tokens.map(Value::Number)),
+            ("budget_usd", front.budget_usd.map(|_| Value::Switch(true))),
+            ("merge", front.merge.map(Value::Merge)),
+            ("merge", merge.map(Value::Merge)),
+        ];
+        let mut layer = Layer::default();
+        let mut problems = Vec::new();
+        for (name, value) in given {
+            if let (Some(key), Some(value)) = (named(name), value) {
+                problems.extend(layer.take(key, value, Place::of(Source::Plan, shown)).err());
+            }
+        }
+        if problems.is_empty() { Ok(layer) } else { Err(problems) }
     }
 }
 

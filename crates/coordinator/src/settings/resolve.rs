@@ -130,7 +130,9 @@ impl Resolved {
             )
         };
         RunSettings {
-            model: self.text("model"),
+            model: self.model_of(&[Source::Flags, Source::Environment]),
+            plan_model: self.model_of(&[Source::Plan]),
+            default_model: self.model_of(&[Source::Project, Source::User]),
             agent: self.text("agent").unwrap_or(standard.agent),
             max_agents: self.size("max_agents", standard.max_agents),
             max_depth: depth,
@@ -148,6 +150,13 @@ impl Resolved {
             ask_parks: switches.ask_parks.unwrap_or(!headless),
             ..RunSettings::default()
         }
+    }
+
+    /// Gives the model if it comes from one of these sources; a role's own stands between the plan's and the
+    /// project's, so the run has to know which it is.
+    fn model_of(&self, sources: &[Source]) -> Option<String> {
+        let place = self.chosen.get("model")?.place.as_ref()?;
+        sources.contains(&place.source).then(|| self.text("model")).flatten()
     }
 
     fn count(&self, key: &str, standard: u32) -> u32 {

@@ -1,0 +1,455 @@
+//! What can be typed, as it is typed: nothing here knows what it means.
+//!
+//! Values of settings stay text until [`SettingsArgs::values`] hands them to the one table of settings, which reads
+//! flags, variables and files alike. `orchestrate PLAN` is `orchestrate run PLAN` ([`with_run`]).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Turns a Markdown plan into merged, verified branches written by parallel agents.
+#[derive(Debug, Parser)]
+#[command(name = "orchestrate", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(after_help = "`orchestrate PLAN` is short for `orchestrate run PLAN`.")]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Everything that can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a commented orchestrate.toml
+    Init(InitArgs),
+    /// Check git, repository, sandbox, keys and endpoints, and print the fix for what is missing
+    Doctor(DoctorArgs),
+    /// Show what a plan would run, without spending a token
+    Check(CheckArgs),
+    /// Run a plan
+    Run(Box<RunArgs>),
+    /// Show what is going on
+    Status(StatusArgs),
+    /// Show what happened
+    Log(LogArgs),
+    /// Go on with a run that was stopped or killed
+    Resume(ResumeArgs),
+    /// Stop a run; its state is kept
+    Stop(StopArgs),
+    /// Send a message to an agent
+    Message(MessageArgs),
+    /// List the roles that tasks can name
+    Agents(AgentsArgs),
+    /// Show and change settings, and consent to a project's commands
+    Config(ConfigArgs),
+    /// Print a script that completes commands in a shell
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Watch(Later),
+    #[command(hide = true)]
+    Tools(Later),
+    #[command(hide = true)]
+    Tool(Later),
+    #[command(hide = true)]
+    Audit(Later),
+    #[command(hide = true)]
+    Cache(Later),
+    #[command(hide = true)]
+    Permissions(Later),
+    #[command(hide = true)]
+    Blame(Later),
+}
+
+/// The arguments of a command whose time has not come.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<OsString>,
+}
+
+/// `--json`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct JsonArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Replace a configuration file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The plan
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The plan
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// The options that set something of a run.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingsArgs {
+    /// The model: openai/…, anthropic/…, gemini/…, openrouter/…, ollama/… or script:FILE
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// Where an OpenAI-compatible server listens
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The role of tasks that name none
+    #[arg(long, value_name = "ROLE")]
+    agent: Option<String>,
+    /// Agents at work at once
+    #[arg(long, value_name = "N")]
+    max_agents: Option<String>,
+    /// How deep agents may spawn agents
+    #[arg(long, value_name = "N")]
+    max_depth: Option<String>,
+    /// Children that one agent may spawn
+    #[arg(long, value_name = "N")]
+    max_children_per_agent: Option<String>,
+    /// The context of one agent in tokens
+    #[arg(long, value_name = "N")]
+    context_tokens: Option<String>,
+    /// The context of the root agent in tokens
+    #[arg(long, value_name = "N")]
+    root_context_tokens: Option<String>,
+    /// Tokens that the whole run may use
+    #[arg(long, value_name = "N")]
+    budget_tokens: Option<String>,
+    /// US dollars that the whole run may use
+    #[arg(long, value_name = "USD", hide = true)]
+    budget_usd: Option<String>,
+    /// A command that must exit 0 on every merged tree
+    #[arg(long, value_name = "CMD")]
+    verify: Option<String>,
+    /// What happens to finished branches: auto, review or none
+    #[arg(long, value_name = "MODE")]
+    merge: Option<String>,
+    /// The revision to start from
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// The time that the whole run may take: 30s, 5m, 1h
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Land a run that succeeds
+    #[arg(long)]
+    land: bool,
+    /// Run commands unconfined; never do this with a model that you do not trust
+    #[arg(long)]
+    no_sandbox: bool,
+    /// Let calls run although a built-in rule refuses them: tool or tool(glob)
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// Ask a person about calls
+    #[arg(long, value_name = "RULE")]
+    ask: Vec<String>,
+    /// Refuse calls
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+    /// Whether replies are replayed: off
+    #[arg(long, value_name = "MODE")]
+    cache: Option<String>,
+    /// Landing leaves the plan's boxes alone
+    #[arg(long)]
+    no_write_back: bool,
+}
+
+/// What standard output and standard error carry.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// What standard output carries: text, json or stream-json
+    #[arg(long, value_name = "FORMAT")]
+    output_format: Option<String>,
+    /// The same as --output-format json
+    #[arg(long, conflicts_with = "output_format")]
+    json: bool,
+    /// No progress, only the result
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Every fact as it happens
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// RUN, by default the latest.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct WhichRun {
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// List all runs of this repository
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The run, the task, or both
+    #[arg(value_name = "[RUN] [TASK]", num_args = 0..=2)]
+    pub(crate) what: Vec<String>,
+    /// Only tool calls
+    #[arg(long, group = "part")]
+    pub(crate) tools: bool,
+    /// Only messages between agents
+    #[arg(long, group = "part")]
+    pub(crate) messages: bool,
+    /// The conversation with the model
+    #[arg(long, group = "part")]
+    pub(crate) transcript: bool,
+    /// Print one JSON object for each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Let running turns end, begin nothing new
+    #[arg(long, group = "level")]
+    pub(crate) drain: bool,
+    /// Kill every process at once
+    #[arg(long, group = "level")]
+    pub(crate) kill: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// The agent, which is its task's id
+    pub(crate) agent: String,
+    /// What it is told
+    pub(crate) text: String,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+/// What can be done with roles.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the roles
+    List(JsonArgs),
+    /// Show one role
+    Show {
+        /// The role
+        name: String,
+        #[command(flatten)]
+        json: JsonArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+/// What can be done with settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting, its value and where it comes from
+    Show(JsonArgs),
+    /// Set a value in your own configuration file
+    Set {
+        /// The key, for example max_agents
+        key: String,
+        /// Its value
+        value: String,
+    },
+    /// List the commands that this project's files name, and consent to them
+    Trust {
+        /// Consent to all that are listed
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        json: JsonArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+impl SettingsArgs {
+    /// Gives the name and text of every setting that was typed.
+    pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
+        let single = [
+            ("model", &self.model),
+            ("base_url", &self.base_url),
+            ("agent", &self.agent),
+            ("max_agents", &self.max_agents),
+            ("max_depth", &self.max_depth),
+            ("max_children_per_agent", &self.max_children_per_agent),
+            ("context_tokens", &self.context_tokens),
+            ("root_context_tokens", &self.root_context_tokens),
+            ("budget_tokens", &self.budget_tokens),
+            ("budget_usd", &self.budget_usd),
+            ("verify", &self.verify),
+            ("merge", &self.merge),
+            ("base", &self.base),
+            ("timeout", &self.timeout),
+            ("cache", &self.cache),
+        ];
+        let lists = [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)];
+        let switches = [("land", self.land), ("no_sandbox", self.no_sandbox), ("no_write_back", self.no_write_back)];
+        single
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)))
+            .chain(lists.into_iter().flat_map(|(name, rules)| rules.iter().map(move |rule| (name, rule.clone()))))
+            .chain(on(&switches))
+            .collect()
+    }
+}
+
+impl OutputArgs {
+    /// Gives the name and text of every setting that was typed.
+    pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
+        let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };
+        let format = format.map(|format| ("output_format", format));
+        format.into_iter().chain(on(&[("quiet", self.quiet), ("verbose", self.verbose)])).collect()
+    }
+}
+
+fn on(switches: &[(&'static str, bool)]) -> Vec<(&'static str, String)> {
+    switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name, "true".to_owned())).collect()
+}
+
+/// Gives the names of all commands.
+pub(crate) fn command_names() -> Vec<String> {
+    Arguments::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
+/// Puts `run` in where a plan or one of its options comes first.
+pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    const OWN: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
+    let Some(first) = arguments.get(1).map(|first| first.to_string_lossy().into_owned()) else {
+        return arguments;
+    };
+    if !OWN.contains(&first.as_str()) && !command_names().contains(&first) {
+        arguments.insert(1, "run".into());
+    }
+    arguments
+}
+
+/// Tells from what was typed whether errors have to be JSON; what was typed may be wrong in any way.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    let texts: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
+    let formats = ["json", "stream-json"];
+    texts.iter().take_while(|text| *text != "--").enumerate().any(|(at, text)| {
+        let next = texts.get(at + 1).map(AsRef::as_ref);
+        text == "--json"
+            || (text == "--output-format" && next.is_some_and(|format| formats.contains(&format)))
+            || text.strip_prefix("--output-format=").is_some_and(|format| formats.contains(&format))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(text: &str) -> Vec<OsString> {
+        std::iter::once("orchestrate").chain(text.split_whitespace()).map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_plan_alone_is_run() {
+        let table = [
+            ("plan.md", "run plan.md"),
+            ("--quiet plan.md", "run --quiet plan.md"),
+            ("check plan.md", "check plan.md"),
+            ("--help", "--help"),
+            ("", ""),
+        ];
+        for (given, expected) in table {
+            assert_eq!(with_run(typed(given)), typed(expected), "{given}");
+        }
+    }
+
+    #[test]
+    fn json_is_wanted_where_it_is_typed() {
+        let table = [
+            ("run p --json", true),
+            ("run p --output-format stream-json", true),
+            ("run p --output-format=json --bogus", true),
+            ("run p --output-format text", false),
+            ("tool run -- x --json", false),
+        ];
+        for (given, expected) in table {
+            assert_eq!(wants_json(&typed(given)), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn every_option_of_a_run_is_a_setting() {
+        let text = "run p --model m --base-url u --agent a --max-agents 1 --max-depth 1 --max-children-per-agent 1 \
+            --context-tokens 1 --root-context-tokens 1 --budget-tokens 1 --budget-usd 1 --verify v --merge auto \
+            --base b --timeout 1 --land --no-sandbox --allow r --ask r --deny r --cache off --no-write-back \
+            --output-format text --verbose";
+        let Command::Run(run) = Arguments::try_parse_from(typed(text)).unwrap().command else {
+            panic!("no run");
+        };
+        let typed: Vec<&str> =
+            run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
+        let known: Vec<&str> = orchestrate_coordinator::settings::KEYS.iter().map(|key| key.name).collect();
+        assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
+        assert_eq!(typed.len(), 23);
+    }
+}

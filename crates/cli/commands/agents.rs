@@ -1,0 +1,71 @@
+//! `agents`: the roles that tasks can name.
+
+use orchestrate_coordinator::settings::Layer;
+use orchestrate_coordinator::{FoundRole, Project, Roles};
+use serde_json::{Value, json};
+
+use crate::args::{AgentsArgs, AgentsCommand};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::output;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, CommandError> {
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let directories = context.directories()?;
+    let project = Project::open(&context.directory, &directories.state)?;
+    let roles = project.roles(loaded.resolved.text("base").as_deref(), Some(&directories.config))?;
+    match &arguments.command {
+        AgentsCommand::List(format) => list(&roles, format.json),
+        AgentsCommand::Show { name, json } => show(&roles, name, json.json),
+    }
+    .map(|()| 0)
+}
+
+fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
+    if as_json {
+        let all: Vec<Value> = roles.iter().map(|(name, found)| object(name, found)).collect();
+        return output::json(&all);
+    }
+    let mut text = String::new();
+    for (name, found) in roles.iter() {
+        let about = output::one_line(&found.role.description, 80);
+        text.push_str(&format!("{name:<14} {about}  ({})\n", found.origin));
+    }
+    output::result(&text)
+}
+
+fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
+    let Some((name, found)) = roles.iter().find(|(known, _)| *known == name) else {
+        let error = CommandError::usage(format!("there is no role `{name}`"));
+        return Err(match orchestrate_core::nearest(name, roles.iter().map(|(name, _)| name)) {
+            Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+            None => error.hint("`orchestrate agents list` lists them"),
+        });
+    };
+    if as_json {
+        return output::json(&object(name, found));
+    }
+    found.warnings.iter().for_each(|warning| output::warning(&format!("{}: {warning}", found.origin)));
+    let list = |tools: &[String]| tools.join(", ");
+    let tools = found.role.tools.as_deref().map_or_else(|| "all of the default set".to_owned(), list);
+    output::result(&output::plain(&format!(
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}\n",
+        found.role.description,
+        found.origin,
+        found.role.model.as_deref().unwrap_or("the run's"),
+        found.role.prompt.trim_end()
+    )))
+}
+
+fn object(name: &str, found: &FoundRole) -> Value {
+    json!({
+        "name": name,
+        "description": found.role.description,
+        "origin": found.origin,
+        "model": found.role.model,
+        "tools": found.role.tools,
+        "prompt": found.role.prompt,
+        "warnings": found.warnings,
+    })
+}

@@ -1,0 +1,44 @@
+//! `doctor`: what a run needs of this machine, each with the exact fix for what is missing.
+
+use orchestrate_coordinator::settings::Layer;
+use orchestrate_coordinator::{CheckStatus, Diagnosis};
+use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+
+use crate::args::DoctorArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::{follow, output};
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &DoctorArgs) -> Result<u8, CommandError> {
+    let loaded = context.load(Vec::new(), Layer::default())?;
+    let state = context.directories()?.state;
+    let diagnosis = follow::runtime()?.block_on(Diagnosis::of(&context.directory, &state, &loaded));
+    if arguments.json.json {
+        output::json(&diagnosis)?;
+    } else {
+        output::result(&render(&diagnosis))?;
+    }
+    Ok(if diagnosis.ok { EXIT_OK } else { EXIT_USAGE })
+}
+
+fn render(diagnosis: &Diagnosis) -> String {
+    let mut text = String::new();
+    for check in &diagnosis.checks {
+        let status = match check.status {
+            CheckStatus::Ok => "ok     ",
+            CheckStatus::Warning => "warning",
+            CheckStatus::Missing => "MISSING",
+        };
+        text.push_str(&format!("{status}  {:<16}  {}\n", check.name, output::plain(&check.found)));
+        if let Some(fix) = &check.fix {
+            text.push_str(&format!("         {:<16}  fix: {fix}\n", ""));
+        }
+    }
+    text.push_str(if diagnosis.ok {
+        "\na run works here; next: `orchestrate check PLAN`, then `orchestrate run PLAN`\n"
+    } else {
+        "\na run does not work here yet: put right what is MISSING\n"
+    });
+    text
+}

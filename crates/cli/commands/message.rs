@@ -1,0 +1,21 @@
+//! `message`: sends a message to an agent, which reads it between two turns.
+
+use orchestrate_journal::Command;
+
+use crate::args::MessageArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::inbox;
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let state = store.state(&run)?;
+    // The same answer as the coordinator's, before a run is taken over for nothing.
+    state
+        .check_message(&arguments.agent, &arguments.text)
+        .map_err(|refused| CommandError::usage(refused.to_string()))?;
+    let command = Command::Message { to: arguments.agent.as_str().into(), body: arguments.text.clone() };
+    let format = if arguments.json.json { vec![("output_format", "json".to_owned())] } else { Vec::new() };
+    inbox::ask_or_take_over(context, (&store, &run), &command, format)
+}

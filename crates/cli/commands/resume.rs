@@ -1,0 +1,34 @@
+//! `resume`: goes on with a run that was stopped, killed, or waits for a person.
+
+use orchestrate_coordinator::settings::Layer;
+use orchestrate_coordinator::{Coordinator, settings_of};
+
+use crate::args::ResumeArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::{follow, output};
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
+    let mut loaded = context.load(arguments.output.values(), Layer::default())?;
+    let style = follow::style(&loaded.resolved, context.terminal);
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    let begun = store.state(&run)?.seq;
+    loaded.run = store.state(&run)?.settings;
+    if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
+        let message = format!("run {run} was started with --no-sandbox, and the sandbox is required here");
+        return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
+    }
+    let settings = settings_of(&loaded, &context.directories()?);
+    let runtime = follow::runtime()?;
+    let code = runtime.block_on(async {
+        let coordinator = Coordinator::open(&context.directory, settings)?;
+        if !style.quiet {
+            output::note(&format!("run {run}: commands run in this tier: {}", coordinator.confinement()));
+        }
+        let run = coordinator.resume(&run).await?;
+        follow::follow(run, style, begun).await
+    });
+    runtime.shutdown_background();
+    code
+}

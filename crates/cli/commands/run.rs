@@ -1,0 +1,73 @@
+//! `run`: runs a plan.
+
+use orchestrate_coordinator::settings::{Layer, Loaded};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, known_names, require_model, settings_of};
+use orchestrate_core::plan::Plan;
+
+use crate::args::RunArgs;
+use crate::context::Context;
+use crate::display::Style;
+use crate::error::CommandError;
+use crate::{follow, output, plan_file};
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
+    let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
+    let text = plan_file::read(context, &arguments.plan)?;
+    let shown = arguments.plan.display().to_string();
+    let directories = context.directories()?;
+    let project = Project::open(&context.directory, &directories.state)?;
+    let before = context.load(typed.clone(), Layer::default())?;
+    // The plan may name another base, whose roles it then means.
+    let base = before.resolved.text("base").or_else(|| base_of(&text));
+    let roles = project.roles(base.as_deref(), Some(&directories.config))?;
+    let known = known_names(&roles, before.resolved.text("base_url").is_some());
+    let plan = Plan::parse(&text, &known).map_err(|errors| plan_file::refuse(&shown, &text, errors))?;
+    let loaded = context.load(typed, Layer::of_plan(&plan.front_matter, &shown)?)?;
+    refuse_what_waits(&loaded)?;
+    let style = follow::style(&loaded.resolved, context.terminal);
+    warn(&loaded, &plan, &project, style)?;
+    context.require_consent(&loaded.commands)?;
+    let input = PlanInput { path: Some(shown), text, title: plan.title.clone(), tasks: plan.tasks };
+    let coordinator_settings = settings_of(&loaded, &directories);
+    let runtime = follow::runtime()?;
+    let code = runtime.block_on(async {
+        require_model(&loaded, &roles, &input.tasks).await?;
+        let coordinator = Coordinator::open(&context.directory, coordinator_settings)?;
+        if !style.quiet {
+            output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
+        }
+        let run = coordinator.start(input).await?;
+        if !style.quiet {
+            output::note(&format!("run {}", run.id()));
+        }
+        follow::follow(run, style, 0).await
+    });
+    // What a killed run left waiting must not keep the program.
+    runtime.shutdown_background();
+    code
+}
+
+/// Gives the base that a plan's front matter names, whatever else is wrong with the plan.
+fn base_of(text: &str) -> Option<String> {
+    Plan::parse(text, &orchestrate_core::plan::KnownNames::default()).ok()?.front_matter.base
+}
+
+/// Refuses what is understood and whose time has not come; nothing is accepted and ignored.
+fn refuse_what_waits(loaded: &Loaded) -> Result<(), CommandError> {
+    if loaded.resolved.is_on("land") {
+        return Err(CommandError::not_available("--land").hint("type `orchestrate land` after the run"));
+    }
+    Ok(())
+}
+
+/// Says what the user should know before the run begins.
+fn warn(loaded: &Loaded, plan: &Plan, project: &Project, style: Style) -> Result<(), CommandError> {
+    if style.quiet {
+        return Ok(());
+    }
+    loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
+    plan.warnings.iter().for_each(|warning| output::warning(&output::plain(&warning.to_string())));
+    project.warnings()?.iter().for_each(|warning| output::warning(warning));
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! `status`: what is going on, by what is recorded and by who is alive.
+
+use orchestrate_core::event::RunStatus;
+use orchestrate_core::report::status_name;
+use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_journal::Store;
+use serde_json::{Value, json};
+
+use crate::args::StatusArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::progress::short;
+use crate::{output, table};
+
+/// The word for a run that should be running and that nobody works on.
+const STOPPED: &str = "stopped";
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
+    if arguments.all {
+        return all(&context.store()?, arguments.json.json).map(|()| 0);
+    }
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    let (state, report) = report(&store, &run)?;
+    if arguments.json.json {
+        output::json(&with_approvals(&report, &state))?;
+        return Ok(0);
+    }
+    let mut text = table::render(&report);
+    for (call, approval) in state.open_approvals() {
+        text.push_str(&format!(
+            "call {} of {} waits for you: {}\n",
+            short(call.as_str()),
+            approval.task,
+            output::one_line(&approval.summary, 200)
+        ));
+    }
+    text.push_str(&table::render_next(&table::next_commands(&state, &report)));
+    output::result(&text)?;
+    Ok(0)
+}
+
+/// Makes the report of a run as it stands; a run whose coordinator is dead is not running.
+pub(crate) fn report(store: &Store, run: &RunId) -> Result<(RunState, Report), CommandError> {
+    let state = store.state(run)?;
+    let mut report = Report::of(&state);
+    if state.status == RunStatus::Running && store.lease(run)?.is_none() {
+        report.status = STOPPED.to_owned();
+    }
+    Ok((state, report))
+}
+
+fn with_approvals(report: &Report, state: &RunState) -> Value {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    let calls: Vec<Value> = state
+        .open_approvals()
+        .map(|(call, approval)| {
+            json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
+                   "summary": approval.summary, "rule": approval.rule})
+        })
+        .collect();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("approvals".to_owned(), Value::from(calls));
+    }
+    value
+}
+
+fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
+    let mut rows = Vec::new();
+    for run in store.runs()? {
+        let stopped = run.status == RunStatus::Running && store.lease(&run.run_id)?.is_none();
+        let status = if stopped { STOPPED } else { status_name(run.status) };
+        rows.push((run, status));
+    }
+    if as_json {
+        let list: Vec<Value> = rows
+            .iter()
+            .map(|(run, status)| {
+                json!({"run_id": run.run_id, "status": status, "exit_code": run.exit_code, "plan": run.plan,
+                       "title": run.title, "started": orchestrate_core::event::rfc3339(run.started_ms)})
+            })
+            .collect();
+        return output::json(&list);
+    }
+    let lines: String = rows
+        .iter()
+        .map(|(run, status)| {
+            let title = run.title.as_deref().or(run.plan.as_deref()).unwrap_or("-");
+            let started = orchestrate_core::event::rfc3339(run.started_ms);
+            format!("{}  {status:<12} {started}  {}\n", run.run_id, output::one_line(title, 60))
+        })
+        .collect();
+    output::result(&lines)
+}

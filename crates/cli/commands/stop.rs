@@ -1,0 +1,31 @@
+//! `stop`: asks the coordinator of a run to end; its state is kept.
+
+use orchestrate_core::event::RunStatus;
+use orchestrate_journal::{Command, StopLevel};
+use serde_json::json;
+
+use crate::args::StopArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::{inbox, output};
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    if store.lease(&run)?.is_none() {
+        let ended = store.state(&run)?.status != RunStatus::Running;
+        let said = if ended { "it has ended" } else { "nobody works on it; `orchestrate resume` goes on" };
+        return if arguments.json.json {
+            output::json(&json!({"run_id": run.as_str(), "answer": said}))
+        } else {
+            output::line(&format!("run {run}: {said}"))
+        }
+        .map(|()| 0);
+    }
+    let level = match (arguments.drain, arguments.kill) {
+        (true, _) => StopLevel::Drain,
+        (_, true) => StopLevel::Kill,
+        _ => StopLevel::Stop,
+    };
+    inbox::ask(&store, &run, &Command::Stop { level, agent: None }, arguments.json.json)
+}

@@ -1,0 +1,137 @@
+//! What every command is given: where it was started, what the environment says, what the terminal can do.
+//!
+//! The environment is read once, here, and travels as a value from then on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use orchestrate_coordinator::Project;
+use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
+use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded};
+use orchestrate_core::RunId;
+use orchestrate_journal::Store;
+
+use crate::error::{CommandError, ErrorKind};
+use crate::output;
+use crate::terminal::Terminal;
+
+/// What every command is given.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// The process's environment; what is not UTF-8 can be no setting and is left out.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The directory that the program was started in.
+    pub(crate) directory: PathBuf,
+    /// What can be shown, and whether somebody can be asked.
+    pub(crate) terminal: Terminal,
+}
+
+impl Context {
+    /// Reads the process's own.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub(crate) fn of_process() -> Result<Context, CommandError> {
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let directory = std::env::current_dir()
+            .map_err(|error| CommandError::usage(format!("failed to find the current directory: {error}")))?;
+        let terminal = Terminal::of_process(&variables);
+        Ok(Context { variables, directory, terminal })
+    }
+
+    /// Gives the user's directories.
+    pub(crate) fn directories(&self) -> Result<Directories, CommandError> {
+        Ok(Directories::of(&self.variables)?)
+    }
+
+    /// Merges what was typed and what a plan says with every other source.
+    pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
+        let inputs = Inputs {
+            flags: Layer::of_flags(typed)?,
+            plan,
+            variables: self.variables.clone(),
+            directories: self.directories()?,
+            directory: self.directory.clone(),
+            headless: self.terminal.headless,
+        };
+        Ok(inputs.load()?)
+    }
+
+    /// Opens the repository around the directory that the program was started in.
+    pub(crate) fn project(&self) -> Result<Project, CommandError> {
+        Ok(Project::open(&self.directory, &self.directories()?.state)?)
+    }
+
+    /// Opens the repository's runs.
+    pub(crate) fn store(&self) -> Result<Store, CommandError> {
+        self.project()?.store()?.ok_or_else(no_run)
+    }
+
+    /// Finds a run by the beginning of its id, or the latest one.
+    pub(crate) fn find_run(&self, prefix: Option<&str>) -> Result<(Store, RunId), CommandError> {
+        let store = self.store()?;
+        let run = match prefix {
+            Some(prefix) => store.find_run(prefix)?,
+            None => store.latest_run()?.ok_or_else(no_run)?,
+        };
+        Ok((store, run))
+    }
+
+    /// Makes sure that the user has consented to every command that the project's files name.
+    pub(crate) fn require_consent(&self, commands: &[ProjectCommand]) -> Result<(), CommandError> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let mut consents = Consents::load(&self.directories()?.state).map_err(|error| of_consents(&error))?;
+        for command in commands {
+            if consents.covers(command) {
+                continue;
+            }
+            if !self.terminal.can_ask {
+                return Err(refusal(command));
+            }
+            let question = format!(
+                "{} wants to run this command, confined, as `{}`:\n  {}\nAllow it here from now on? [y/N] ",
+                output::plain(&command.place),
+                command.key,
+                output::plain(&command.command)
+            );
+            let answer = output::ask(&question).unwrap_or_default();
+            if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {
+                return Err(refusal(command));
+            }
+            consents.give(command.clone()).map_err(|error| of_consents(&error))?;
+        }
+        Ok(())
+    }
+}
+
+fn no_run() -> CommandError {
+    CommandError::usage("there has been no run in this repository")
+        .hint("`orchestrate run PLAN` starts one; `orchestrate demo` shows one")
+}
+
+fn refusal(command: &ProjectCommand) -> CommandError {
+    let message = format!(
+        "{}: the command `{}` of `{}` comes from the project and has not been consented to; nothing was run",
+        command.place,
+        output::plain(&command.command),
+        command.key
+    );
+    CommandError::new(ErrorKind::Usage, message)
+        .hint("look at it, then type `orchestrate config trust`")
+        .hint(format!("or name a command yourself: {}", other_way(&command.key)))
+}
+
+fn other_way(key: &str) -> &'static str {
+    match key {
+        "verify" => "--verify CMD",
+        _ => "`worktree.setup` in your own configuration file",
+    }
+}
+
+/// Says that consents cannot be read or kept.
+pub(crate) fn of_consents(error: &ConsentError) -> CommandError {
+    CommandError::usage(format!("failed to {error}"))
+        .hint("a consent file that is damaged can be deleted: you are asked again")
+}

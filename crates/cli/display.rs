@@ -1,0 +1,168 @@
+//! Shows a run while it goes on: live lines on a terminal, plain lines elsewhere, facts as JSON on standard output.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use orchestrate_core::{Event, Recorded, RunState, TaskId};
+
+use crate::error::CommandError;
+use crate::output;
+use crate::progress;
+use crate::terminal::Terminal;
+
+/// How often live lines move although nothing has happened, so that one sees that the program lives.
+const TICK: Duration = Duration::from_millis(120);
+
+/// What standard output carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// The table at the end.
+    Text,
+    /// One object at the end.
+    Json,
+    /// One object for each fact.
+    StreamJson,
+}
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// What standard output carries.
+    pub(crate) format: Format,
+    /// No progress.
+    pub(crate) quiet: bool,
+    /// Every fact.
+    pub(crate) verbose: bool,
+    /// What can be shown.
+    pub(crate) terminal: Terminal,
+}
+
+/// Shows a run while it goes on.
+pub(crate) struct Display {
+    style: Style,
+    live: Option<Live>,
+    /// Whether nobody reads standard output any more.
+    deaf: bool,
+}
+
+/// The lines that are drawn over.
+struct Live {
+    area: MultiProgress,
+    agents: BTreeMap<TaskId, ProgressBar>,
+    total: ProgressBar,
+}
+
+impl Display {
+    /// Begins to show a run.
+    pub(crate) fn new(style: Style) -> Display {
+        let live = (style.terminal.live && !style.quiet).then(Live::new);
+        Display { style, live, deaf: false }
+    }
+
+    /// Shows facts that have become durable.
+    pub(crate) fn facts(&mut self, facts: &[Recorded]) -> Result<(), CommandError> {
+        for fact in facts {
+            if self.style.format == Format::StreamJson && !self.deaf && !is_last(&fact.event) {
+                match output::json(&fact.stream_json()) {
+                    Err(error) if error.is_silent() => self.deaf = true,
+                    other => other?,
+                }
+            }
+            if !self.style.quiet
+                && let Some(line) = progress::line(&fact.event, self.style.verbose)
+            {
+                self.note(&line);
+            }
+            if self.style.terminal.github
+                && let Some(annotation) = annotation(&fact.event)
+            {
+                self.note(&annotation);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows how the run stands.
+    pub(crate) fn state(&mut self, state: &RunState) {
+        if let Some(live) = &mut self.live {
+            live.show(state);
+        }
+    }
+
+    /// Says something beside the live lines.
+    pub(crate) fn note(&self, line: &str) {
+        match &self.live {
+            Some(live) => {
+                let _ = live.area.println(line);
+            }
+            None => output::note(line),
+        }
+    }
+
+    /// Takes the live lines away.
+    pub(crate) fn end(&mut self) {
+        if let Some(live) = self.live.take() {
+            let _ = live.area.clear();
+        }
+    }
+
+    /// Tells whether nobody reads standard output any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+}
+
+impl Live {
+    fn new() -> Live {
+        let area = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let total = area.add(line_bar());
+        Live { area, agents: BTreeMap::new(), total }
+    }
+
+    fn show(&mut self, state: &RunState) {
+        for record in state.tasks() {
+            let id = &record.task.id;
+            if progress::is_at_work(record) {
+                let (area, total) = (&self.area, &self.total);
+                let bar = self.agents.entry(id.clone()).or_insert_with(|| area.insert_before(total, line_bar()));
+                bar.set_message(progress::agent_line(record));
+            } else if let Some(bar) = self.agents.remove(id) {
+                bar.finish_and_clear();
+            }
+        }
+        self.total.set_message(progress::total_line(state));
+    }
+}
+
+fn line_bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+/// Tells whether the fact is the report's own, which the caller prints whole as the last line.
+fn is_last(event: &Event) -> bool {
+    matches!(event, Event::RunFinished { .. })
+}
+
+/// Gives what GitHub Actions shows beside the run.
+fn annotation(event: &Event) -> Option<String> {
+    match event {
+        Event::TaskFailed { task, message, .. } => {
+            Some(format!("::error title=task {task} failed::{}", escape(message)))
+        }
+        Event::TaskConflicted { task, message } => {
+            Some(format!("::error title=task {task} conflicts::{}", escape(message)))
+        }
+        Event::ReviewRequested { task } => Some(format!("::notice title=task {task}::waits for review")),
+        _ => None,
+    }
+}
+
+fn escape(text: &str) -> String {
+    output::plain(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}

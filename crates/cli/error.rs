@@ -1,0 +1,317 @@
+//! The one error of the program: what kind it is, what happened, where, and what to type next.
+//!
+//! Only this module knows which failure has which exit code, and only here are hints given. Libraries' messages fit
+//! "failed to …", so that is how they are shown.
+
+use std::fmt::Write as _;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
+use orchestrate_coordinator::CoordinatorError;
+use orchestrate_coordinator::settings::Problem;
+use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
+use orchestrate_journal::JournalError;
+use serde_json::{Value, json};
+
+use crate::terminal::Terminal;
+
+/// What a person can do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorKind {
+    /// Type something else: usage, configuration, plan, or a repository that cannot be used.
+    Usage,
+    /// Look at what happened.
+    Failed,
+    /// Nothing: it is our fault.
+    Internal,
+    /// Nothing: whoever read the output has gone.
+    BrokenPipe,
+}
+
+impl ErrorKind {
+    /// Gives the exit code of this kind.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            ErrorKind::Usage => EXIT_USAGE,
+            ErrorKind::Failed => EXIT_FAILED,
+            ErrorKind::Internal => EXIT_INTERNAL,
+            ErrorKind::BrokenPipe => EXIT_OK,
+        }
+    }
+}
+
+/// A failure that ends the program.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    kind: ErrorKind,
+    complaints: Vec<Complaint>,
+    hints: Vec<String>,
+}
+
+/// One thing that is wrong, with its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    /// What it is.
+    pub(crate) message: String,
+    /// What kind of thing, for programs.
+    pub(crate) code: Option<String>,
+    /// The file, option or variable.
+    pub(crate) place: Option<String>,
+    /// From 1; zero if there are no lines.
+    pub(crate) line: usize,
+    /// From 1, in characters; zero if there are no lines.
+    pub(crate) column: usize,
+    /// The offending text.
+    pub(crate) text: Option<String>,
+    /// What to write instead.
+    pub(crate) suggestion: Option<String>,
+    /// The whole file and the bytes of it that are wrong.
+    pub(crate) excerpt: Option<(Arc<str>, Range<usize>)>,
+}
+
+impl CommandError {
+    /// Makes an error of one message.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> CommandError {
+        CommandError::of_complaints(kind, vec![Complaint { message: message.into(), ..Complaint::default() }])
+    }
+
+    /// Makes an error of several things that are wrong.
+    pub(crate) fn of_complaints(kind: ErrorKind, complaints: Vec<Complaint>) -> CommandError {
+        CommandError { kind, complaints, hints: Vec::new() }
+    }
+
+    /// Says that something else has to be typed.
+    pub(crate) fn usage(message: impl Into<String>) -> CommandError {
+        CommandError::new(ErrorKind::Usage, message)
+    }
+
+    /// Says that it is our fault.
+    pub(crate) fn internal(message: impl Into<String>) -> CommandError {
+        CommandError::new(ErrorKind::Internal, message).hint(
+            "this is a defect of orchestrate; what was recorded is kept, and `orchestrate resume` goes on from there",
+        )
+    }
+
+    /// Says that something is understood and its time has not come.
+    pub(crate) fn not_available(what: &str) -> CommandError {
+        CommandError::usage(format!("{what} is not available yet"))
+    }
+
+    /// Makes the error of standard output that cannot be written.
+    pub(crate) fn of_output(error: &io::Error) -> CommandError {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            CommandError::new(ErrorKind::BrokenPipe, "write the output: nobody reads it")
+        } else {
+            CommandError::new(ErrorKind::Failed, format!("failed to write the output: {error}"))
+        }
+    }
+
+    /// Adds what to type next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> CommandError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Gives the exit code.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.kind.exit_code()
+    }
+
+    /// Tells whether nobody reads what would be said.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.kind == ErrorKind::BrokenPipe
+    }
+
+    /// Gives the object that is printed instead of a result.
+    pub(crate) fn json(&self) -> Value {
+        let errors: Vec<Value> = self.complaints.iter().map(|complaint| complaint.json(&self.hints)).collect();
+        json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
+    }
+
+    /// Writes the error for people.
+    pub(crate) fn render(&self, terminal: Terminal) -> String {
+        let mut text = String::new();
+        for complaint in &self.complaints {
+            if terminal.github {
+                let _ = writeln!(text, "{}", complaint.annotation());
+            }
+            complaint.render(terminal, &mut text);
+        }
+        for hint in &self.hints {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+impl Complaint {
+    /// Gives the object in the list of errors.
+    pub(crate) fn json(&self, hints: &[String]) -> Value {
+        let mut object = serde_json::Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        if let Some(place) = &self.place {
+            put("file", json!(place));
+        }
+        if self.line > 0 {
+            put("line", json!(self.line));
+            put("column", json!(self.column));
+        }
+        if let Some(code) = &self.code {
+            put("code", json!(code));
+        }
+        put("message", json!(self.message));
+        if let Some(text) = &self.text {
+            put("text", json!(text));
+        }
+        put("suggestion", json!(self.suggestion));
+        if !hints.is_empty() {
+            put("hints", json!(hints));
+        }
+        Value::Object(object)
+    }
+
+    fn render(&self, terminal: Terminal, text: &mut String) {
+        if let Some(report) = self.excerpt.as_ref().and_then(|_| self.report(terminal)) {
+            text.push_str(&report);
+            return;
+        }
+        text.push_str("error: ");
+        if let Some(place) = &self.place {
+            text.push_str(place);
+            if self.line > 0 {
+                let _ = write!(text, ":{}:{}", self.line, self.column);
+            }
+            text.push_str(": ");
+        }
+        text.push_str(&self.message);
+        text.push('\n');
+        if let Some(suggestion) = &self.suggestion {
+            let _ = writeln!(text, "  {suggestion}");
+        }
+    }
+
+    /// Draws the place in its file.
+    fn report(&self, terminal: Terminal) -> Option<String> {
+        let theme = if terminal.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme).with_links(false);
+        handler.render_report(&mut text, &Located::of(self)?).ok()?;
+        Some(text)
+    }
+
+    /// Gives the annotation that GitHub Actions shows beside the file.
+    fn annotation(&self) -> String {
+        let mut fields = String::new();
+        if let Some(place) = self.place.as_ref().filter(|_| self.line > 0) {
+            let _ = write!(fields, " file={},line={},col={}", escape(place), self.line, self.column);
+        }
+        format!("::error{fields}::{}", escape(&self.message))
+    }
+}
+
+/// Escapes what would end a workflow command.
+fn escape(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A complaint in the form that draws it.
+#[derive(Debug)]
+struct Located {
+    message: String,
+    help: Option<String>,
+    source: NamedSource<String>,
+    span: Range<usize>,
+}
+
+impl Located {
+    fn of(complaint: &Complaint) -> Option<Located> {
+        let (text, span) = complaint.excerpt.as_ref()?;
+        let place = complaint.place.clone().unwrap_or_default();
+        Some(Located {
+            message: complaint.message.clone(),
+            help: complaint.suggestion.clone(),
+            source: NamedSource::new(place, text.to_string()),
+            span: span.clone(),
+        })
+    }
+}
+
+impl std::fmt::Display for Located {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Located {}
+
+impl miette::Diagnostic for Located {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(LabeledSpan::underline(self.span.clone()))))
+    }
+}
+
+impl From<CoordinatorError> for CommandError {
+    fn from(error: CoordinatorError) -> Self {
+        let message = format!("failed to {error}");
+        if error.is_defect() {
+            CommandError::internal(message)
+        } else if error.is_refusal() {
+            CommandError::usage(message)
+        } else {
+            CommandError::new(ErrorKind::Failed, message)
+        }
+    }
+}
+
+impl From<JournalError> for CommandError {
+    fn from(error: JournalError) -> Self {
+        CoordinatorError::from(error).into()
+    }
+}
+
+impl From<Vec<Problem>> for CommandError {
+    fn from(problems: Vec<Problem>) -> Self {
+        let complaints = problems.into_iter().map(Complaint::from).collect();
+        CommandError::of_complaints(ErrorKind::Usage, complaints)
+    }
+}
+
+impl From<Problem> for CommandError {
+    fn from(problem: Problem) -> Self {
+        vec![problem].into()
+    }
+}
+
+impl From<Problem> for Complaint {
+    fn from(problem: Problem) -> Self {
+        Complaint {
+            message: problem.message,
+            code: Some(problem.code.as_str().to_owned()),
+            line: problem.place.line,
+            column: problem.place.column,
+            place: Some(problem.place.name),
+            text: problem
+                .excerpt
+                .as_ref()
+                .and_then(|excerpt| excerpt.text.get(excerpt.span.clone()))
+                .map(str::to_owned),
+            suggestion: problem.suggestion,
+            excerpt: problem.excerpt.map(|excerpt| (excerpt.text, excerpt.span)),
+        }
+    }
+}

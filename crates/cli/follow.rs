@@ -1,0 +1,152 @@
+//! Follows a run to its end: facts to the display, signals to the run, the report to standard output.
+//!
+//! `run`, `resume` and every command that takes a run over end here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_coordinator::settings::Resolved;
+use orchestrate_coordinator::{CoordinatorError, Run, ShutdownLevel};
+use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_journal::Store;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::display::{Display, Format, Style};
+use crate::error::CommandError;
+use crate::output;
+use crate::signals::Signals;
+use crate::table;
+use crate::terminal::Terminal;
+
+/// How many facts are read at once: enough for any burst, little enough to stay responsive.
+const FACTS_AT_ONCE: usize = 512;
+/// How long a killed run may take to say how it ended; the processes of the run die with this one anyway.
+const KILL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Makes the one runtime of the program.
+pub(crate) fn runtime() -> Result<Runtime, CommandError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::internal(format!("failed to start the runtime: {error}")))
+}
+
+/// Reads what was set about the output.
+pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
+    let format = match resolved.text("output_format").as_deref() {
+        Some("json") => Format::Json,
+        Some("stream-json") => Format::StreamJson,
+        _ => Format::Text,
+    };
+    Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
+}
+
+/// Follows a run to its end, prints its report and gives the exit code, signals included; `begun` is the number of facts that are not news.
+pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, CommandError> {
+    let (id, store) = (run.id().clone(), run.store().clone());
+    let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
+    let mut display = Display::new(style);
+    if style.terminal.github && !style.quiet {
+        display.note(&format!("::group::orchestrate {id}"));
+    }
+    let (ended, signalled) = attend(run, &mut display, &mut news).await?;
+    news.pass_on(&mut display)?;
+    display.end();
+    if style.terminal.github && !style.quiet {
+        output::note("::endgroup::");
+    }
+    let state = store.state(&id)?;
+    let mut report = match ended {
+        Some(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
+        None => Report::of(&state),
+    };
+    if let Some(code) = signalled {
+        report.exit_code = Some(code);
+    }
+    let code = report.exit_code.unwrap_or(EXIT_OK);
+    if !display.is_deaf() {
+        print(&report, &state, style, news.seen)?;
+    }
+    Ok(code)
+}
+
+fn kept(run: &RunId) -> String {
+    format!("what was recorded is kept; `orchestrate resume {run}` goes on from there")
+}
+
+/// What the run said at its end, none if it was killed; and the exit code that signals ask for.
+type Attended = (Option<Result<Report, CoordinatorError>>, Option<u8>);
+
+/// Waits for the run, passing on what happens and what is asked.
+async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Attended, CommandError> {
+    let mut signals = Signals::listen()?;
+    let mut state = run.watch();
+    let shutdown = run.shutdown();
+    let waiting = run.wait();
+    tokio::pin!(waiting);
+    let mut open = true;
+    loop {
+        news.pass_on(display)?;
+        let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
+        display.state(&newest);
+        tokio::select! {
+            ended = &mut waiting => return Ok((Some(ended), signals.exit_code())),
+            changed = state.changed(), if open => open = changed.is_ok(),
+            request = signals.next() => {
+                display.note(request.words);
+                shutdown.raise(request.level);
+                if request.level == ShutdownLevel::Kill {
+                    let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await.ok();
+                    return Ok((ended, signals.exit_code()));
+                }
+            }
+        }
+    }
+}
+
+/// The facts that have not been shown.
+struct News {
+    store: Store,
+    run: RunId,
+    seen: u64,
+}
+
+impl News {
+    fn pass_on(&mut self, display: &mut Display) -> Result<(), CommandError> {
+        loop {
+            let facts = self.store.events(&self.run, self.seen, FACTS_AT_ONCE)?;
+            let Some(last) = facts.last() else { return Ok(()) };
+            self.seen = last.seq;
+            display.facts(&facts)?;
+            if facts.len() < FACTS_AT_ONCE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Prints the report in the form that was asked for.
+fn print(report: &Report, state: &RunState, style: Style, seq: u64) -> Result<(), CommandError> {
+    match style.format {
+        Format::Text => {
+            let next = table::next_commands(state, report);
+            output::result(&format!("{}{}", table::render(report), table::render_next(&next)))
+        }
+        Format::Json => output::json(report),
+        Format::StreamJson => output::json(&last_line(report, state, seq)),
+    }
+}
+
+/// Gives the last line of the stream: the report's object, with the fields that every line has.
+fn last_line(report: &Report, state: &RunState, seq: u64) -> Value {
+    let mut object = serde_json::Map::new();
+    if let Ok(Value::Object(fields)) = serde_json::to_value(report) {
+        object.extend(fields);
+    }
+    object.insert("ts".to_owned(), Value::from(orchestrate_core::event::rfc3339(state.updated_ms)));
+    object.insert("seq".to_owned(), Value::from(seq));
+    object.insert("v".to_owned(), Value::from(orchestrate_core::event::VERSION));
+    Value::Object(object)
+}

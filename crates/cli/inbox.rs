@@ -1,0 +1,79 @@
+//! Hands a command to the coordinator of a run, or takes the run over where there is none.
+
+use std::time::Duration;
+
+use orchestrate_coordinator::settings::Layer;
+use orchestrate_coordinator::{Coordinator, settings_of};
+use orchestrate_core::RunId;
+use orchestrate_core::report::EXIT_OK;
+use orchestrate_journal::{Command, InboxId, Store};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::display::Style;
+use crate::error::{CommandError, ErrorKind};
+use crate::{follow, output};
+
+/// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends a command to a live coordinator and says what it answered.
+pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
+    let id = store.send(run, command)?;
+    let Some(answer) = store.wait_for_answer(id, PATIENCE)? else {
+        let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
+        return Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it")));
+    };
+    say(answer, run, as_json)
+}
+
+/// Sends a command; without a live coordinator takes the run over, and gives the run's exit code.
+pub(crate) fn ask_or_take_over(
+    context: &Context,
+    (store, run): (&Store, &RunId),
+    command: &Command,
+    typed: Vec<(&'static str, String)>,
+) -> Result<u8, CommandError> {
+    if store.lease(run)?.is_some() {
+        return ask(store, run, command, typed.iter().any(|(_, format)| format == "json"));
+    }
+    let mut loaded = context.load(typed, Layer::default())?;
+    let style = follow::style(&loaded.resolved, context.terminal);
+    let state = store.state(run)?;
+    loaded.run = state.settings;
+    let settings = settings_of(&loaded, &context.directories()?);
+    let id = store.send(run, command)?;
+    let runtime = follow::runtime()?;
+    let code = runtime.block_on(take_over(context, (store, run, id), settings, (style, state.seq)));
+    runtime.shutdown_background();
+    code
+}
+
+async fn take_over(
+    context: &Context,
+    (store, run, id): (&Store, &RunId, InboxId),
+    settings: orchestrate_coordinator::Settings,
+    (style, begun): (Style, u64),
+) -> Result<u8, CommandError> {
+    let coordinator = Coordinator::open(&context.directory, settings)?;
+    if !style.quiet {
+        output::note(&format!("nobody works on run {run}: taking it over"));
+    }
+    let taken = coordinator.resume(run).await?;
+    let code = follow::follow(taken, style, begun).await?;
+    match store.answer(id)? {
+        Some(Err(refused)) => Err(CommandError::usage(refused)),
+        _ => Ok(code),
+    }
+}
+
+fn say(answer: Result<String, String>, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
+    match answer {
+        Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
+        Ok(said) => output::line(&output::plain(&said)),
+        Err(refused) => {
+            Err(CommandError::usage(refused).hint(format!("`orchestrate status {run}` shows how it stands")))
+        }
+    }
+    .map(|()| EXIT_OK)
+}

@@ -1,0 +1,205 @@
+//! Facts in words: one line for each that somebody waiting wants to know, and one line for each agent at work.
+//!
+//! Everything here is a pure function; what draws it is in `display`.
+
+use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
+use orchestrate_core::message::Sender;
+use orchestrate_core::{Event, RunState, TaskRecord, TaskState, Usage};
+
+use crate::output::one_line;
+
+/// The longest piece of another's words in a line.
+const WIDTH: usize = 100;
+
+/// Gives the line of a fact; `verbose` gives one for nearly every fact.
+pub(crate) fn line(event: &Event, verbose: bool) -> Option<String> {
+    milestone(event).or_else(|| if verbose { detail(event) } else { None })
+}
+
+/// What somebody who waits wants to know.
+fn milestone(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::AgentSpawned { task, attempt, agent, model, .. } => {
+            let who = agent.as_deref().map_or_else(|| "command".to_owned(), |agent| format!("@{agent}"));
+            let by = model.as_deref().map(|model| format!(" with {}", one_line(model, WIDTH))).unwrap_or_default();
+            let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+            format!("{task}: started {who}{by}{again}")
+        }
+        Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
+        Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
+            let what = match scope {
+                VerifyScope::Task => "check",
+                VerifyScope::Run => "check of the merged tree",
+            };
+            let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
+            format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
+        }
+        Event::MergeConflicted { task, files, .. } => {
+            format!("{task}: conflicts in {}", one_line(&files.join(", "), WIDTH))
+        }
+        Event::TaskReturned { task, cause, .. } => format!("{task}: went back to its author: {}", cause_words(*cause)),
+        Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
+        Event::TaskMerged { task, commit: None, summary, .. } => {
+            format!("{task}: reported: {}", one_line(summary.as_deref().unwrap_or("nothing"), WIDTH))
+        }
+        Event::TaskFailed { task, cause, message } => format!("{task}: FAILED ({cause}): {}", one_line(message, WIDTH)),
+        Event::TaskConflicted { task, message } => {
+            format!("{task}: CONFLICTED, its branch is kept: {}", one_line(message, WIDTH))
+        }
+        Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
+        Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
+        Event::ReviewRequested { task } => format!("{task}: waits for review: `orchestrate review {task}`"),
+        Event::ApprovalRequested { task, call, summary, .. } => format!(
+            "{task}: asks to run {}: `orchestrate approve {}` or `orchestrate reject {} -m TEXT`",
+            one_line(summary, WIDTH),
+            short(call.as_str()),
+            short(call.as_str())
+        ),
+        Event::RunResumed { .. } => "resumed".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What somebody who looks closely wants to know.
+fn detail(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::TaskReady { task } => format!("{task}: ready"),
+        Event::WorktreePrepared { task } => format!("{task}: worktree prepared"),
+        Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
+        Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
+            format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
+        }
+        Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
+        Event::ModelFailed { task, turn, error } => {
+            format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
+        }
+        Event::ToolStarted { task, tool, arguments, .. } => {
+            format!("{task}: {}({})", one_line(tool, WIDTH), one_line(&arguments.to_string(), WIDTH))
+        }
+        Event::ToolFinished { task, tool, outcome, duration_ms, .. } => {
+            format!("{task}: {} {} in {duration_ms} ms", one_line(tool, WIDTH), outcome_words(*outcome))
+        }
+        Event::ApprovalDecided { call, allowed, .. } => {
+            format!("call {}: {}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
+        }
+        Event::MessageSent { envelope } => {
+            let from = sender(&envelope.from);
+            format!("{}: message from {from}: {}", envelope.to, one_line(&envelope.body, WIDTH))
+        }
+        Event::SnapshotTaken { task, number, commit, .. } => {
+            format!("{task}: snapshot {number} {}", short(commit.as_str()))
+        }
+        Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
+        Event::MergeStarted { task, .. } => format!("{task}: merging"),
+        Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
+        Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        _ => return None,
+    })
+}
+
+/// Gives the words of a message's sender.
+pub(crate) fn sender(from: &Sender) -> String {
+    match from {
+        Sender::Agent(agent) => agent.to_string(),
+        Sender::User => "you".to_owned(),
+    }
+}
+
+fn cause_words(cause: ReturnCause) -> &'static str {
+    match cause {
+        ReturnCause::Conflict => "it conflicts with the merged result",
+        ReturnCause::TaskCheck => "its check failed",
+        ReturnCause::RunCheck => "the check of the merged tree failed",
+        ReturnCause::Rejected => "it was rejected",
+        ReturnCause::Retried => "it is tried again",
+    }
+}
+
+/// Gives the word of how a call ended.
+pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
+    match outcome {
+        ToolOutcome::Ok => "ok",
+        ToolOutcome::Failed => "failed",
+        ToolOutcome::Denied => "denied",
+        ToolOutcome::TimedOut => "timed out",
+        ToolOutcome::Interrupted => "interrupted",
+    }
+}
+
+/// Gives the first digits of a hash, enough to type.
+pub(crate) fn short(hash: &str) -> &str {
+    hash.get(..8).unwrap_or(hash)
+}
+
+/// Tells whether a task's agent has a line of its own.
+pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
+    record.attempt > 0 && matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
+}
+
+/// Gives the line of an agent at work: state, turn, tokens, cost, last tool.
+pub(crate) fn agent_line(record: &TaskRecord) -> String {
+    let tool = record.last_tool.as_deref().unwrap_or("-");
+    format!(
+        "{:<12} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
+        one_line(record.task.id.as_str(), 12),
+        record.state.as_str(),
+        record.turns,
+        tokens(record.usage.total()),
+        one_line(tool, 30)
+    )
+}
+
+/// Gives the total line.
+pub(crate) fn total_line(state: &RunState) -> String {
+    let mut usage = Usage::default();
+    state.tasks().for_each(|record| usage.add(record.usage));
+    let all = state.tasks().count();
+    let merged = state.tasks().filter(|record| record.state == TaskState::Merged).count();
+    let working = state.tasks().filter(|record| is_at_work(record)).count();
+    format!("{merged} of {all} merged, {working} at work, {} tokens, cost -", tokens(usage.total()))
+}
+
+/// Writes a number of tokens so that it can be read at a glance.
+pub(crate) fn tokens(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..10_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}M", number / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_lines_and_most_only_when_asked_for() {
+        let table: [(Event, bool, Option<&str>); 4] = [
+            (Event::TaskReady { task: "T1".into() }, false, None),
+            (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
+            (
+                Event::TaskMerged {
+                    task: "T1".into(),
+                    commit: Some("0123456789abcdef".into()),
+                    target: None,
+                    summary: None,
+                },
+                false,
+                Some("T1: merged as 01234567"),
+            ),
+            (
+                Event::TaskCancelled { task: "T1".into(), message: "a\u{1b}[31m\nb".to_owned() },
+                false,
+                Some("T1: cancelled: a\\u{1b}[31m b"),
+            ),
+        ];
+        for (event, verbose, expected) in table {
+            assert_eq!(line(&event, verbose).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn tokens_stay_short() {
+        assert_eq!([900, 12_345, 23_456_789].map(tokens), ["900", "12k", "23M"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Signals, as what they ask of a run: the first Ctrl-C drains, the second stops, the third kills.
+
+use orchestrate_coordinator::ShutdownLevel;
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_TERMINATED};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::CommandError;
+
+/// The signals that end a run.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    interrupts: u32,
+    code: Option<u8>,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// How urgently the run is to end.
+    pub(crate) level: ShutdownLevel,
+    /// What the user is told.
+    pub(crate) words: &'static str,
+}
+
+impl Signals {
+    /// Takes over what the signals do.
+    pub(crate) fn listen() -> Result<Signals, CommandError> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| CommandError::internal(format!("failed to listen to signals: {error}")))
+        };
+        Ok(Signals {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            interrupts: 0,
+            code: None,
+        })
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) -> Request {
+        tokio::select! {
+            _ = self.interrupt.recv() => {
+                self.interrupts += 1;
+                self.code.get_or_insert(EXIT_INTERRUPTED);
+                interrupted(self.interrupts)
+            }
+            _ = self.terminate.recv() => {
+                self.code.get_or_insert(EXIT_TERMINATED);
+                Request { level: ShutdownLevel::Stop, words: "terminated: stopping; the state is kept" }
+            }
+            _ = self.hang_up.recv() => {
+                self.code.get_or_insert(EXIT_INTERRUPTED);
+                Request { level: ShutdownLevel::Stop, words: "the terminal is gone: stopping; the state is kept" }
+            }
+        }
+    }
+
+    /// Gives the exit code that the signals so far ask for.
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        self.code
+    }
+}
+
+fn interrupted(times: u32) -> Request {
+    let (level, words) = match times {
+        1 => (ShutdownLevel::Drain, "finishing what runs, beginning nothing new; Ctrl-C again stops now"),
+        2 => (ShutdownLevel::Stop, "stopping; the state is kept; Ctrl-C again kills"),
+        _ => (ShutdownLevel::Kill, "killing; what was recorded is kept"),
+    };
+    Request { level, words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_interrupt_asks_for_more() {
+        let levels: Vec<ShutdownLevel> = (1..=4).map(|times| interrupted(times).level).collect();
+        use ShutdownLevel::{Drain, Kill, Stop};
+        assert_eq!(levels, [Drain, Stop, Kill, Kill]);
+    }
+}

@@ -1,0 +1,106 @@
+//! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens, and what to type next.
+
+use orchestrate_core::run_state::Verify;
+use orchestrate_core::{Report, RunState, TaskState};
+
+use crate::output::one_line;
+use crate::progress::{short, tokens};
+
+const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
+
+/// Renders a report.
+pub(crate) fn render(report: &Report) -> String {
+    let mut rows: Vec<[String; 7]> = vec![HEAD.map(str::to_owned)];
+    for task in &report.tasks {
+        let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
+        rows.push([
+            one_line(task.id.as_str(), 32),
+            task.state.as_str().to_owned(),
+            task.branch.clone().unwrap_or_else(|| "-".to_owned()),
+            commit.to_owned(),
+            check(task.verify).to_owned(),
+            tokens(task.usage.input_tokens + task.usage.output_tokens),
+            task.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
+        ]);
+    }
+    let mut text = aligned(&rows);
+    for task in &report.tasks {
+        if let Some(error) = &task.error {
+            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, 300)));
+        }
+    }
+    text.push_str(&format!(
+        "\nrun {}: {} in {:.1} s, {} tokens\nresult: {} at {}\n",
+        report.run_id,
+        report.status,
+        seconds(report.duration_ms),
+        tokens(report.usage.input_tokens + report.usage.output_tokens),
+        report.integration_branch,
+        short(report.integration_commit.as_str())
+    ));
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "tenths of seconds for people")]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+fn check(verify: Verify) -> &'static str {
+    match verify {
+        Verify::Passed => "passed",
+        Verify::Failed => "FAILED",
+        Verify::None => "-",
+    }
+}
+
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Gives the commands that make sense next.
+pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
+    let run = &report.run_id;
+    let mut next = Vec::new();
+    if report.status == "stopped" || report.status == "interrupted" {
+        next.push(format!("orchestrate resume {run}"));
+    }
+    for (call, _) in state.open_approvals() {
+        next.push(format!("orchestrate approve {}", short(call.as_str())));
+    }
+    for task in &report.tasks {
+        match task.state {
+            TaskState::AwaitingReview => next.push(format!("orchestrate review {}", task.id)),
+            TaskState::Conflicted | TaskState::Failed => {
+                next.push(format!("orchestrate log {} {}", run, task.id));
+                next.push(format!("orchestrate retry {} -m TEXT", task.id));
+            }
+            _ => {}
+        }
+    }
+    let merged = report.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
+    if state.landed.is_none() && merged && report.exit_code.is_some() {
+        next.push("orchestrate review".to_owned());
+        next.push("orchestrate land".to_owned());
+    }
+    next
+}
+
+/// Renders those commands.
+pub(crate) fn render_next(next: &[String]) -> String {
+    if next.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = next.iter().map(|command| format!("  {command}")).collect();
+    format!("next:\n{}\n", lines.join("\n"))
+}

@@ -1,0 +1,67 @@
+//! What the terminal can do, decided once from what is connected and what the environment says.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+
+/// What can be shown, and whether somebody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// Whether lines may be drawn over: a terminal on standard error, and nothing that says otherwise.
+    pub(crate) live: bool,
+    /// Whether results may have colours.
+    pub(crate) colour: bool,
+    /// Whether nobody can be asked.
+    pub(crate) headless: bool,
+    /// Whether a question can be typed an answer to.
+    pub(crate) can_ask: bool,
+    /// Whether GitHub Actions reads the output.
+    pub(crate) github: bool,
+}
+
+impl Terminal {
+    /// Looks at what this process is connected to.
+    pub(crate) fn of_process(variables: &BTreeMap<String, String>) -> Terminal {
+        let terminals = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];
+        Terminal::decide(terminals, variables)
+    }
+
+    /// Decides from which of standard input, output and error are terminals.
+    fn decide([stdin, stdout, stderr]: [bool; 3], variables: &BTreeMap<String, String>) -> Terminal {
+        let is_set = |name: &str| variables.get(name).is_some_and(|value| !value.is_empty());
+        let ci = is_set("CI") && variables.get("CI").is_none_or(|value| value != "false");
+        let dumb = variables.get("TERM").is_some_and(|term| term == "dumb");
+        let decorated = !ci && !dumb && !is_set("NO_COLOR");
+        let headless = !stderr || ci;
+        Terminal {
+            live: stderr && decorated,
+            colour: stdout && stderr && decorated,
+            headless,
+            can_ask: !headless && stdin,
+            github: variables.get("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decorations_need_a_terminal_and_nobody_who_objects() {
+        let table: &[(&[(&str, &str)], bool, bool)] = &[
+            (&[], true, false),
+            (&[("NO_COLOR", "1")], false, false),
+            (&[("NO_COLOR", "")], true, false),
+            (&[("TERM", "dumb")], false, false),
+            (&[("CI", "true")], false, true),
+            (&[("CI", "false")], true, false),
+        ];
+        for (pairs, live, headless) in table {
+            let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let found = Terminal::decide([true, true, true], &variables);
+            assert_eq!((found.live, found.headless), (*live, *headless), "{pairs:?}");
+        }
+        let piped = Terminal::decide([true, true, false], &BTreeMap::new());
+        assert_eq!((piped.live, piped.colour, piped.headless), (false, false, true));
+    }
+}

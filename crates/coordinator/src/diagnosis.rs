@@ -1,0 +1,156 @@
+//! What a run needs of this machine, found out by trying it, each with the exact fix for what is missing.
+
+use std::path::Path;
+
+use orchestrate_model::{Environment, ModelName, Models, Preferences};
+use orchestrate_sandbox::{Helper, probe};
+use serde::Serialize;
+
+use crate::project::Project;
+use crate::settings::Loaded;
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// Whether a run would work.
+    pub ok: bool,
+    /// What was tried, in the order in which a run needs it.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What it is about.
+    pub name: &'static str,
+    /// How it stands.
+    pub status: CheckStatus,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub fix: Option<String>,
+}
+
+/// How one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// It works.
+    Ok,
+    /// A run works without it, though less well.
+    Warning,
+    /// No run works without it.
+    Missing,
+}
+
+impl Diagnosis {
+    /// Tries everything.
+    pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
+        let mut checks = repository(directory, state_dir);
+        checks.push(state(state_dir));
+        checks.extend(sandbox(settings));
+        checks.extend(models(settings).await);
+        let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
+        Self { ok, checks }
+    }
+}
+
+fn check(name: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
+    Check { name, status, found: found.into(), fix: None }
+}
+
+impl Check {
+    fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+}
+
+fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
+    let project = match Project::open(directory, state_dir) {
+        Ok(project) => project,
+        // The reason says what to do.
+        Err(error) => return vec![check("repository", CheckStatus::Missing, format!("failed to {error}"))],
+    };
+    let mut checks = vec![
+        check("git", CheckStatus::Ok, project.git()),
+        check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
+    ];
+    for warning in project.warnings().unwrap_or_default() {
+        checks.push(check("repository", CheckStatus::Warning, warning));
+    }
+    checks.push(if project.has_identity() {
+        check("identity", CheckStatus::Ok, "git knows who commits")
+    } else {
+        check("identity", CheckStatus::Missing, "git knows no user.name and user.email").fix(
+            "type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`",
+        )
+    });
+    checks
+}
+
+/// Tries to write where journals and worktrees will be.
+fn state(state_dir: &Path) -> Check {
+    let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
+    let tried = std::fs::create_dir_all(state_dir)
+        .and_then(|()| std::fs::write(&trial, b"trial"))
+        .and_then(|()| std::fs::remove_file(&trial));
+    match tried {
+        Ok(()) => check("state", CheckStatus::Ok, state_dir.display().to_string()),
+        Err(error) => {
+            check("state", CheckStatus::Missing, format!("{} cannot be written: {error}", state_dir.display()))
+                .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk")
+        }
+    }
+}
+
+fn sandbox(settings: &Loaded) -> Vec<Check> {
+    let found = probe(&Helper::default());
+    let strict = settings.switches.strict_sandbox;
+    let tier = |name, result: Result<(), String>, missing: CheckStatus| match result {
+        Ok(()) => check(name, CheckStatus::Ok, "starts"),
+        // The reason says what to do.
+        Err(reason) => check(name, missing, reason),
+    };
+    let full_is_needed = strict || found.fallback.is_err();
+    let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
+    let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
+    vec![full, fallback]
+}
+
+fn level(is_needed: bool) -> CheckStatus {
+    if is_needed { CheckStatus::Missing } else { CheckStatus::Warning }
+}
+
+async fn models(settings: &Loaded) -> Vec<Check> {
+    let environment: Environment = settings.environment.clone().into_iter().collect();
+    let models = Models::new(environment, settings.resolved.text("base_url"));
+    let mut checks: Vec<Check> = models
+        .keys()
+        .into_iter()
+        .map(|(provider, variable)| check("key", CheckStatus::Ok, format!("{} by {variable}", provider.name())))
+        .collect();
+    for server in models.local_servers().await {
+        let found = format!("{} at {} with {} models", server.provider.name(), server.base_url, server.models.len());
+        checks.push(check("server", CheckStatus::Ok, found));
+    }
+    let preferences = Preferences { flag: settings.resolved.text("model"), ..Preferences::default() };
+    let chosen = match models.choose(&preferences).await {
+        Ok(choice) => reach(&models, &choice.name).await.map(|()| choice),
+        Err(error) => Err(error),
+    };
+    checks.push(match chosen {
+        Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
+        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")),
+    });
+    checks
+}
+
+/// Asks a model's endpoint for its list, which shows whether it is there and takes the key.
+async fn reach(models: &Models, name: &ModelName) -> Result<(), orchestrate_model::ModelError> {
+    models.check(name)?;
+    match name {
+        ModelName::Script(_) | ModelName::Replay(_) => Ok(()),
+        ModelName::Hosted { .. } | ModelName::Other(_) => models.list(name).await.map(|_| ()),
+    }
+}

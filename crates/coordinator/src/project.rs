@@ -1,0 +1,88 @@
+//! A repository as it is looked at, without working on it: its runs, its roles, what its user should know.
+//!
+//! Nothing here starts a process but git, takes a lease or writes a fact.
+
+use std::path::Path;
+
+use orchestrate_core::plan::KnownNames;
+use orchestrate_git::Repo;
+use orchestrate_journal::Store;
+use orchestrate_model::Provider;
+
+use crate::error::CoordinatorError;
+use crate::layout::Layout;
+use crate::roles::Roles;
+
+/// A repository as it is looked at.
+pub struct Project {
+    repo: Repo,
+    layout: Layout,
+}
+
+impl Project {
+    /// Finds the repository around a directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if it is none that can be worked with.
+    pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
+        let repo = Repo::open(directory)?;
+        let layout = Layout::new(state_dir, &repo.id());
+        Ok(Self { repo, layout })
+    }
+
+    /// Gives the user's working tree.
+    pub fn workdir(&self) -> &Path {
+        self.repo.workdir()
+    }
+
+    /// Gives the repository's runs; none if there has been no run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal is there and cannot be read.
+    pub fn store(&self) -> Result<Option<Store>, CoordinatorError> {
+        Ok(Store::open_existing(&self.layout.journal())?)
+    }
+
+    /// Gives the roles that a run from this revision knows; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if a role file cannot be used.
+    pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
+        let commit = match base {
+            Some(rev) => self.repo.resolve(rev)?,
+            None => self.repo.head()?.commit,
+        };
+        Roles::load(&self.repo, &commit, user_config_dir)
+    }
+
+    /// Gives what the user should know and what does not stop a run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
+    pub fn warnings(&self) -> Result<Vec<String>, CoordinatorError> {
+        Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Tells whether git knows who commits.
+    pub fn has_identity(&self) -> bool {
+        self.repo.identity().is_some()
+    }
+
+    /// Gives the version of the git program and where it is.
+    pub fn git(&self) -> String {
+        format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
+    }
+}
+
+/// Gives the names that a plan may use; `any_model` says that a server of the user's own takes every name.
+pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
+    let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
+    KnownNames {
+        roles: roles.iter().map(|(name, _)| name.to_owned()).collect(),
+        providers: providers.map(|provider| provider.name().to_owned()).collect(),
+    }
+}

@@ -146,3 +146,74 @@ impl Board {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use orchestrate_core::event::{Event, Recorded, VERSION};
+    use orchestrate_core::{RunSettings, Task};
+
+    use super::*;
+
+    fn state(max_agents: usize, facts: Vec<Event>) -> RunState {
+        let settings = Box::new(RunSettings { max_agents, ..RunSettings::default() });
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings,
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let tasks = ["a", "b", "c"].map(|id| {
+            let task = Box::new(Task { id: id.into(), ..Task::default() });
+            Event::TaskAdded { task, parent: None }
+        });
+        let events = std::iter::once(started).chain(tasks).chain(facts).enumerate();
+        let recorded: Vec<Recorded> = events
+            .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })
+            .collect();
+        RunState::replay(&recorded).unwrap().unwrap()
+    }
+
+    fn ready() -> Vec<Event> {
+        ["a", "b", "c"].map(|task| Event::TaskReady { task: task.into() }).to_vec()
+    }
+
+    #[test]
+    fn due_facts_are_asked_for_once() {
+        let (mut board, state) = (Board::default(), state(2, Vec::new()));
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), [Effect::RecordDue]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn no_more_workers_than_agents_are_allowed() {
+        let (mut board, state) = (Board::default(), state(2, ready()));
+        let started = ["a", "b"].map(|task| Effect::StartWorker(task.into()));
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), started);
+        let after = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::None);
+        assert_eq!(after, [Effect::StartWorker("b".into())]);
+    }
+
+    #[test]
+    fn a_worker_that_does_nothing_is_given_up() {
+        let (mut board, state) = (Board::default(), state(1, ready()));
+        board.handle(Input::Changed, &state, ShutdownLevel::None);
+        for _ in 0..IDLE_WORKERS {
+            let again = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
+            assert_eq!(again, [Effect::StartWorker("a".into())]);
+        }
+        let given_up = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
+        assert_eq!(given_up, [Effect::GiveUp("a".into()), Effect::StartWorker("b".into())]);
+    }
+
+    #[test]
+    fn draining_starts_nothing_and_ends_interrupted() {
+        let (mut board, state) = (Board::default(), state(2, ready()));
+        board.handle(Input::Changed, &state, ShutdownLevel::None);
+        assert_eq!(board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::Drain), []);
+        let end = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::Drain);
+        assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+}

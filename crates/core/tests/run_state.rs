@@ -1,0 +1,312 @@
+//! The fold of a run's facts: what follows from them, and what cannot be.
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::merge_queue::{Evidence, Gate};
+use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
+use orchestrate_core::report::outcome;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::task::{TaskStatus, Work};
+use orchestrate_core::{
+    BlobId, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+};
+
+/// A run that is told fact by fact.
+struct Story {
+    state: RunState,
+}
+
+impl Story {
+    fn of(settings: RunSettings, tasks: Vec<Task>) -> Story {
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings: Box::new(settings),
+            base_commit: oid("base"),
+            base_branch: Some("main".to_owned()),
+        };
+        let mut story = Story { state: RunState::begin(&recorded(1, started)).unwrap() };
+        for task in tasks {
+            story.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+        }
+        story
+    }
+
+    fn try_tell(&mut self, event: Event) -> Result<(), IllegalEvent> {
+        let seq = self.state.seq + 1;
+        self.state.apply(&recorded(seq, event))
+    }
+
+    fn tell(&mut self, event: Event) -> &mut Self {
+        self.try_tell(event).unwrap();
+        self
+    }
+
+    /// Brings a task from waiting to work that is the tip of its branch.
+    fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
+        if self.state.task(&id(task)).unwrap().state == TaskState::Pending {
+            self.tell(Event::TaskReady { task: id(task) });
+        }
+        if self.state.task(&id(task)).unwrap().state == TaskState::Ready {
+            let attempt = self.state.task(&id(task)).unwrap().attempt + 1;
+            self.tell(spawned(task, attempt));
+        }
+        self.tell(Event::TaskCommitted {
+            task: id(task),
+            commit: oid(commit),
+            tree: oid(&format!("tree of {commit}")),
+            summary: String::new(),
+        })
+    }
+
+    fn merge(&mut self, task: &str, commit: &str) -> &mut Self {
+        let Some(MergeStep::Merge { task: next, target, candidate }) = self.state.next_merge() else {
+            panic!("nothing to merge: {:?}", self.state.next_merge());
+        };
+        assert_eq!(next, id(task));
+        self.tell(Event::MergeStarted { task: next, target: target.clone(), candidate });
+        self.tell(Event::MergePrepared { task: id(task), commit: oid(commit), tree: oid("merged tree") });
+        self.tell(Event::TaskMerged { task: id(task), commit: Some(oid(commit)), target: Some(target), summary: None })
+    }
+
+    fn states(&self) -> Vec<(String, TaskState)> {
+        self.state.tasks().map(|record| (record.task.id.to_string(), record.state)).collect()
+    }
+}
+
+fn recorded(seq: u64, event: Event) -> Recorded {
+    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 10, v: VERSION, event }
+}
+
+fn id(text: &str) -> TaskId {
+    TaskId::from(text)
+}
+
+fn oid(text: &str) -> Oid {
+    Oid::from(text)
+}
+
+fn task(name: &str, depends: &[&str]) -> Task {
+    Task { id: id(name), depends: depends.iter().map(|on| id(on)).collect(), ..Task::default() }
+}
+
+fn spawned(task: &str, attempt: u32) -> Event {
+    Event::AgentSpawned {
+        task: id(task),
+        attempt,
+        agent: Some("implementer".to_owned()),
+        model: None,
+        branch: format!("orchestrate/r-abcdef/{task}"),
+        base: oid("base"),
+        spec: None,
+    }
+}
+
+fn returned(task: &str, cause: ReturnCause) -> Event {
+    Event::TaskReturned { task: id(task), cause, text: BlobId::from("text"), onto: None }
+}
+
+fn gate(passed: bool) -> Gate {
+    Gate { passed, exit: "exit code 1".to_owned(), output: BlobId::from("output") }
+}
+
+fn verified(task: &str, scope: VerifyScope, tree: &str, passed: bool) -> Event {
+    let Gate { exit, output, .. } = gate(passed);
+    let (task, tree, command) = (id(task), oid(tree), "check".to_owned());
+    Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms: 1 }
+}
+
+#[test]
+fn a_task_is_ready_when_what_it_depends_on_is_merged() {
+    let done = Task { status: TaskStatus::Done, ..task("done", &[]) };
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &["done"]), task("b", &["a"]), done]);
+    let ready = |story: &Story| story.state.due_facts();
+    assert_eq!(ready(&story), [Event::TaskReady { task: id("a") }]);
+    story.commit("a", "a1");
+    assert_eq!(ready(&story), []);
+    story.merge("a", "m1");
+    assert_eq!(ready(&story), [Event::TaskReady { task: id("b") }]);
+    assert_eq!(story.state.integration, oid("m1"));
+}
+
+#[test]
+fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"]), task("c", &["b"])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
+    while let Some(due) = story.state.due_facts().first().cloned() {
+        story.tell(due);
+    }
+    let expected = [("a", TaskState::Failed), ("b", TaskState::Skipped), ("c", TaskState::Skipped)];
+    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+    assert_eq!(outcome(&story.state), Some((RunStatus::Failed, 1)));
+    story.tell(returned("a", ReturnCause::Retried));
+    let expected = [("a", TaskState::Ready), ("b", TaskState::Pending), ("c", TaskState::Pending)];
+    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+}
+
+#[test]
+fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
+    let settings = RunSettings { verify: Some("check".to_owned()), merge_rounds: 1, ..RunSettings::default() };
+    let mut story = Story::of(settings, vec![task("a", &[])]);
+    let evidence = || Evidence::Check { command: "check".to_owned(), gate: gate(false) };
+    for round in 0..2 {
+        story.commit("a", &format!("a{round}"));
+        let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };
+        story.tell(Event::MergeStarted { task: id("a"), target, candidate });
+        let tree = format!("merged {round}");
+        story.tell(Event::MergePrepared { task: id("a"), commit: oid("m"), tree: oid(&tree) });
+        let verify =
+            MergeStep::Verify { task: id("a"), commit: oid("m"), tree: oid(&tree), command: "check".to_owned() };
+        assert_eq!(story.state.next_merge(), Some(verify));
+        story.tell(verified("a", VerifyScope::Run, &tree, false));
+        let (task, cause, evidence, onto) = (id("a"), ReturnCause::RunCheck, evidence(), oid("base"));
+        if round == 0 {
+            assert_eq!(story.state.next_merge(), Some(MergeStep::Return { task, cause, onto, evidence }));
+            story.tell(returned("a", ReturnCause::RunCheck));
+        } else {
+            assert_eq!(story.state.next_merge(), Some(MergeStep::GiveUp { task, cause, evidence }));
+        }
+    }
+    assert_eq!(story.state.integration, oid("base"));
+}
+
+#[test]
+fn a_tree_that_was_checked_is_not_checked_again() {
+    let settings = RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
+    let mut story = Story::of(settings, vec![task("a", &[])]);
+    story.commit("a", "a1");
+    story.tell(verified("a", VerifyScope::Run, "merged tree", true));
+    story.merge("a", "m1");
+    assert_eq!(outcome(&story.state), Some((RunStatus::Succeeded, 0)));
+}
+
+#[test]
+fn a_rejected_merge_marks_what_was_built_on_it() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"]), task("c", &[])]);
+    story.commit("a", "a1").merge("a", "m1");
+    story.commit("b", "b1").merge("b", "m2");
+    story.commit("c", "c1").merge("c", "m3");
+    story.tell(returned("a", ReturnCause::Rejected));
+    let stale: Vec<bool> = story.state.tasks().map(|record| record.stale).collect();
+    assert_eq!(stale, [false, true, false]);
+}
+
+#[test]
+fn review_waits_for_an_approval_of_that_very_tree() {
+    let settings = RunSettings { merge: MergeMode::Review, ..RunSettings::default() };
+    let mut story = Story::of(settings, vec![task("a", &[])]);
+    story.commit("a", "a1");
+    assert_eq!(story.state.next_merge(), None);
+    assert_eq!(story.state.due_facts(), [Event::ReviewRequested { task: id("a") }]);
+    story.tell(Event::ReviewRequested { task: id("a") });
+    assert_eq!(outcome(&story.state), Some((RunStatus::NeedsHuman, 3)));
+    story.tell(Event::ReviewApproved { task: id("a"), tree: oid("another tree") });
+    assert_eq!(story.state.next_merge(), None);
+    assert_eq!(story.state.due_facts(), [Event::ReviewRequested { task: id("a") }]);
+    story.tell(Event::ReviewApproved { task: id("a"), tree: oid("tree of a1") });
+    assert!(matches!(story.state.next_merge(), Some(MergeStep::Merge { .. })));
+}
+
+#[test]
+fn a_command_that_comes_back_is_run_again_from_the_tip() {
+    let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
+    let mut story = Story::of(RunSettings::default(), vec![command]);
+    story.commit("a", "a1");
+    story.tell(returned("a", ReturnCause::Conflict));
+    let record = story.state.task(&id("a")).unwrap();
+    assert_eq!((record.state, record.rounds, record.onto.clone()), (TaskState::Ready, 1, None));
+}
+
+#[test]
+fn messages_are_counted_and_mailboxes_are_bounded() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+    let envelope = |sequence| Envelope {
+        sequence,
+        from: Sender::Agent(id("a")),
+        to: id("b"),
+        body: "hello".to_owned(),
+        deadline: None,
+    };
+    assert!(story.try_tell(Event::MessageSent { envelope: envelope(2) }).is_err());
+    for sequence in 1..=MAILBOX_CAPACITY as u64 {
+        story.tell(Event::MessageSent { envelope: envelope(sequence) });
+    }
+    let full = story.state.check_message("b", "one more").unwrap_err().to_string();
+    assert_eq!(full, "the mailbox of agent 'b' is full (64 messages); wait until it has read some");
+    let unknown = story.state.check_message("z", "hello").unwrap_err().to_string();
+    assert_eq!(unknown, "there is no agent 'z' in this run; the agents are: a, b");
+    let delivered = || Event::MessageDelivered { from: Sender::Agent(id("a")), to: id("b"), sequence: 1 };
+    story.tell(delivered());
+    assert!(story.try_tell(delivered()).is_err());
+    assert_eq!(story.state.check_message("b", "one more"), Ok(()));
+}
+
+#[test]
+fn impossible_facts_are_refused_and_say_why() {
+    let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let table: [(Event, &str); 5] = [
+        (spawned("a", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending"),
+        (spawned("z", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z"),
+        (
+            Event::TaskAdded { task: Box::new(task("a", &[])), parent: None },
+            "run r-abcdef: fact 3 (task.added) is impossible: there is a task a already",
+        ),
+        (
+            Event::MergeConflicted { task: id("a"), files: Vec::new() },
+            "run r-abcdef: fact 3 (merge.conflicted) is impossible: no merge of a is in progress",
+        ),
+        (
+            Event::ModelReplied {
+                task: id("a"),
+                turn: 1,
+                reply: BlobId::from("x"),
+                usage: Usage::default(),
+                stop: orchestrate_core::StopReason::EndTurn,
+            },
+            "run r-abcdef: fact 3 (model.replied) is impossible: task a: it is pending",
+        ),
+    ];
+    for (event, expected) in table {
+        assert_eq!(fresh().try_tell(event).unwrap_err().to_string(), expected);
+    }
+    let gap = fresh().state.apply(&recorded(9, Event::TaskReady { task: id("a") }));
+    assert_eq!(gap.unwrap_err().to_string(), "run r-abcdef: fact 9 (task.ready) is impossible: fact 2 was the newest");
+}
+
+#[test]
+fn exit_codes_win_in_the_order_of_the_contract() {
+    let failed = |cause| {
+        move |story: &mut Story, task: &str| {
+            story.tell(Event::TaskReady { task: id(task) }).tell(spawned(task, 1));
+            story.tell(Event::TaskFailed { task: id(task), cause, message: String::new() });
+        }
+    };
+    let conflicted = |story: &mut Story, task: &str| {
+        story.commit(task, "c");
+        story.tell(Event::TaskConflicted { task: id(task), message: String::new() });
+    };
+    type Ending<'a> = &'a dyn Fn(&mut Story, &str);
+    let (check, turns, denied) =
+        (failed(FailureCause::Check), failed(FailureCause::Turns), failed(FailureCause::Denied));
+    let table: [(Ending<'_>, Ending<'_>, (RunStatus, u8)); 4] = [
+        (&conflicted, &check, (RunStatus::Failed, 1)),
+        (&check, &turns, (RunStatus::Limit, 4)),
+        (&turns, &denied, (RunStatus::Denied, 5)),
+        (&conflicted, &conflicted, (RunStatus::NeedsHuman, 3)),
+    ];
+    for (one, two, expected) in table {
+        let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+        one(&mut story, "a");
+        two(&mut story, "b");
+        assert_eq!(outcome(&story.state), Some(expected));
+    }
+}
+
+#[test]
+fn a_state_survives_being_written_down() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"])]);
+    story.commit("a", "a1").tell(verified("a", VerifyScope::Run, "t", true)).merge("a", "m1");
+    let text = serde_json::to_string(&story.state).unwrap();
+    assert_eq!(serde_json::from_str::<RunState>(&text).unwrap(), story.state);
+}

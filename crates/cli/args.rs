@@ -22,6 +22,8 @@ pub(crate) struct Arguments {
 /// Everything that can be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the real engine on a sample project with scripted replies: no key, no network
+    Demo(crate::commands::demo::DemoArgs),
     /// Write a commented orchestrate.toml
     Init(InitArgs),
     /// Check git, repository, sandbox, keys and endpoints, and print the fix for what is missing

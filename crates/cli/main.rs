@@ -63,6 +63,7 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
 
 fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
     match command {
+        Command::Demo(arguments) => commands::demo::execute(context, arguments),
         Command::Init(arguments) => commands::init::execute(context, arguments),
         Command::Doctor(arguments) => commands::doctor::execute(context, arguments),
         Command::Check(arguments) => commands::check::execute(context, arguments),

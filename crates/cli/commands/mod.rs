@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod log;

@@ -1,0 +1,171 @@
+//! `demo`: the real engine on a sample project with scripted replies: no key, no network.
+//!
+//! Nothing is staged for the eye: the run takes the path of every run, and the folder that it leaves can be run again.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use orchestrate_coordinator::{
+    Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, lay_out_sample,
+};
+use orchestrate_core::RunState;
+use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_journal::Store;
+
+use crate::context::Context;
+use crate::display::{Format, Style};
+use crate::error::CommandError;
+use crate::{follow, output};
+
+/// The sample project, its plan and the model's replies.
+const FILES: [(&str, &str); 6] = [
+    ("README.md", include_str!("../../../examples/quickstart/README.md")),
+    ("check.sh", include_str!("../../../examples/quickstart/check.sh")),
+    ("lib/upper.sh", include_str!("../../../examples/quickstart/lib/upper.sh")),
+    ("tests/upper.sh", include_str!("../../../examples/quickstart/tests/upper.sh")),
+    ("plan.md", include_str!("../../../examples/quickstart/plan.md")),
+    ("script.jsonl", include_str!("../../../examples/quickstart/script.jsonl")),
+];
+
+/// How long the scripted model takes for a reply, so that the agents are seen to work side by side.
+const PACE: Duration = Duration::from_millis(60);
+
+/// The arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where to leave the sample project; a new temporary folder if absent
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, CommandError> {
+    if !cfg!(target_os = "linux") {
+        return Err(CommandError::not_available("running commands on this platform (only Linux can confine them)"));
+    }
+    let folder = lay_out(context, arguments.dir.as_deref())?;
+    let directories = context.directories()?;
+    let mut settings = Settings::new(&directories.state);
+    settings.run.model = Some(format!("script:{}", folder.join("script.jsonl").display()));
+    settings.script_pace = PACE;
+    let text = FILES.iter().find(|(name, _)| *name == "plan.md").map_or("", |(_, text)| *text);
+    let plan = Plan::parse(text, &KnownNames::roles(["implementer"]))
+        .map_err(|_| CommandError::internal("the sample plan cannot be read"))?;
+    settings.run.verify.clone_from(&plan.front_matter.verify);
+    let input = PlanInput {
+        path: Some("plan.md".to_owned()),
+        text: text.to_owned(),
+        title: plan.title.clone(),
+        tasks: plan.tasks,
+    };
+    output::note(&format!("a sample project, its plan and the model's replies are in {}", folder.display()));
+    let style = Style { format: Format::Text, quiet: false, verbose: false, terminal: context.terminal };
+    let runtime = follow::runtime()?;
+    let ended = runtime.block_on(async {
+        let coordinator = open(&folder, settings)?;
+        output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
+        let run = coordinator.start(input).await?;
+        let (store, id) = (run.store().clone(), run.id().clone());
+        let code = follow::follow(run, style, 0).await?;
+        tell(&store, &store.state(&id)?, &folder)?;
+        Ok::<_, CommandError>(code)
+    });
+    runtime.shutdown_background();
+    ended
+}
+
+/// Opens the sample; where nothing confines, its own scripted commands, which are part of this program, run without.
+fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> {
+    let unconfined = Settings {
+        run: settings.run.clone(),
+        script_pace: settings.script_pace,
+        confinement: ConfinementChoice::Exactly(Confinement::Unconfined),
+        ..Settings::new(&settings.state_dir)
+    };
+    match Coordinator::open(folder, settings) {
+        Err(CoordinatorError::Sandbox(error)) => {
+            output::warning(&format!("failed to {error}"));
+            output::warning(
+                "the demo's own commands run unconfined; `orchestrate run` would refuse (see `orchestrate doctor`)",
+            );
+            Ok(Coordinator::open(folder, unconfined)?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Writes the sample into a new folder and makes a repository of it.
+fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let failed = |error: std::io::Error| CommandError::usage(format!("failed to lay out the sample project: {error}"));
+    let folder = match wanted {
+        Some(wanted) => context.directory.join(wanted),
+        None => new_folder().map_err(failed)?,
+    };
+    let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
+    if is_taken {
+        return Err(CommandError::usage(format!("{} is not empty; nothing was written", folder.display()))
+            .hint("name a new folder: `orchestrate demo DIR`"));
+    }
+    fs::create_dir_all(&folder).map_err(failed)?;
+    lay_out_sample(&folder, &FILES)?;
+    folder.canonicalize().map_err(failed)
+}
+
+/// Makes the first of `orchestrate-demo-1`, `-2`, … that does not exist below the folder for temporary files.
+fn new_folder() -> std::io::Result<PathBuf> {
+    let parent = std::env::temp_dir();
+    for number in 1..=u16::MAX {
+        let folder = parent.join(format!("orchestrate-demo-{number}"));
+        // Making it is what claims the name: nobody else can have put a link there.
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(std::io::Error::other("every name for a demo folder is taken"))
+}
+
+/// Tells what happened, from the recorded facts, and what can be tried on the folder.
+fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandError> {
+    let facts = store.events(&state.run_id, 0, usize::MAX)?;
+    let mut lines = vec!["What happened:".to_owned()];
+    let mut agents = 0;
+    for fact in &facts {
+        match &fact.event {
+            Event::AgentSpawned { agent: Some(_), .. } => agents += 1,
+            Event::TaskReturned { task, cause: ReturnCause::Conflict, .. } => {
+                lines.push(format!("  {task} conflicted with merged work; its agent got the conflict and resolved it"));
+            }
+            Event::TaskReturned { task, cause: ReturnCause::TaskCheck, .. } => {
+                lines.push(format!("  {task}'s check failed; its agent got the output and mended the cause"));
+            }
+            Event::TaskReturned { task, cause: ReturnCause::RunCheck, .. } => {
+                lines.push(format!("  {task} was red when merged; its agent got the output"));
+            }
+            _ => {}
+        }
+    }
+    let checks = facts.iter().filter(|fact| matches!(fact.event, Event::VerifyFinished { .. })).count();
+    lines.push(format!(
+        "  {agents} agents, {checks} checks; {} holds the merged result",
+        state.run_id.integration_branch()
+    ));
+    lines.push("  the checkout, its index and its branch were not touched".to_owned());
+    lines.push(String::new());
+    lines.push("Try, in that folder:".to_owned());
+    for command in [
+        format!("cd {}", folder.display()),
+        "orchestrate review            # every agent's branch: state, checks, size, risk".to_owned(),
+        "orchestrate review T1         # one of them, with its diff".to_owned(),
+        "orchestrate log T2            # what an agent did".to_owned(),
+        format!("git log --graph --oneline {}", state.run_id.integration_branch()),
+        "orchestrate land              # bring the result into main; `land --undo` takes it back".to_owned(),
+        "orchestrate run plan.md --model script:script.jsonl   # once more".to_owned(),
+    ] {
+        lines.push(format!("  {command}"));
+    }
+    output::line(&lines.join("\n"))
+}

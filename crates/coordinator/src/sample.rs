@@ -1,0 +1,25 @@
+//! Sample projects: files written into a folder that becomes a repository of its own.
+
+use std::fs;
+use std::path::Path;
+
+use orchestrate_git::{Identity, Repo};
+
+use crate::error::CoordinatorError;
+
+/// Writes files into a folder and makes a repository of it, with one commit by an identity of the sample's own.
+///
+/// # Errors
+///
+/// Fails if a file cannot be written, or if there is a repository already.
+pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), CoordinatorError> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
+        written.map_err(|source| CoordinatorError::Io { path, source })?;
+    }
+    let identity = Identity { name: "Orchestrate Demo".to_owned(), email: "demo@example.invalid".to_owned() };
+    Repo::create(folder, &identity, "Start")?;
+    Ok(())
+}

@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
 mod architecture;
+mod demo;
 mod run;
 mod support;
 
@@ -18,7 +19,8 @@ use support::Case;
 
 /// Gives every case of every module.
 fn cases() -> Vec<Case> {
-    [support::cases(), architecture::cases(), run::cases()].into_iter().flatten().collect()
+    let modules = [support::cases, architecture::cases, demo::cases, run::cases];
+    modules.iter().flat_map(|cases| cases()).collect()
 }
 
 fn main() -> ExitCode {

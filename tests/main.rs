@@ -9,8 +9,11 @@
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
 mod architecture;
+mod check;
+mod cli;
 mod demo;
 mod run;
+mod settings;
 mod support;
 
 use std::process::ExitCode;
@@ -19,7 +22,8 @@ use support::Case;
 
 /// Gives every case of every module.
 fn cases() -> Vec<Case> {
-    let modules = [support::cases, architecture::cases, demo::cases, run::cases];
+    let modules =
+        [support::cases, architecture::cases, check::cases, cli::cases, demo::cases, run::cases, settings::cases];
     modules.iter().flat_map(|cases| cases()).collect()
 }
 

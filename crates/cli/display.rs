@@ -56,7 +56,7 @@ struct Live {
 impl Display {
     /// Begins to show a run.
     pub(crate) fn new(style: Style) -> Display {
-        let live = (style.terminal.live && !style.quiet).then(Live::new);
+        let live = (style.terminal.live && !style.quiet && !style.verbose).then(Live::new);
         Display { style, live, deaf: false }
     }
 

@@ -25,6 +25,10 @@ const FACTS_AT_ONCE: usize = 512;
 /// How long a killed run may take to say how it ended; the processes of the run die with this one anyway.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
 
+/// What `--verbose` logs: our own crates, not what others say about their insides.
+const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,\
+                      orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
+
 /// Makes the one runtime of the program.
 pub(crate) fn runtime() -> Result<Runtime, CommandError> {
     tokio::runtime::Builder::new_multi_thread()
@@ -41,6 +45,15 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
         _ => Format::Text,
     };
     Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
+}
+
+/// Writes what the libraries log to standard error, where that was asked for.
+pub(crate) fn log(style: Style) {
+    if style.verbose {
+        let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(std::io::stderr);
+        // It fails only where a logger is installed already, which serves as well.
+        let _ = logger.try_init();
+    }
 }
 
 /// Follows a run to its end, prints its report and gives the exit code, signals included; `begun` is the number of facts that are not news.

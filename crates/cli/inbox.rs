@@ -39,6 +39,7 @@ pub(crate) fn ask_or_take_over(
     }
     let mut loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
+    follow::log(style);
     let state = store.state(run)?;
     loaded.run = state.settings;
     let settings = settings_of(&loaded, &context.directories()?);

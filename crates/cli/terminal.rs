@@ -48,18 +48,18 @@ mod tests {
 
     #[test]
     fn decorations_need_a_terminal_and_nobody_who_objects() {
-        let table: &[(&[(&str, &str)], bool, bool)] = &[
-            (&[], true, false),
-            (&[("NO_COLOR", "1")], false, false),
-            (&[("NO_COLOR", "")], true, false),
-            (&[("TERM", "dumb")], false, false),
-            (&[("CI", "true")], false, true),
-            (&[("CI", "false")], true, false),
+        let table = [
+            ("HOME", "/", true, false),
+            ("NO_COLOR", "1", false, false),
+            ("NO_COLOR", "", true, false),
+            ("TERM", "dumb", false, false),
+            ("CI", "true", false, true),
+            ("CI", "false", true, false),
         ];
-        for (pairs, live, headless) in table {
-            let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        for (name, value, live, headless) in table {
+            let variables = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             let found = Terminal::decide([true, true, true], &variables);
-            assert_eq!((found.live, found.headless), (*live, *headless), "{pairs:?}");
+            assert_eq!((found.live, found.headless), (live, headless), "{name}={value}");
         }
         let piped = Terminal::decide([true, true, false], &BTreeMap::new());
         assert_eq!((piped.live, piped.colour, piped.headless), (false, false, true));

@@ -207,6 +207,14 @@ impl Running {
         }
     }
 
+    /// Waits until standard error contains a text.
+    pub(crate) fn says(&self, words: &str) -> Result<(), Failed> {
+        until(self.patience, || {
+            let said = self.stderr.text.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(said.contains(words).then_some(()))
+        })
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), Failed> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);

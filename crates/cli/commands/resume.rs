@@ -12,6 +12,7 @@ use crate::{follow, output};
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
     let mut loaded = context.load(arguments.output.values(), Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
+    follow::log(style);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     loaded.run = store.state(&run)?.settings;

@@ -26,6 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let loaded = context.load(typed, Layer::of_plan(&plan.front_matter, &shown)?)?;
     refuse_what_waits(&loaded)?;
     let style = follow::style(&loaded.resolved, context.terminal);
+    follow::log(style);
     warn(&loaded, &plan, &project, style)?;
     context.require_consent(&loaded.commands)?;
     let input = PlanInput { path: Some(shown), text, title: plan.title.clone(), tasks: plan.tasks };

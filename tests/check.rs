@@ -1,0 +1,90 @@
+//! `orchestrate check`: plans in, reports out, through the built program.
+
+use serde_json::{Value, json};
+
+use crate::support::{Case, Home, Outcome, Repository, at, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
+        case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
+        case("check::no_repository_is_needed", no_repository_is_needed),
+    ]
+}
+
+fn check(plan: &str, code: i32) -> Result<Value, libtest_mimic::Failed> {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", plan)?;
+    home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(code)?.json()
+}
+
+fn a_plan_is_reported_as_the_contract_says() -> Outcome {
+    let plan = "---\ntitle: Sharpen\nverify: sh -c true\n---\n# Sharpen\n\n\
+        - [ ] T1 Make `slugify` (files: src/slug.rs) (verify: no-such-program slug)\n\
+        - [ ] T3 Review @reviewer (depends: T1)\n  - look at naming\n- [x] T0 Set up\n\n## Acceptance\n\n- [ ] it works\n";
+    let report = check(plan, 0)?;
+    let expected = json!({
+        "id": "T3", "title": "Review", "status": "todo", "section": "Sharpen", "line": 8, "depends": ["T1"],
+        "files": [], "agent": "reviewer", "verify": null, "parallel": false, "details": ["look at naming"],
+    });
+    let tasks = at(&report, "/tasks")?.as_array().cloned().unwrap_or_default();
+    if tasks.get(1) != Some(&expected) {
+        return fail(format!("{tasks:?}"));
+    }
+    for (pointer, value) in [
+        ("/plan", json!("plan.md")),
+        ("/title", json!("Sharpen")),
+        ("/waves", json!([["T1"], ["T3"]])),
+        ("/errors", json!([])),
+        ("/warnings/0/code", json!("program_not_found")),
+        ("/skipped/0/line", json!(14)),
+    ] {
+        if at(&report, pointer)? != &value {
+            return fail(format!("{pointer} of {report}"));
+        }
+    }
+    Ok(())
+}
+
+fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
+    type Places = &'static [(u64, u64, &'static str)];
+    let table: [(&str, Places); 5] = [
+        ("", &[(0, 0, "empty_plan")]),
+        ("# Only words\n", &[(0, 0, "no_tasks")]),
+        ("- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n", &[(0, 0, "cycle")]),
+        (
+            "- [ ] T1 a (depends: T9)\n- [ ] T1 b @nobody\n",
+            &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 12, "unknown_role")],
+        ),
+        ("---\nmax_agent: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_key")]),
+    ];
+    for (plan, expected) in table {
+        let report = check(plan, 2)?;
+        let errors = at(&report, "/errors")?.as_array().cloned().unwrap_or_default();
+        let number = |error: &Value, key: &str| error.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let found: Vec<(u64, u64, String)> = errors
+            .iter()
+            .map(|error| {
+                let code = error.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
+                (number(error, "line"), number(error, "column"), code)
+            })
+            .collect();
+        let codes: Vec<&str> = found.iter().map(|(_, _, code)| code.as_str()).collect();
+        let wanted: Vec<&str> = expected.iter().map(|(_, _, code)| *code).collect();
+        let placed = expected
+            .iter()
+            .zip(&found)
+            .all(|(wanted, found)| wanted.0 == 0 || (wanted.0, wanted.1) == (found.0, found.1));
+        if codes != wanted || !placed {
+            return fail(format!("{plan:?} gave {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn no_repository_is_needed() -> Outcome {
+    let home = Home::new()?;
+    std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
+    home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(0)?;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! What scripts and people rely on: exit codes, output formats, errors that say what to type next.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Case, Home, Outcome, Repository, at, case, fail, lines};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("cli::wrong_usage_exits_2_and_says_what_to_type", wrong_usage_exits_2_and_says_what_to_type),
+        case("cli::what_is_not_built_yet_is_never_ignored", what_is_not_built_yet_is_never_ignored),
+        case("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
+        case("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
+        case("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
+        case("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
+        case("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
+        case("cli::completions_name_the_commands", completions_name_the_commands),
+    ]
+}
+
+fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Write it\n")?;
+    repository.write("binary.md", "- [ ] T1\u{0}\n")?;
+    let table: [(&[&str], &str); 8] = [
+        (&[], "Usage"),
+        (&["stauts"], "did you mean `orchestrate status`?"),
+        (&["run", "nope.md"], "orchestrate demo"),
+        (&["run", "binary.md"], "binary"),
+        (&["run", "plan.md", "--bogus"], "--bogus"),
+        (&["run", "plan.md", "--max-agents", "0"], "from 1 to 1000"),
+        (&["run", "plan.md", "--deny", "Bash(x"], "bracket"),
+        (&["status"], "orchestrate run PLAN"),
+    ];
+    for (arguments, said) in table {
+        let ran = home.orchestrate(repository.path(), arguments).run()?.exits(2)?;
+        if !ran.stderr.contains(said) || !ran.stdout.is_empty() {
+            return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    let json = home.orchestrate(repository.path(), &["run", "nope.md", "--output-format", "stream-json"]);
+    let error = json.run()?.exits(2)?.json()?;
+    if at(&error, "/type")? != "error" || at(&error, "/exit_code")? != 2 {
+        return fail(error);
+    }
+    Ok(())
+}
+
+fn what_is_not_built_yet_is_never_ignored() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    repository.write("dollars.md", "---\nbudget_usd: 3\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    let table: [&[&str]; 9] = [
+        &["watch"],
+        &["tool", "run", "--", "true", "--help"],
+        &["audit", "verify"],
+        &["blame", "README.md:1"],
+        &["run", "plan.md", "--budget-usd", "3"],
+        &["run", "plan.md", "--cache", "use"],
+        &["run", "plan.md", "--output-format", "markers"],
+        &["run", "plan.md", "--model", "replay:r-abcdef"],
+        &["run", "dollars.md"],
+    ];
+    for arguments in table {
+        let ran = home.orchestrate(repository.path(), arguments).run()?.exits(2)?;
+        if !ran.stderr.contains("not available yet") {
+            return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn bad_surroundings_are_refused() -> Outcome {
+    let home = Home::new()?;
+    let plan = "- [ ] T1 Make it (run: touch made)\n";
+    let refuses = |repository: &Repository, said: &str| -> Outcome {
+        repository.write("plan.md", plan)?;
+        let ran = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
+        if ran.stderr.contains(said) { Ok(()) } else { fail(format!("{said}: {}", ran.stderr)) }
+    };
+    refuses(&Repository::unborn()?, "no commit yet")?;
+    let anonymous = Repository::plain()?;
+    anonymous.git(&["config", "--unset", "user.name"])?;
+    anonymous.git(&["config", "--unset", "user.email"])?;
+    refuses(&anonymous, "git config user.name")?;
+    let merging = Repository::plain()?;
+    merging.write(".git/MERGE_HEAD", &merging.git(&["rev-parse", "HEAD"])?)?;
+    refuses(&merging, "a merge is in progress")?;
+    std::fs::write(home.path().join("plan.md"), plan)?;
+    let ran = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?;
+    if !ran.stderr.contains("git init") {
+        return fail(ran.stderr);
+    }
+    // Nobody to answer: the plan needs a model, and every way to have one is named.
+    let keyless = Repository::plain()?;
+    keyless.write("plan.md", "- [ ] T1 Write it\n")?;
+    let ran = home.orchestrate(keyless.path(), &["run", "plan.md"]).run()?.exits(2)?;
+    let ways = ["--model", "ORCHESTRATE_MODEL", "OPENAI_API_KEY", "--base-url", "orchestrate demo"];
+    if ways.iter().all(|way| ran.stderr.contains(way)) { Ok(()) } else { fail(ran.stderr) }
+}
+
+fn the_stream_ends_with_the_json_object() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Fail (run: exit 3) (depends: T1)\n")?;
+    let ran =
+        home.orchestrate(repository.path(), &["run", "plan.md", "--output-format", "stream-json"]).run()?.exits(1)?;
+    let facts = lines(&ran.stdout)?;
+    for (number, fact) in (1..).zip(&facts) {
+        for key in ["type", "ts", "run_id", "seq", "v"] {
+            at(fact, &format!("/{key}"))?;
+        }
+        if at(fact, "/seq")?.as_u64() != Some(number) {
+            return fail(format!("fact {number} is {fact}"));
+        }
+    }
+    let kinds: Vec<&str> = facts.iter().filter_map(|fact| fact.get("type")?.as_str()).collect();
+    let wanted =
+        ["run.started", "task.ready", "agent.spawned", "task.committed", "task.merged", "task.failed", "run.finished"];
+    if let Some(missing) = wanted.iter().find(|kind| !kinds.contains(kind)) {
+        return fail(format!("no {missing} in {kinds:?}"));
+    }
+    let last = facts.last().cloned().unwrap_or_default();
+    let mut shown = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    if let Some(object) = shown.as_object_mut() {
+        object.remove("approvals");
+        for (key, value) in object.iter() {
+            if last.get(key) != Some(value) {
+                return fail(format!("{key}: {value} instead of {:?}", last.get(key)));
+            }
+        }
+    }
+    if at(&last, "/exit_code")? == 1 && at(&last, "/status")? == "failed" { Ok(()) } else { fail(last) }
+}
+
+fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::lived_in()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let before = repository.fingerprint()?;
+    let run = home.orchestrate(repository.path(), &["plan.md"]).run()?.exits(0)?;
+    before.require_same(&repository.fingerprint()?)?;
+    let table: [(&str, &[&str]); 4] = [
+        (&run.stdout, &["T1", "merged", "orchestrate/r-", "orchestrate land"]),
+        (&run.stderr, &["have changes that are not committed", "T1: merged as"]),
+        (&home.orchestrate(repository.path(), &["status"]).run()?.exits(0)?.stdout, &["succeeded", "T1"]),
+        (&home.orchestrate(repository.path(), &["log", "T1"]).run()?.exits(0)?.stdout, &["T1: committed"]),
+    ];
+    for (text, words) in table {
+        if let Some(missing) = words.iter().find(|word| !text.contains(**word)) {
+            return fail(format!("no {missing:?} in {text}"));
+        }
+    }
+    if run.stderr.contains('\u{1b}') || run.stdout.contains('\u{1b}') {
+        return fail("colours without a terminal");
+    }
+    let runs = home.orchestrate(repository.path(), &["status", "--all", "--json"]).run()?.exits(0)?.json()?;
+    if runs.as_array().map(Vec::len) == Some(1) { Ok(()) } else { fail(runs) }
+}
+
+/// A plan whose only task lasts until it is ended.
+const ENDLESS: &str = "- [ ] T1 Wait (run: sleep 600)\n";
+
+fn signals_end_a_run_with_its_state_kept() -> Outcome {
+    const DRAINS: (Signal, &str) = (Signal::INT, "Ctrl-C again stops now");
+    const STOPS: (Signal, &str) = (Signal::INT, "stopping");
+    let table: [(&[(Signal, &str)], i32); 3] =
+        [(&[DRAINS, STOPS], 130), (&[(Signal::TERM, "stopping")], 143), (&[(Signal::HUP, "stopping")], 130)];
+    for (signals, code) in table {
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        repository.write("plan.md", ENDLESS)?;
+        let arguments = ["run", "plan.md", "--output-format", "stream-json"];
+        let running = home.orchestrate(repository.path(), &arguments).start()?;
+        running.line(|line| line.contains("\"tool.started\""))?;
+        for (signal, answer) in signals {
+            running.signal(*signal)?;
+            running.says(answer)?;
+        }
+        let ended = running.end()?.exits(code)?;
+        let last = lines(&ended.stdout)?.pop().unwrap_or_default();
+        if at(&last, "/type")? != "run.finished" || at(&last, "/exit_code")? != code {
+            return fail(format!("{signals:?}: {last}"));
+        }
+        let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+        if at(&status, "/status")? == "running" {
+            return fail(format!("{signals:?}: {status}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_second_coordinator_is_refused() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", ENDLESS)?;
+    let running = home.orchestrate(repository.path(), &["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    let line = running.line(|line| line.contains("\"tool.started\""))?;
+    let fact: Value = serde_json::from_str(&line)?;
+    let run = at(&fact, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let second = home.orchestrate(repository.path(), &["resume", &run]).run()?.exits(2)?;
+    if !second.stderr.contains(&running.pid().to_string()) {
+        return fail(second.stderr);
+    }
+    let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    if at(&status, "/status")? != "running" || !at(&status, "/exit_code")?.is_null() {
+        return fail(status);
+    }
+    home.orchestrate(repository.path(), &["message", "nobody", "hello"]).run()?.exits(2)?;
+    home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;
+    running.end()?.exits(130)?;
+    Ok(())
+}
+
+fn completions_name_the_commands() -> Outcome {
+    let home = Home::new()?;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.orchestrate(home.path(), &["completions", shell]).run()?.exits(0)?.stdout;
+        if !script.contains("doctor") || !script.contains("max-agents") {
+            return fail(format!("{shell} knows no doctor"));
+        }
+    }
+    Ok(())
+}

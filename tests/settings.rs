@@ -1,0 +1,134 @@
+//! Settings from every source, and consent to what a project's files want to run, through the built program.
+
+use serde_json::Value;
+
+use crate::support::{Case, Home, Outcome, Repository, at, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("settings::each_value_says_where_it_comes_from", each_value_says_where_it_comes_from),
+        case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
+        case("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
+        case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
+        case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
+        case("settings::the_environment_cannot_switch_the_sandbox_off", the_environment_cannot_switch_the_sandbox_off),
+    ]
+}
+
+fn each_value_says_where_it_comes_from() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository
+        .write("orchestrate.toml", "model = 'a/project'\nmax_agents = 50\nmerge_rounds = 1\nallow = ['Bash']\n")?;
+    std::fs::create_dir_all(home.path().join("config/orchestrate"))?;
+    std::fs::write(home.path().join("config/orchestrate/config.toml"), "model = 'a/user'\nagent = 'tester'\n")?;
+    let shown = home
+        .orchestrate(repository.path(), &["config", "show", "--json"])
+        .env("RALPH_MAX_DEPTH", "1")
+        .run()?
+        .exits(0)?
+        .json()?;
+    let table = [
+        ("model", "a/project", "orchestrate.toml:1:1"),
+        ("max_agents", "20", "default"),
+        ("merge_rounds", "1", "orchestrate.toml:3:1"),
+        ("max_depth", "1", "RALPH_MAX_DEPTH"),
+        ("merge", "auto", "default"),
+    ];
+    for (key, value, source) in table {
+        let setting = at(&shown, &format!("/settings/{key}"))?;
+        let text = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if (text("value").as_str(), text("source").as_str()) != (value, source) {
+            return fail(format!("{key}: {setting}"));
+        }
+    }
+    let rules = at(&shown, "/rules/allow")?;
+    if rules.as_array().is_none_or(|rules| !rules.is_empty()) {
+        return fail(format!("a repository allowed something: {rules}"));
+    }
+    Ok(())
+}
+
+fn what_is_wrong_is_shown_in_its_file() -> Outcome {
+    let table = [
+        ("orchestrate.toml", "max_agent = 3\n", "unknown_key", 1, 1, "did you mean `max_agents`?"),
+        ("orchestrate.toml", "\nmerge = 'maybe'\n", "invalid_value", 2, 9, ""),
+        ("orchestrate.toml", "no_sandbox = true\n", "not_allowed_here", 1, 1, ""),
+        ("orchestrate.toml", "budget_usd = 3\n", "not_available", 1, 1, ""),
+        (".orchestrate/config.toml", "model = \n", "syntax", 1, 0, ""),
+    ];
+    for (file, text, code, line, column, suggestion) in table {
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        repository.write(file, text)?;
+        let error = home.orchestrate(repository.path(), &["config", "show", "--json"]).run()?.exits(2)?.json()?;
+        let found = at(&error, "/errors/0")?;
+        let is = |key: &str, value: &str| found.get(key).and_then(Value::as_str).unwrap_or_default() == value;
+        let number = |key: &str| found.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let placed = number("line") == line && (column == 0 || number("column") == column);
+        if !(is("file", file) && is("code", code) && is("suggestion", suggestion) && placed) {
+            return fail(format!("{text:?} gave {found}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_projects_command_runs_only_with_consent() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let run = || home.orchestrate(repository.path(), &["run", "plan.md", "--output-format", "json"]);
+    let refused = run().run()?.exits(2)?;
+    if !refused.stderr.contains("orchestrate config trust") {
+        return fail(refused.stderr);
+    }
+    home.orchestrate(repository.path(), &["config", "trust", "--yes"]).run()?.exits(0)?;
+    let report = run().run()?.exits(0)?.json()?;
+    if at(&report, "/tasks/0/state")? != "merged" {
+        return fail(report);
+    }
+    // Another command is another question, and one that is typed is none.
+    repository.write("orchestrate.toml", "verify = 'test -f  made'\n")?;
+    run().run()?.exits(2)?;
+    let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json"];
+    home.orchestrate(repository.path(), &typed).run()?.exits(0)?;
+    Ok(())
+}
+
+fn the_users_file_is_changed_by_one_line() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let path = home.path().join("config/orchestrate/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    std::fs::write(&path, "# mine\nmodel = 'a/b'\n")?;
+    home.orchestrate(repository.path(), &["config", "set", "max_agents", "4"]).run()?.exits(0)?;
+    let refused = home.orchestrate(repository.path(), &["config", "set", "max_agnets", "4"]).run()?.exits(2)?;
+    home.orchestrate(repository.path(), &["config", "set", "max_agents", "none"]).run()?.exits(2)?;
+    let text = std::fs::read_to_string(&path)?;
+    if text != "# mine\nmodel = 'a/b'\nmax_agents = 4\n" || !refused.stderr.contains("did you mean `max_agents`?") {
+        return fail(text + &refused.stderr);
+    }
+    Ok(())
+}
+
+fn init_writes_what_is_then_read() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    home.orchestrate(repository.path(), &["init"]).run()?.exits(0)?;
+    home.orchestrate(repository.path(), &["config", "show"]).run()?.exits(0)?;
+    let before = repository.read("orchestrate.toml")?;
+    home.orchestrate(repository.path(), &["init"]).run()?.exits(2)?;
+    if repository.read("orchestrate.toml")? != before {
+        return fail("init changed a file that was there");
+    }
+    Ok(())
+}
+
+fn the_environment_cannot_switch_the_sandbox_off() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let run = |flags: &[&str], name: &str, value: &str| {
+        let arguments: Vec<&str> = ["run", "plan.md"].iter().chain(flags).copied().collect();
+        home.orchestrate(repository.path(), &arguments).env(name, value).run()
+    };
+    run(&[], "ORCHESTRATE_NO_SANDBOX", "1")?.exits(2)?;
+    run(&[], "RALPH_SANDBOX_MODE", "off")?.exits(2)?;
+    run(&["--no-sandbox"], "RALPH_SANDBOX_MODE", "strict")?.exits(2)?;
+    Ok(())
+}

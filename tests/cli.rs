@@ -14,6 +14,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
         case("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
         case("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
+        case("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
+        case("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
+        case("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
         case("cli::completions_name_the_commands", completions_name_the_commands),
     ]
 }
@@ -206,6 +209,59 @@ fn a_second_coordinator_is_refused() -> Outcome {
     home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;
     running.end()?.exits(130)?;
     Ok(())
+}
+
+/// A plan whose only task lasts long enough to be killed in the middle.
+const SLOW: &str = "- [ ] T1 Make it (run: sleep 1; touch made)\n";
+
+/// Starts a run and kills its coordinator while a command runs.
+fn killed(home: &Home) -> Result<Repository, libtest_mimic::Failed> {
+    let repository = Repository::plain()?;
+    repository.write("plan.md", SLOW)?;
+    let arguments = ["run", "plan.md", "--output-format", "stream-json"];
+    let running = home.orchestrate(repository.path(), &arguments).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    running.signal(Signal::KILL)?;
+    running.end()?.exits(137)?;
+    Ok(repository)
+}
+
+fn a_dead_run_goes_on() -> Outcome {
+    let home = Home::new()?;
+    let repository = killed(&home)?;
+    let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    if at(&status, "/status")? != "stopped" || !at(&status, "/exit_code")?.is_null() {
+        return fail(status);
+    }
+    let stopped = home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;
+    let report = home.orchestrate(repository.path(), &["resume", "--json"]).run()?.exits(0)?.json()?;
+    if at(&report, "/tasks/0/state")? == "merged" && stopped.stdout.contains("orchestrate resume") {
+        Ok(())
+    } else {
+        fail(report)
+    }
+}
+
+fn a_message_takes_a_dead_run_over() -> Outcome {
+    let home = Home::new()?;
+    let repository = killed(&home)?;
+    let ran = home.orchestrate(repository.path(), &["message", "T1", "look at both files"]).run()?.exits(0)?;
+    let log = home.orchestrate(repository.path(), &["log", "--messages"]).run()?.exits(0)?;
+    let told = ran.stderr.contains("taking it over") && log.stdout.contains("message from you: look at both files");
+    if told { Ok(()) } else { fail(format!("{ran:?} {log:?}")) }
+}
+
+fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", SLOW)?;
+    // A file where the folder should be stops even a superuser.
+    std::fs::write(home.path().join("blocked"), "")?;
+    let before = repository.fingerprint()?;
+    let run =
+        home.orchestrate(repository.path(), &["run", "plan.md"]).env("XDG_STATE_HOME", home.path().join("blocked"));
+    let ran = run.run()?.exits(2)?;
+    before.require_same(&repository.fingerprint()?)?;
+    if ran.stderr.contains("blocked") { Ok(()) } else { fail(ran.stderr) }
 }
 
 fn completions_name_the_commands() -> Outcome {

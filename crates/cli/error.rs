@@ -108,6 +108,15 @@ impl CommandError {
         }
     }
 
+    /// Says that nothing was begun, so that whatever is in the way is the user's to put right.
+    pub(crate) fn at_start(error: CoordinatorError) -> CommandError {
+        let mut error = CommandError::from(error);
+        if error.kind == ErrorKind::Failed {
+            error.kind = ErrorKind::Usage;
+        }
+        error
+    }
+
     /// Adds what to type next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CommandError {
         self.hints.push(hint.into());

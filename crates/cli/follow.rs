@@ -25,6 +25,8 @@ const FACTS_AT_ONCE: usize = 512;
 /// How long a killed run may take to say how it ended; the processes of the run die with this one anyway.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The status of a run that was killed before it could record its end.
+const INTERRUPTED: &str = "interrupted";
 /// What `--verbose` logs: our own crates, not what others say about their insides.
 const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,\
                       orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
@@ -73,7 +75,8 @@ pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, Com
     let state = store.state(&id)?;
     let mut report = match ended {
         Some(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
-        None => Report::of(&state),
+        // A killed run says nothing any more, and must not be called running.
+        None => Report { r#type: "run.finished", status: INTERRUPTED.to_owned(), ..Report::of(&state) },
     };
     if let Some(code) = signalled {
         report.exit_code = Some(code);

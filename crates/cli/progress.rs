@@ -40,7 +40,10 @@ fn milestone(event: &Event) -> Option<String> {
         Event::TaskReturned { task, cause, .. } => format!("{task}: went back to its author: {}", cause_words(*cause)),
         Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
         Event::TaskMerged { task, commit: None, summary, .. } => {
-            format!("{task}: reported: {}", one_line(summary.as_deref().unwrap_or("nothing"), WIDTH))
+            match summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+                Some(summary) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
+                None => format!("{task}: done, nothing to merge"),
+            }
         }
         Event::TaskFailed { task, cause, message } => format!("{task}: FAILED ({cause}): {}", one_line(message, WIDTH)),
         Event::TaskConflicted { task, message } => {

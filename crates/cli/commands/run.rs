@@ -34,11 +34,12 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let runtime = follow::runtime()?;
     let code = runtime.block_on(async {
         require_model(&loaded, &roles, &input.tasks).await?;
-        let coordinator = Coordinator::open(&context.directory, coordinator_settings)?;
+        let coordinator =
+            Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
         }
-        let run = coordinator.start(input).await?;
+        let run = coordinator.start(input).await.map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }

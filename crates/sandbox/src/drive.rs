@@ -16,7 +16,7 @@ use crate::error::SandboxError;
 use crate::helper::protocol::{Order, Report};
 use crate::job::{Captured, Exit, Finished, Job};
 use crate::launch::{self, Launched};
-use crate::sandbox::{Confinement, Sandbox};
+use crate::tier::{Confinement, Tier};
 
 /// How long processes have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -55,14 +55,14 @@ struct Drive<'a> {
 }
 
 /// Runs a job; any of `cancels` stops it.
-pub(crate) fn run(sandbox: &Sandbox, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
+pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
     let started = Instant::now();
-    let Launched { mut child, control, _scratch } = launch::launch(sandbox, job)?;
+    let Launched { mut child, control, _scratch } = launch::launch(tier, job)?;
     control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
     let kept = job.limits.kept_output_bytes;
     let mut drive = Drive {
         job,
-        confinement: sandbox.confinement,
+        confinement: tier.confinement,
         stdout: Capture::new(child.stdout.take().map(OwnedFd::from), kept)?,
         stderr: Capture::new(child.stderr.take().map(OwnedFd::from), kept)?,
         child,

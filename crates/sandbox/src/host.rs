@@ -4,6 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// Why the full tier cannot even be tried.
+pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
+     (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
+
 /// Directories of programs and libraries; a link among them is shown as the link it is.
 pub(crate) const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system"];

@@ -16,8 +16,8 @@ use crate::helper::protocol::Spec;
 use crate::helper::{HELPER_ARG, helper_installed};
 use crate::host::{self, Toolchain};
 use crate::job::Job;
-use crate::sandbox::{Confinement, Sandbox};
 use crate::spawner;
+use crate::tier::{Confinement, Tier};
 use crate::view::Checked;
 
 /// A job whose supervisor has been started.
@@ -29,26 +29,26 @@ pub(crate) struct Launched {
 }
 
 /// Starts the supervisor of a job.
-pub(crate) fn launch(sandbox: &Sandbox, job: &Job) -> Result<Launched, SandboxError> {
-    if sandbox.helper.is_own_program() && !helper_installed() {
+pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
+    if tier.helper.is_own_program() && !helper_installed() {
         return Err(SandboxError::HelperNotInstalled);
     }
     let view = Checked::of(job)?;
-    let scratch = match sandbox.confinement {
+    let scratch = match tier.confinement {
         Confinement::Fallback => Some(Scratch::make(Toolchain::of_user())?),
         _ => None,
     };
-    let spec = spec(sandbox.confinement, job, &view, scratch.as_ref());
+    let spec = spec(tier.confinement, job, &view, scratch.as_ref());
     let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
     let json = serde_json::to_vec(&spec)
         .map_err(|cause| SandboxError::Setup { detail: format!("write the helper's orders: {cause}") })?;
     let mut given = Given {
-        helper: open_helper(&sandbox.helper.0)?,
+        helper: open_helper(&tier.helper.0)?,
         control: theirs.into(),
         spec: memory_file("spec", &json)?,
         more: Vec::new(),
     };
-    let mut command = match sandbox.confinement {
+    let mut command = match tier.confinement {
         Confinement::Full => bubblewrap(&view, &mut given)?,
         _ => plain(&given),
     };
@@ -96,7 +96,7 @@ fn plain(given: &Given) -> Command {
 fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError> {
     let program = host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
         tier: Confinement::Full,
-        reason: crate::probe::NO_BUBBLEWRAP.to_owned(),
+        reason: host::NO_BUBBLEWRAP.to_owned(),
     })?;
     let arguments = Arguments::for_view(view)?;
     let packed = arguments.packed()?;

@@ -27,6 +27,7 @@ mod protect;
 mod sandbox;
 mod spawner;
 mod sys;
+mod tier;
 mod trusted;
 mod view;
 
@@ -36,5 +37,6 @@ pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
 pub use job::{Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, View};
 pub use probe::{Probe, probe};
 pub use protect::protect_process;
-pub use sandbox::{Confinement, Helper, Sandbox};
+pub use sandbox::Sandbox;
+pub use tier::{Confinement, Helper};
 pub use trusted::{Trusted, TrustedOutput, trusted};

@@ -8,13 +8,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
+use crate::drive;
 use crate::error::SandboxError;
+use crate::host::NO_BUBBLEWRAP;
 use crate::job::{Exit, HostView, Job, Limits, View};
-use crate::sandbox::{Confinement, Helper, Sandbox};
-
-/// Why the full tier cannot even be tried.
-pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
-     (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
+use crate::tier::{Confinement, Helper, Tier};
 
 /// A start takes some ten milliseconds; a machine that needs longer than this cannot work in the tier anyway.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,7 +33,7 @@ pub fn probe(helper: &Helper) -> Probe {
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let sandbox = Sandbox { confinement, helper: helper.clone() };
+    let tier = Tier { confinement, helper: helper.clone() };
     let job = Job {
         view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
         program: "true".into(),
@@ -45,7 +43,7 @@ pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), Str
         env: BTreeMap::new(),
         limits: Limits { timeout: PATIENCE, ..Limits::default() },
     };
-    match sandbox.run(&job, &Cancel::new()) {
+    match drive::run(&tier, &job, &[&Cancel::new()]) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
         Ok(finished) => Err(format!("a first process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
         Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),

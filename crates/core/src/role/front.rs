@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Role, RoleError, RoleWarning, tool};
+use super::definition::{Role, RoleError, RoleWarning};
 use crate::policy::Permission;
 use crate::settings::{RuleDecision, RuleText};
+use crate::tool_names;
 use crate::words::nearest;
 
 /// What a key says something about.
@@ -271,4 +272,9 @@ fn unique(names: Vec<String>) -> Vec<String> {
 
 fn decision(value: &Value) -> Option<RuleDecision> {
     serde_json::from_value(value.clone()).ok()
+}
+
+/// Gives the canonical name of a tool in a list; `Bash(git:*)` is the tool before the parenthesis.
+fn tool(name: &str) -> String {
+    tool_names::canonical(name.split('(').next().unwrap_or(name))
 }

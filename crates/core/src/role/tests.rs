@@ -1,7 +1,8 @@
 //! Role files in, roles out; and the shipped ones held to what is promised of them.
 
 use super::*;
-use crate::settings::RuleDecision;
+use crate::policy::Permission;
+use crate::settings::{RuleDecision, RuleText};
 
 /// The tools that exist now.
 const TOOLS: &[&str] = &[

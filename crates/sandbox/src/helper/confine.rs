@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::protocol::{Report, Spec};
-use super::{landlock, seccomp, supervisor};
-use crate::sandbox::Confinement;
+use super::protocol::{Report, Spec, report};
+use super::{landlock, seccomp};
 use crate::sys;
+use crate::tier::Confinement;
 
 /// bubblewrap's two processes, the supervisor and the program itself count too.
 const OWN_PROCESSES: u64 = 4;
@@ -46,7 +46,7 @@ impl Restrictions {
     pub(super) fn apply(&mut self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
         self.try_apply(supervisor).map_err(|reason| {
             // The way back through `Command` has room for a number only, so the text goes straight to the coordinator.
-            let _ = supervisor::report(control, &Report::Failed(reason));
+            let _ = report(control, &Report::Failed(reason));
             io::Error::from_raw_os_error(libc::ECANCELED)
         })
     }

@@ -15,7 +15,7 @@ use landlock::{
 };
 
 use super::protocol::Spec;
-use crate::sandbox::Confinement;
+use crate::tier::Confinement;
 
 /// The newest rights that we ask for; a kernel that lacks some grants the rest.
 const NEWEST: ABI = ABI::V9;

@@ -5,10 +5,12 @@
 //! means to the helper that the coordinator is dead, and to the coordinator that the helper is.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::Confinement;
+use crate::tier::Confinement;
 
 /// Tells the helper what to run and how to hold it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,4 +72,11 @@ pub(crate) enum Report {
     TooManyProcesses,
     /// The job held too much memory; nothing of it is left.
     TooMuchMemory,
+}
+
+/// Sends one report. The socket keeps what is sent even if this process ends at once.
+pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    control.write_all(&line)
 }

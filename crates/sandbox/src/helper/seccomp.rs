@@ -14,8 +14,8 @@ use seccompiler::{
 };
 
 use super::modes::{self, FCHMODAT2};
-use crate::sandbox::Confinement;
 use crate::sys;
+use crate::tier::Confinement;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 

@@ -1,7 +1,7 @@
 //! Starts the program and stays until nothing of it is left.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, get
 
 use super::confine::Restrictions;
 use super::modes::Modes;
-use super::protocol::{Order, Report, Spec};
+use super::protocol::{Order, Report, Spec, report};
 use super::tree;
-use crate::sandbox::Confinement;
 use crate::sys;
+use crate::tier::Confinement;
 
 /// How often the number of processes and the memory are looked at.
 const WATCH: Duration = Duration::from_millis(50);
@@ -49,13 +49,6 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
         Err(Some(failed)) => report(&control, &failed),
         Err(None) => Ok(()),
     }
-}
-
-/// Sends one report. The socket keeps what is sent even if this process ends at once.
-pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()> {
-    let mut line = serde_json::to_vec(report)?;
-    line.push(b'\n');
-    control.write_all(&line)
 }
 
 /// Starts the program; `Err(None)` if the child has already reported what failed.

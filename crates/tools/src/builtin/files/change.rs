@@ -17,7 +17,7 @@ use crate::shape::size;
 use crate::tool::Tool;
 
 /// Writes a whole file.
-pub(in super::super) struct WriteFile(pub(in super::super) Prompt);
+pub(crate) struct WriteFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct WriteArguments {
@@ -61,7 +61,7 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result
 }
 
 /// Deletes a file; what it held is kept.
-pub(in super::super) struct DeleteFile(pub(in super::super) Prompt);
+pub(crate) struct DeleteFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct DeleteArguments {
@@ -121,7 +121,7 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolErr
 }
 
 /// Makes a directory.
-pub(in super::super) struct CreateDirectory(pub(in super::super) Prompt);
+pub(crate) struct CreateDirectory(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct CreateArguments {

@@ -27,7 +27,7 @@ const COMPARED_CHARACTERS: usize = 120;
 const LISTED_LINES: usize = 10;
 
 /// Replaces text in a file.
-pub(in super::super) struct UpdateFile(pub(in super::super) Prompt);
+pub(crate) struct UpdateFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {

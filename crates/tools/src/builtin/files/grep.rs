@@ -36,7 +36,7 @@ const HEAP_BYTES: usize = 16 << 20;
 const PATTERN_BYTES: usize = 4 << 20;
 
 /// Searches file contents.
-pub(in super::super) struct Grep(pub(in super::super) Prompt);
+pub(crate) struct Grep(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {

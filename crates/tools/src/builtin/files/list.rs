@@ -52,7 +52,7 @@ fn below<'a>(directory: &str, path: &'a str) -> &'a str {
 }
 
 /// Lists a directory.
-pub(in super::super) struct ListDirectory(pub(in super::super) Prompt);
+pub(crate) struct ListDirectory(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct ListArguments {
@@ -113,7 +113,7 @@ fn describe(name: &str, entry: &Entry) -> String {
 }
 
 /// Finds files by glob.
-pub(in super::super) struct SearchFiles(pub(in super::super) Prompt);
+pub(crate) struct SearchFiles(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct SearchArguments {

@@ -30,7 +30,7 @@ const MAX_LINE_CHARACTERS: usize = 2000;
 const NOTE_BYTES: usize = 80;
 
 /// Reads a text file.
-pub(in super::super) struct ReadFile(pub(in super::super) Prompt);
+pub(crate) struct ReadFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -1,0 +1,173 @@
+//! What a role is, and what can be wrong with its file.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::Permission;
+use crate::settings::RuleText;
+
+/// The largest role file: far more than an agent's context could hold.
+pub const MAX_ROLE_BYTES: usize = 64 * 1024;
+
+/// The longest name of a role.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// The definition of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// What plans call it: lower-case letters, digits, `-` and `_`.
+    pub name: String,
+    /// When to use it, in one line.
+    pub description: String,
+    /// The system prompt.
+    pub prompt: String,
+    /// The canonical names of its tools in the order of the file; none means the default set.
+    pub tools: Option<Vec<String>>,
+    /// The canonical names of tools that it never has.
+    pub disallowed: Vec<String>,
+    /// `provider/model`; none means the run's.
+    pub model: Option<String>,
+    /// Turns of one attempt.
+    pub max_turns: Option<u32>,
+    /// Bound of a request in tokens.
+    pub context_tokens: Option<u64>,
+    /// Largest reply in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// What a task of this role ends with.
+    pub delivers: Delivers,
+    /// The permissions that it has; none means those of its tools.
+    pub permissions: Option<BTreeSet<Permission>>,
+    /// The channels that it listens to.
+    pub channels: Vec<String>,
+    /// Permission rules from a `permission` map.
+    pub rules: Vec<RuleText>,
+}
+
+/// What a task of a role ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivers {
+    /// Changes of files; without any the task has failed.
+    #[default]
+    Changes,
+    /// A report; there is no commit.
+    Report,
+}
+
+/// Why a file is no role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RoleError {
+    /// The file is larger than [`MAX_ROLE_BYTES`].
+    #[error("read role `{role}`: it has {bytes} bytes, the most is {MAX_ROLE_BYTES}")]
+    TooLarge {
+        /// The file's stem.
+        role: String,
+        /// Its size.
+        bytes: usize,
+    },
+    /// The front matter is no YAML mapping.
+    #[error("read role `{role}`, line {line}: {reason}")]
+    FrontMatter {
+        /// The file's stem.
+        role: String,
+        /// From 1.
+        line: usize,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The name does not fit.
+    #[error("name a role `{0}`: use lower-case letters, digits, `-` and `_`, at most {MAX_NAME_BYTES} bytes")]
+    Name(String),
+    /// A key does not take its value.
+    #[error("read role `{role}`, line {line}: `{key}` expects {expected}")]
+    Value {
+        /// The file's stem.
+        role: String,
+        /// From 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// There is no prompt below the front matter.
+    #[error("read role `{0}`: it has no prompt")]
+    NoPrompt(String),
+}
+
+/// Something about a role that keeps nothing from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum RoleWarning {
+    /// A key that is nearly a known one.
+    #[error("line {line}: unknown key `{key}`: did you mean `{known}`?")]
+    MisspelledKey {
+        /// From 1.
+        line: usize,
+        /// As written.
+        key: String,
+        /// The nearest known key.
+        known: String,
+    },
+    /// A key that nobody knows.
+    #[error("line {line}: unknown key `{key}` has no effect")]
+    UnknownKey {
+        /// From 1.
+        line: usize,
+        /// As written.
+        key: String,
+    },
+    /// A key of another product that has no effect here.
+    #[error("line {line}: `{key}` has no effect here")]
+    UnusedKey {
+        /// From 1.
+        line: usize,
+        /// As written.
+        key: String,
+    },
+    /// A tool that does not exist.
+    #[error("unknown tool `{tool}`; known: {}", known.join(", "))]
+    UnknownTool {
+        /// As written, or its canonical name.
+        tool: String,
+        /// Every tool that exists.
+        known: Vec<String>,
+    },
+}
+
+impl Role {
+    /// Makes the role that a file without front matter is.
+    pub(super) fn bare(name: &str, prompt: &str) -> Self {
+        let first = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            description: first.trim_start_matches('#').trim().to_owned(),
+            prompt: prompt.to_owned(),
+            tools: None,
+            disallowed: Vec::new(),
+            model: None,
+            max_turns: None,
+            context_tokens: None,
+            max_output_tokens: None,
+            delivers: Delivers::default(),
+            permissions: None,
+            channels: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Gives the tools that the role has, of those that a role without a list has.
+    pub fn tools_of(&self, default: &[&str]) -> Vec<String> {
+        let listed = self.tools.clone().unwrap_or_else(|| default.iter().map(|tool| (*tool).to_owned()).collect());
+        listed.into_iter().filter(|tool| !self.disallowed.contains(tool)).collect()
+    }
+
+    /// Warns of each tool that the role names and that does not exist.
+    pub fn unknown_tools(&self, known: &[&str]) -> Vec<RoleWarning> {
+        let named = self.tools.iter().flatten().chain(&self.disallowed);
+        let unknown = named.filter(|tool| !known.contains(&tool.as_str()) && !tool.contains('*'));
+        let known: Vec<String> = known.iter().map(|tool| (*tool).to_owned()).collect();
+        unknown.map(|tool| RoleWarning::UnknownTool { tool: tool.clone(), known: known.clone() }).collect()
+    }
+}

@@ -17,18 +17,13 @@ use tokio::sync::mpsc;
 
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
-use crate::run::Run;
 use crate::run_context::RunContext;
+use crate::session::Session;
 
 /// Facts that wait for a slow reader of a child's events; the reader is waited for, since it reads from the journal.
 const WAITING_EVENTS: usize = 64;
 /// Facts that are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
-
-/// The open run of a program's children.
-pub(crate) struct Session {
-    run: Run,
-}
 
 /// A child to be spawned.
 #[derive(Clone, Debug, Default)]

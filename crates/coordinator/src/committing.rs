@@ -12,7 +12,7 @@ use orchestrate_git::{CommitSpec, Merge, SnapshotRules, Worktree};
 
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
-use crate::worker::Workplace;
+use crate::workplace::Workplace;
 
 /// A commit that was made.
 pub(crate) struct Made {

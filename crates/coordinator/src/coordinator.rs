@@ -14,7 +14,6 @@ use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::{Executor, builtin_tools};
 
-use crate::children::Session;
 use crate::error::CoordinatorError;
 use crate::layout::Layout;
 use crate::models::Models;
@@ -23,6 +22,7 @@ use crate::recovery;
 use crate::roles::Roles;
 use crate::run::Run;
 use crate::run_context::RunContext;
+use crate::session::Session;
 
 /// How often another id is tried when a run of the same name exists.
 const RUN_ID_TRIES: usize = 8;

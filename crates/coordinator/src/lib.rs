@@ -24,9 +24,11 @@ mod roles;
 mod run;
 mod run_context;
 mod sample;
+mod session;
 pub mod settings;
 mod shutdown;
 mod worker;
+mod workplace;
 mod worktrees;
 
 pub use children::{ChildHandle, ChildSpec};

@@ -17,7 +17,7 @@ use crate::dispatcher::{Board, Effect, Input};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 use crate::shutdown::{Shutdown, ShutdownLevel};
-use crate::{commands, merging, worker};
+use crate::{commands, merging, worker, worktrees};
 
 /// A run that this process works on.
 pub struct Run {
@@ -186,7 +186,7 @@ impl Dispatcher {
             }
             Effect::GiveUp(task) => {
                 let text = "its worker ended twice without having done anything".to_owned();
-                worker::fail(&context, &task, FailureCause::Internal, text).await?;
+                worktrees::fail(&context, &task, FailureCause::Internal, text).await?;
             }
             Effect::Finish(status, exit_code) => {
                 context.record(vec![Event::RunFinished { status, exit_code }]).await?;
@@ -217,7 +217,7 @@ impl Dispatcher {
                 self.agents.remove(&task);
                 if panicked {
                     let text = "the worker panicked; its worktree is kept".to_owned();
-                    worker::fail(&self.context, &task, FailureCause::Panicked, text).await?;
+                    worktrees::fail(&self.context, &task, FailureCause::Panicked, text).await?;
                 } else {
                     outcome?;
                 }
@@ -260,7 +260,7 @@ impl Dispatcher {
         let state = self.context.state();
         for record in state.tasks().filter(|record| !record.state.is_settled()) {
             let text = "the time of the run is used up".to_owned();
-            worker::fail(&self.context, &record.task.id, FailureCause::Timeout, text).await?;
+            worktrees::fail(&self.context, &record.task.id, FailureCause::Timeout, text).await?;
         }
         Ok(())
     }

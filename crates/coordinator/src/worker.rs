@@ -9,13 +9,10 @@ use std::time::Duration;
 
 use orchestrate_core::agent_loop::Finish;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
-use orchestrate_core::policy::Policy;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, Oid, TaskId, TaskRecord, TaskState};
-use orchestrate_git::Worktree;
 use orchestrate_journal::Blob;
 use orchestrate_model::Preferences;
-use orchestrate_tools::WorktreeScope;
 
 use crate::checks::{Check, CheckResult, run_check};
 use crate::driver::{AgentDriver, DriverEnd, LoopDriver, RunDriver, failure_of};
@@ -24,27 +21,9 @@ use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::roles::{Delivers, grant};
 use crate::run_context::{RunContext, value_blob};
 use crate::shutdown::{Shutdown, ShutdownLevel};
+use crate::workplace::Workplace;
+use crate::worktrees::fail;
 use crate::{committing, worktrees};
-
-/// Where one agent works.
-#[derive(Clone)]
-pub(crate) struct Workplace {
-    pub(crate) context: Arc<RunContext>,
-    pub(crate) task: TaskId,
-    pub(crate) attempt: u32,
-    pub(crate) worktree: Arc<Worktree>,
-    pub(crate) scope: Arc<WorktreeScope>,
-    pub(crate) policy: Arc<Policy>,
-    pub(crate) shutdown: Shutdown,
-}
-
-impl Workplace {
-    /// Gives where the task's branch stands.
-    pub(crate) fn tip(&self) -> Result<Oid, CoordinatorError> {
-        let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
-        self.context.task(&self.task)?.tip.ok_or_else(missing)
-    }
-}
 
 /// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
 pub(crate) async fn work(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
@@ -317,27 +296,4 @@ async fn after_red_check(
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
     context.record_with(Blob::new(text.into_bytes()), returned).await?;
     Ok(true)
-}
-
-/// Ends a task without success; what its worktree holds is kept first.
-pub(crate) async fn fail(
-    context: &RunContext,
-    task: &TaskId,
-    cause: FailureCause,
-    message: String,
-) -> Result<(), CoordinatorError> {
-    if let Err(error) = worktrees::keep(context, task).await {
-        // The worktree itself is never removed without a snapshot, so nothing is lost; the failure still stands.
-        tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
-    }
-    let record = context.task(task)?;
-    if record.state.is_settled() {
-        return Ok(());
-    }
-    // Whoever was denied and could not ask anybody fails for that reason, unless a limit ended it.
-    let limit =
-        matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
-    let denied = record.denied && !context.state().settings.ask_parks && !limit;
-    let cause = if denied { FailureCause::Denied } else { cause };
-    context.record(vec![Event::TaskFailed { task: task.clone(), cause, message }]).await
 }

@@ -15,7 +15,7 @@ use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
-use crate::worker::{Workplace, fail};
+use crate::workplace::Workplace;
 
 /// Makes a task's worktree, or takes over what stands under its name; none if its setup failed or was interrupted.
 pub(crate) async fn prepare(
@@ -120,6 +120,29 @@ pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), Coor
     let spec = worktree_spec(context, task, tip);
     let worktree = context.git(move |repo| repo.add_worktree(&spec)).await?;
     committing::keep_worktree(context, &record, &Arc::new(worktree)).await
+}
+
+/// Ends a task without success; what its worktree holds is kept first.
+pub(crate) async fn fail(
+    context: &RunContext,
+    task: &TaskId,
+    cause: FailureCause,
+    message: String,
+) -> Result<(), CoordinatorError> {
+    if let Err(error) = keep(context, task).await {
+        // The worktree itself is never removed without a snapshot, so nothing is lost; the failure still stands.
+        tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
+    }
+    let record = context.task(task)?;
+    if record.state.is_settled() {
+        return Ok(());
+    }
+    // Whoever was denied and could not ask anybody fails for that reason, unless a limit ended it.
+    let limit =
+        matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
+    let denied = record.denied && !context.state().settings.ask_parks && !limit;
+    let cause = if denied { FailureCause::Denied } else { cause };
+    context.record(vec![Event::TaskFailed { task: task.clone(), cause, message }]).await
 }
 
 /// The run's rules, and those of the role that narrow them.

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::committing;
 use crate::error::CoordinatorError;
 use crate::run_context::value_blob;
-use crate::worker::Workplace;
+use crate::workplace::Workplace;
 
 /// One agent's desk: everything that its tools reach.
 pub(super) struct AgentDesk {

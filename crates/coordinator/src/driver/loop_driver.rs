@@ -17,14 +17,14 @@ use orchestrate_journal::{Batch, Blob};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, ReadLedger, ResourceUsage};
 
+use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentDesk, services};
 use super::replay::replay;
-use super::{AgentDriver, DriverEnd};
 use crate::error::CoordinatorError;
 use crate::roles::grant;
 use crate::run_context::value_blob;
 use crate::shutdown::ShutdownLevel;
-use crate::worker::Workplace;
+use crate::workplace::Workplace;
 
 /// The longest summary of a call that a person is shown when it asks.
 const SUMMARY_CHARS: usize = 200;

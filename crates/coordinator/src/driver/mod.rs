@@ -1,36 +1,11 @@
 //! What drives an agent from its start to the end of a stretch of work.
 
+mod agent_driver;
 mod agent_services;
 mod loop_driver;
 mod replay;
 mod run_driver;
 
-use async_trait::async_trait;
-use orchestrate_core::agent_loop::Finish;
-use orchestrate_core::event::FailureCause;
-
+pub(crate) use agent_driver::{AgentDriver, DriverEnd};
 pub(crate) use loop_driver::{LoopDriver, failure_of};
 pub(crate) use run_driver::RunDriver;
-
-use crate::error::CoordinatorError;
-use crate::worker::Workplace;
-
-/// How a stretch of work ended.
-#[derive(Debug)]
-pub(crate) enum DriverEnd {
-    /// The agent ended it.
-    Finished(Finish),
-    /// It cannot be done, and this is why.
-    Failed(FailureCause, String),
-    /// A call waits for a person; the facts are recorded.
-    Parked,
-    /// It was interrupted and is taken up again later.
-    Interrupted,
-}
-
-/// Drives one agent; everything that it does is recorded through the workplace's link.
-#[async_trait]
-pub(crate) trait AgentDriver: Send {
-    /// Works until the agent ends, waits for a person, or is interrupted.
-    async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError>;
-}

@@ -9,12 +9,12 @@ use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
 use orchestrate_tools::{CallEnd, ErrorKind, ResourceUsage};
 use serde_json::json;
 
-use super::{AgentDriver, DriverEnd};
+use super::agent_driver::{AgentDriver, DriverEnd};
 use crate::checks::{Check, CheckResult, run_check};
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::value_blob;
-use crate::worker::Workplace;
+use crate::workplace::Workplace;
 
 /// The name under which the command stands among the tool calls.
 const TOOL: &str = "run";

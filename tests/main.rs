@@ -12,6 +12,7 @@ mod architecture;
 mod check;
 mod cli;
 mod demo;
+mod kill;
 mod run;
 mod settings;
 mod support;
@@ -22,14 +23,26 @@ use support::Case;
 
 /// Gives every case of every module.
 fn cases() -> Vec<Case> {
-    let modules =
-        [support::cases, architecture::cases, check::cases, cli::cases, demo::cases, run::cases, settings::cases];
+    let modules = [
+        support::cases,
+        architecture::cases,
+        check::cases,
+        cli::cases,
+        demo::cases,
+        kill::cases,
+        run::cases,
+        settings::cases,
+    ];
     modules.iter().flat_map(|cases| cases()).collect()
 }
 
 fn main() -> ExitCode {
     // The sandbox starts this very program again inside its walls.
     orchestrate_sandbox::run_helper_if_asked();
+    // The kill test starts it as a coordinator, to kill it.
+    if let Some(code) = kill::coordinate_if_asked() {
+        return code;
+    }
     let arguments = libtest_mimic::Arguments::from_args();
     let trials = cases().into_iter().map(Case::into_trial).collect();
     libtest_mimic::run(&arguments, trials).exit_code()

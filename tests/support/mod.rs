@@ -13,8 +13,8 @@ mod trials;
 
 pub(crate) use case::{Case, Need, Outcome, case, fail};
 pub(crate) use json::{at, lines};
-pub(crate) use program::{Home, Ran, until};
-pub(crate) use repository::Repository;
+pub(crate) use program::{Home, Ran, Running, until};
+pub(crate) use repository::{Fingerprint, Repository};
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};
 pub(crate) use trials::cases;

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, TaskId, TaskState};
+use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
 use crate::merging::settle_integration;
@@ -21,8 +22,23 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
         if let (Some(branch), Some(tip)) = (&record.branch, &record.tip) {
             settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
         }
+        if record.state == TaskState::Running && record.prepared {
+            sweep(context, &record.task.id).await?;
+        }
     }
     Ok(())
+}
+
+/// Removes the half-written files that a killed write left in an agent's worktree: they would be committed with its
+/// work. A worktree that is gone or cannot be used is the worker's to judge.
+async fn sweep(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
+    let path = context.layout.worktree(&context.run, task);
+    context
+        .git(move |repo| match repo.open_worktree(&path) {
+            Ok(worktree) => repo.remove_leftovers(&worktree, TEMPORARY_PREFIX),
+            Err(_) => Ok(()),
+        })
+        .await
 }
 
 /// Moves a branch of ours to where the facts say it is, if it only has to follow.

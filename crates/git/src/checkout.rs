@@ -11,7 +11,7 @@ use crate::beneath;
 use crate::error::GitError;
 use crate::refs::branch_ref;
 use crate::repo::{Repo, theirs};
-use crate::walk::Walk;
+use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
 
 impl Repo {
@@ -56,20 +56,34 @@ impl Repo {
         self.remove_strays(worktree)
     }
 
-    /// Removes new files that are not ignored, and the folders that they leave empty.
-    fn remove_strays(&self, worktree: &Worktree) -> Result<(), GitError> {
+    /// Removes new files whose names begin with `prefix`, which a killed process left; no program runs for it.
+    ///
+    /// # Errors
+    /// If the worktree was tampered with, or the file system refuses.
+    pub fn remove_leftovers(&self, worktree: &Worktree, prefix: &str) -> Result<(), GitError> {
+        worktree.verify_untampered()?;
+        let left = |path: &Vec<u8>| beneath::split(path).1.starts_with(prefix.as_bytes());
+        self.new_files_of(worktree)?
+            .new
+            .iter()
+            .filter(|path| left(path))
+            .try_for_each(|path| remove_new_file(worktree, path))
+    }
+
+    fn new_files_of(&self, worktree: &Worktree) -> Result<Found, GitError> {
         let repository = self.open_git_dir(worktree.admin_dir())?;
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         let tracked: BTreeMap<Vec<u8>, ()> = index.iter().map(|entry| (entry.path, ())).collect();
-        let found = Walk::new(worktree, &repository).new_files(&tracked)?;
+        Walk::new(worktree, &repository).new_files(&tracked)
+    }
+
+    /// Removes new files that are not ignored, and the folders that they leave empty.
+    fn remove_strays(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let found = self.new_files_of(worktree)?;
         let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
         for path in found.new.into_iter().chain(special) {
-            let failed = || GitError::errno("remove", worktree.path().join(beneath::path_of(&path)));
-            let (folder, name) = beneath::split(&path);
-            let opened = beneath::open_folder(worktree.root(), folder).map_err(failed())?;
-            beneath::remove_file(&opened, name).map_err(failed())?;
-            beneath::remove_empty_folders(worktree.root(), folder).map_err(failed())?;
+            remove_new_file(worktree, &path)?;
         }
         for folder in found.nested {
             let path = folder.as_os_str().as_bytes();
@@ -86,4 +100,13 @@ impl Repo {
         }
         Ok(())
     }
+}
+
+/// Removes a file that git does not track, and the folders that it leaves empty.
+fn remove_new_file(worktree: &Worktree, path: &[u8]) -> Result<(), GitError> {
+    let failed = || GitError::errno("remove", worktree.path().join(beneath::path_of(path)));
+    let (folder, name) = beneath::split(path);
+    let opened = beneath::open_folder(worktree.root(), folder).map_err(failed())?;
+    beneath::remove_file(&opened, name).map_err(failed())?;
+    beneath::remove_empty_folders(worktree.root(), folder).map_err(failed())
 }

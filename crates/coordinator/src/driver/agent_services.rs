@@ -27,11 +27,32 @@ use crate::workplace::Workplace;
 pub(super) struct AgentDesk {
     workplace: Workplace,
     artifacts: Mutex<Vec<Artifact>>,
+    lost: Lost,
 }
 
 impl AgentDesk {
     pub(super) fn new(workplace: &Workplace, artifacts: Vec<Artifact>) -> Arc<Self> {
-        Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts) })
+        Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts), lost: Lost::default() })
+    }
+
+    /// Gives why the start or the end of a call could not be recorded, if one could not.
+    ///
+    /// The agent must not go on then: a reply to a result that is not recorded could never be replayed.
+    pub(super) fn lost(&self) -> Option<JournalError> {
+        self.lost.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The first failure to record a call's start or end.
+#[derive(Clone, Default)]
+struct Lost(Arc<Mutex<Option<JournalError>>>);
+
+impl Lost {
+    /// Notes the failure for the driver, and words it for the tool.
+    fn note(&self, error: JournalError) -> ServiceError {
+        let told = journal_error(&error);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        told
     }
 }
 
@@ -133,16 +154,16 @@ impl CallRecorder for AgentDesk {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         let context = &self.workplace.context;
         // The slot first: an end must be recordable whatever happens after the start.
-        let slot = context.journal.reserve().await.map_err(|error| journal_error(&error))?;
-        context.record(vec![self.start_of(record)]).await.map_err(service_error)?;
+        let slot = context.journal.reserve().await.map_err(|error| self.lost.note(error))?;
+        context.journal.append(self.start_of(record)).await.map_err(|error| self.lost.note(error))?;
         let (task, turn) = (self.workplace.task.clone(), self.turn());
-        Ok(Box::new(JournalSlot { slot, tool: record.tool.clone(), task, turn }))
+        Ok(Box::new(JournalSlot { slot, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
     }
 
     async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
         let (finished, blob) = end_of(&record.tool, &self.workplace.task, self.turn(), &end)?;
         let batch = Batch::from(vec![self.start_of(record), finished]).with_blob(blob);
-        self.workplace.context.journal.append(batch).await.map_err(|error| journal_error(&error))?;
+        self.workplace.context.journal.append(batch).await.map_err(|error| self.lost.note(error))?;
         Ok(())
     }
 }
@@ -177,6 +198,7 @@ fn redacted(arguments: &Value) -> Value {
 /// The reserved place of one call's end in the journal.
 struct JournalSlot {
     slot: Slot,
+    lost: Lost,
     tool: String,
     task: orchestrate_core::TaskId,
     turn: u32,
@@ -188,8 +210,8 @@ impl EndSlot for JournalSlot {
             Ok(made) => made,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let durable = self.slot.append(Batch::from(finished).with_blob(blob));
-        Box::pin(async move { durable.await.map(|_| ()).map_err(|error| journal_error(&error)) })
+        let (durable, lost) = (self.slot.append(Batch::from(finished).with_blob(blob)), self.lost);
+        Box::pin(async move { durable.await.map(|_| ()).map_err(|error| lost.note(error)) })
     }
 }
 

@@ -157,7 +157,11 @@ impl LoopDriver {
             let cancel = Cancel::new();
             let scope = self.scope(workplace, cancel.clone());
             let running = workplace.context.executor.call(&call, &scope);
-            match workplace.shutdown.guard(&cancel, running).await {
+            let outcome = workplace.shutdown.guard(&cancel, running).await;
+            if let Some(error) = self.desk.lost() {
+                return Err(error.into());
+            }
+            match outcome {
                 CallOutcome::Done(output) => {
                     self.agent.apply(AgentFact::ToolEnded { result: output.to_result(&call.id) })?;
                 }

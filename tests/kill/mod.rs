@@ -1,0 +1,223 @@
+//! Nothing is lost: a coordinator that is killed anywhere is resumed to the same end.
+//!
+//! The coordinator runs in a child process, which is this very program with the hidden first argument
+//! [`CHILD_ARGUMENT`]; the journal's fault injection ends it with SIGKILL right after a durable append, or right
+//! before it, when the effect is done and the fact is not written. `ORCHESTRATE_KILL=all` tries every append.
+
+mod scene;
+mod stopped;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+use libtest_mimic::Failed;
+use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_journal::fault;
+use serde_json::{Value, json};
+
+use crate::support::{Case, Outcome, case, fail};
+use scene::{KILLED, Scene};
+
+pub(crate) use scene::coordinate_if_asked;
+
+/// The first argument of a child that runs a coordinator.
+const CHILD_ARGUMENT: &str = "__coordinator";
+/// Set to `all`, every append is tried; set to a number, only that one.
+const LONG_FORM: &str = "ORCHESTRATE_KILL";
+/// Appends that the reference run makes at least, so that few of its states are left out.
+const LEAST_APPENDS: u64 = 120;
+/// How many appends the short form tries, of each kind.
+const SHORT_FORM: u64 = 12;
+/// A fault that no run of ours reaches: each append is then a transaction of its own, as in the runs that are killed.
+const NO_FAULT: &str = "before:1000000";
+
+/// The tree without files, which git knows without being told.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+pub(crate) fn cases() -> Vec<Case> {
+    let own = vec![
+        case("kill::after_an_append_the_run_is_resumed_to_the_same_end", || kill_each("after")),
+        case("kill::before_an_append_the_run_is_resumed_to_the_same_end", || kill_each("before")),
+        case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
+        case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
+    ];
+    own.into_iter().chain(stopped::cases()).collect()
+}
+
+/// What must be the same however often a run was killed.
+#[derive(Clone, Debug, PartialEq)]
+struct End {
+    /// Every file with its mode and content, as a patch of nothing, which can be read where trees differ.
+    files: String,
+    report: Value,
+}
+
+impl End {
+    fn of(scene: &Scene, printed: &str) -> Result<Self, Failed> {
+        let report: Value = serde_json::from_str(printed)?;
+        let commit = report["integration_commit"].as_str().unwrap_or_default().to_owned();
+        let files = scene.repository.git(&["diff", EMPTY_TREE, &commit])?;
+        let branch = report["integration_branch"].as_str().unwrap_or_default();
+        if scene.repository.git(&["rev-parse", branch])? != commit {
+            return fail(format!("{branch} is not at {commit}"));
+        }
+        Ok(Self { files, report: without_what_differs(report) })
+    }
+}
+
+/// Leaves out ids, commits, times, tokens and turn counts.
+fn without_what_differs(mut report: Value) -> Value {
+    let differing =
+        ["run_id", "integration_branch", "integration_commit", "base_commit", "duration_ms", "usage", "branch"];
+    let drop_from = |fields: &mut Value| {
+        if let Some(fields) = fields.as_object_mut() {
+            fields
+                .retain(|name, _| !differing.contains(&name.as_str()) && !["commit", "turns"].contains(&name.as_str()));
+        }
+    };
+    drop_from(&mut report);
+    for task in report["tasks"].as_array_mut().into_iter().flatten() {
+        drop_from(task);
+    }
+    report
+}
+
+/// The run that nobody kills.
+struct Reference {
+    end: End,
+    appends: u64,
+}
+
+impl Reference {
+    fn run() -> Result<Self, Failed> {
+        let scene = Scene::new()?;
+        let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+        let end = End::of(&scene, &ran.stdout)?;
+        let returned = |wanted: ReturnCause| move |event: &Event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted);
+        let appends = ran.stderr.trim().parse()?;
+        let events = scene.events()?;
+        for cause in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
+            if !events.iter().any(returned(cause)) {
+                return fail(format!("the reference run has no {cause:?}"));
+            }
+        }
+        if appends < LEAST_APPENDS || end.report["status"] != json!("succeeded") {
+            return fail(format!("the reference run has {appends} appends: {:#}", end.report));
+        }
+        Ok(Self { end, appends })
+    }
+
+    /// Compares a run that was killed, and resumed to its end, with this one.
+    fn require_same(&self, scene: &Scene, printed: &str, kills: usize) -> Outcome {
+        let end = End::of(scene, printed)?;
+        if end != self.end {
+            return fail(format!(
+                "{}\n{:#}\ninstead of\n{}\n{:#}",
+                end.files, end.report, self.end.files, self.end.report
+            ));
+        }
+        scene.require_untouched()?;
+        require_bought_once(&scene.events()?, kills)
+    }
+}
+
+/// Gives the run that nobody kills; it is made once.
+fn reference() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    let made =
+        MADE.get_or_init(|| Reference::run().map_err(|failure| failure.message().unwrap_or_default().to_owned()));
+    made.as_ref().map_err(Failed::from)
+}
+
+/// Each kill may cost an agent one request whose reply nobody recorded; a recorded reply is never bought again.
+fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
+    let mut bought: BTreeMap<_, BTreeMap<u32, (usize, usize)>> = BTreeMap::new();
+    for event in events {
+        match event {
+            Event::ModelRequested { task, turn, .. } => {
+                bought.entry(task.clone()).or_default().entry(*turn).or_default().0 += 1;
+            }
+            Event::ModelReplied { task, turn, .. } => {
+                bought.entry(task.clone()).or_default().entry(*turn).or_default().1 += 1;
+            }
+            _ => {}
+        }
+    }
+    for (task, turns) in bought {
+        let repeated: usize = turns.values().map(|(requests, _)| requests - 1).sum();
+        let unique = turns.values().all(|(_, replies)| *replies == 1);
+        if repeated > kills || !unique {
+            return fail(format!("{task} repeated {repeated} requests after {kills} kills: {turns:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Kills a run right before or after each of several appends, and resumes it.
+fn kill_each(kind: &str) -> Outcome {
+    let reference = reference()?;
+    let (all, only) = long_form();
+    let places: Vec<u64> = match only {
+        Some(only) => vec![only],
+        None if all => (1..=reference.appends).collect(),
+        None => (0..SHORT_FORM).map(|at| 1 + at * (reference.appends - 1) / (SHORT_FORM - 1)).collect(),
+    };
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let workers = if all { thread::available_parallelism().map_or(1, NonZeroUsize::get) } else { 1 };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(at) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(failure) = kill_at(reference, &[&format!("{kind}:{at}")]) {
+                        let text = failure.message().unwrap_or_default().to_owned();
+                        failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(*at, text);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_default();
+    let told = format!("killed {kind} append k: {} of {} ended the same", places.len() - failures.len(), places.len());
+    if failures.is_empty() {
+        scene::say(&told);
+        return Ok(());
+    }
+    let texts: Vec<String> = failures.iter().map(|(at, text)| format!("--- {kind}:{at}\n{text}")).collect();
+    fail(format!("{told}\n{}", texts.join("\n")))
+}
+
+/// Tells whether every append is to be tried, or a single one.
+fn long_form() -> (bool, Option<u64>) {
+    let wanted = std::env::var(LONG_FORM).unwrap_or_default();
+    (wanted == "all", wanted.parse().ok())
+}
+
+/// Lets each fault kill a coordinator of one run in turn, then resumes it to its end.
+fn kill_at(reference: &Reference, faults: &[&str]) -> Outcome {
+    let scene = Scene::new()?;
+    for fault in faults {
+        scene.coordinate(fault)?.exits(KILLED)?;
+        scene.require_untouched()?;
+    }
+    let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+    reference.require_same(&scene, &ran.stdout, faults.len())
+}
+
+fn killed_twice() -> Outcome {
+    let reference = reference()?;
+    kill_at(reference, &["after:40", "before:30"])?;
+    kill_at(reference, &["before:90", "after:9", "after:20"])
+}
+
+fn killed_during_resume() -> Outcome {
+    let reference = reference()?;
+    kill_at(reference, &["after:60", "before:1", "after:1", "before:2", "after:2"])
+}
+
+/// Makes the fault of the environment this process's.
+fn install_fault() -> Result<(), Failed> {
+    Ok(fault::from_env()?)
+}

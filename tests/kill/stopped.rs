@@ -1,0 +1,139 @@
+//! What else stops a run, or meets one that was stopped: shell commands, a second coordinator, full disks, people.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_core::event::{Event, ToolOutcome};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::scene::{FAILED, KILLED, Play, Scene};
+use super::{NO_FAULT, reference};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
+
+/// How long a process of a killed run may live.
+const LAST_BREATH: Duration = Duration::from_secs(2);
+/// How long a coordinator may take to reach its first command on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// An append of the reference run at which T1 is merged and T2 is at work.
+const MIDDLE: &str = "after:90";
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted", a_command_dies),
+        case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
+        case("kill::a_half_written_file_is_not_committed", a_half_written_file),
+        case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
+        case("kill::a_full_disk_loses_nothing", a_full_disk),
+    ]
+}
+
+/// A number of seconds that no other process on this machine sleeps.
+fn seconds() -> String {
+    format!("3600.{}", std::process::id())
+}
+
+fn sleeping_play() -> Play {
+    let command = format!("sleep {0} & setsid sleep {0} & sleep {0}", seconds());
+    let one = || Rule::task("T1");
+    let script = Script::default()
+        .rule(one().last_contains("Interrupted").call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(one().last_contains("made woken.txt").text("Done."))
+        .rule(one().call("run_shell_command", &json!({ "command": command })));
+    Play { plan: "- [ ] T1 sleep\n", script }
+}
+
+/// Gives the processes that sleep for [`seconds`].
+fn sleepers() -> Result<Vec<String>, Failed> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        // A process may end while we look at it.
+        let Ok(bytes) = std::fs::read(entry?.path().join("cmdline")) else { continue };
+        let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
+        if line.contains(&seconds()) {
+            found.push(line);
+        }
+    }
+    Ok(found)
+}
+
+fn a_command_dies() -> Outcome {
+    let scene = Scene::of(&sleeping_play())?;
+    let first = scene.start(NO_FAULT)?;
+    until(PATIENCE, || Ok((sleepers()?.iter().filter(|line| line.starts_with("sleep")).count() == 3).then_some(())))?;
+
+    let second = scene.coordinate(NO_FAULT)?.exits(FAILED)?;
+    if !second.stderr.contains(&format!("process {} works on it", first.pid())) {
+        return fail(second.stderr);
+    }
+
+    first.signal(Signal::KILL)?;
+    until(LAST_BREATH, || Ok(sleepers()?.is_empty().then_some(())))?;
+    first.end()?.exits(KILLED)?;
+
+    scene.coordinate(NO_FAULT)?.exits(0)?;
+    scene.require_untouched()?;
+    let ends = scene.events()?.into_iter().filter_map(|event| match event {
+        Event::ToolFinished { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    let ends: Vec<_> = ends.collect();
+    if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
+}
+
+/// Kills the reference run in the middle, lets something happen, and compares the end after a resume.
+fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
+    let (reference, scene) = (reference()?, Scene::new()?);
+    scene.coordinate(MIDDLE)?.exits(KILLED)?;
+    happens(&scene)?;
+    let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+    reference.require_same(&scene, &ran.stdout, 1)
+}
+
+fn worktree_of_t2(scene: &Scene) -> Result<PathBuf, Failed> {
+    Ok(scene.folder()?.join("runs").join(scene.run()?.as_str()).join("T2"))
+}
+
+fn a_worktree_deleted_by_hand() -> Outcome {
+    meanwhile(|scene| Ok(std::fs::remove_dir_all(worktree_of_t2(scene)?)?))
+}
+
+fn a_half_written_file() -> Outcome {
+    let name = format!("src/{}1-1", orchestrate_tools::TEMPORARY_PREFIX);
+    meanwhile(|scene| Ok(std::fs::write(worktree_of_t2(scene)?.join(name), "half")?))
+}
+
+fn a_moved_integration_branch() -> Outcome {
+    meanwhile(|scene| {
+        let (repository, reference) = (&scene.repository, scene.run()?.integration_ref());
+        let left = repository.git(&["rev-parse", &reference])?;
+        let tree = format!("{left}^{{tree}}");
+        let moved = repository.git(&["commit-tree", &tree, "-p", &left, "-m", "Somebody else's"])?;
+        repository.git(&["update-ref", &reference, &moved])?;
+        let refused = scene.coordinate(NO_FAULT)?.exits(FAILED)?;
+        let told = ["somebody else moved it", &format!("git update-ref {reference} {left}"), &moved];
+        if !told.iter().all(|part| refused.stderr.contains(part)) {
+            return fail(refused.stderr);
+        }
+        if repository.git(&["rev-parse", &reference])? != moved {
+            return fail("the branch was moved back without being asked");
+        }
+        repository.git(&["update-ref", &reference, &left]).map(drop)
+    })
+}
+
+fn a_full_disk() -> Outcome {
+    // Consecutive appends are those of one turn: the request, the reply, the start of the call, its end.
+    let faults = ["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"];
+    faults.iter().try_for_each(|fault| {
+        let (reference, scene) = (reference()?, Scene::new()?);
+        let failed = scene.coordinate(fault)?.exits(FAILED)?;
+        if !failed.stderr.contains("the disk is full") {
+            return fail(format!("{fault}: {}", failed.stderr));
+        }
+        let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+        let same = reference.require_same(&scene, &ran.stdout, 1);
+        same.map_err(|failure| Failed::from(format!("{fault}: {}", failure.message().unwrap_or_default())))
+    })
+}

@@ -1,7 +1,7 @@
 //! The only doors to standard output and standard error.
 //!
 //! Standard output carries the result and standard error the progress. A reader that has gone away ends a listing
-//! quietly ([`CommandError::broken_pipe`]) and a run not at all: progress that nobody reads is dropped.
+//! quietly ([`CommandError::is_silent`]) and a run not at all: progress that nobody reads is dropped.
 
 use std::io::{self, Write as _};
 

@@ -75,7 +75,7 @@ impl Repo {
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         let tracked: BTreeMap<Vec<u8>, ()> = index.iter().map(|entry| (entry.path, ())).collect();
-        Walk::new(worktree, &repository).new_files(&tracked)
+        Walk::new(worktree, &repository)?.new_files(&tracked)
     }
 
     /// Removes new files that are not ignored, and the folders that they leave empty.

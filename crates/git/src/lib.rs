@@ -18,6 +18,8 @@ mod conflict;
 mod create;
 mod diff;
 mod error;
+mod glob;
+mod ignore;
 mod include;
 mod land;
 mod lock;

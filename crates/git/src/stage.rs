@@ -2,8 +2,8 @@
 //!
 //! An agent's tree is where code can run (see `git.md`): `git add` and `git status` follow a nested repository's
 //! configuration whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files
-//! ourselves below the worktree's descriptor, libgit2 decides in our own process what is ignored and converts
-//! line ends, and it starts no program for either. Where git would need a program, or libgit2 is known to
+//! ourselves below the worktree's descriptor, decide ourselves what is ignored (see [`crate::ignore`]), and libgit2
+//! converts line ends in our own process; neither starts a program. Where git would need a program, or libgit2 is known to
 //! store something else than git, we refuse: a changed file with a configured `filter`, or with a
 //! `working-tree-encoding`.
 //!
@@ -76,7 +76,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
     let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
     let mut stager = Stager {
-        walk: Walk::new(worktree, &repository),
+        walk: Walk::new(worktree, &repository)?,
         worktree,
         repository: &repository,
         conversion: Conversion::of(&repository)?,
@@ -167,7 +167,7 @@ impl Stager<'_> {
             return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
         };
         self.count(path, bytes.len() as u64)?;
-        self.walk.require_plain_rules_for(path)?;
+        self.walk.require_plain_attributes_for(path)?;
         let failed = |error: git2::Error| unstorable(path, error.message());
         let converts = match self.converts(path) {
             // A file that was checked out without its filter and never touched is what the index has.

@@ -1,8 +1,8 @@
 //! Which files of a worktree are new: not in its index and not ignored.
 //!
-//! Folders are opened below the worktree's descriptor and links are never followed. Ignore rules are
-//! libgit2's, asked for each name on the way down, so that nothing below an ignored folder comes back, as
-//! with git. Before libgit2 reads a rules file we look at it: a pipe in its place would hang us.
+//! Folders are opened below the worktree's descriptor and links are never followed. Ignore rules are asked for
+//! each name on the way down, so that nothing below an ignored folder comes back, as with git. Attributes are
+//! libgit2's to read, so we look at each of their files first: a pipe in its place would hang it.
 //!
 //! A `.git` below the top is no repository to us: it is reported and passed over, and the files beside it are
 //! files like any others, so what an agent cloned or initialised inside its worktree is not lost.
@@ -10,18 +10,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use git2::Repository;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
+use crate::ignore::{Rules, Standard};
 use crate::worktree::Worktree;
 
-/// The files that decide what is ignored and how content is stored.
-const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
+/// The files that decide how content is stored.
+const ATTRIBUTES: &[u8] = b".gitattributes";
 /// The largest of them that we let libgit2 read.
-const RULES_BYTES: i64 = 1 << 20;
+const ATTRIBUTES_BYTES: i64 = 1 << 20;
 /// The deepest folder that we enter: a path of 4,096 bytes has at most half as many parts.
 const DEEPEST: usize = 2_048;
 
@@ -36,25 +38,31 @@ pub(crate) struct Found {
     pub(crate) special: Vec<PathBuf>,
 }
 
-/// A walk, with the rules files that have been looked at.
+/// A walk, with the folders whose attributes have been looked at.
 pub(crate) struct Walk<'a> {
-    pub(crate) worktree: &'a Worktree,
-    pub(crate) repository: &'a Repository,
+    worktree: &'a Worktree,
+    standard: Standard,
     plain: BTreeSet<Vec<u8>>,
 }
 
+/// A folder to be entered, with the rules of the one that it is in.
+type ToEnter = (Vec<u8>, Option<Rc<Rules>>);
+
 impl<'a> Walk<'a> {
     /// Prepares a walk; `repository` is libgit2 on the worktree's admin directory.
-    pub(crate) fn new(worktree: &'a Worktree, repository: &'a Repository) -> Self {
-        Walk { worktree, repository, plain: BTreeSet::new() }
+    ///
+    /// # Errors
+    /// If the rules that hold everywhere cannot be read.
+    pub(crate) fn new(worktree: &'a Worktree, repository: &Repository) -> Result<Self, GitError> {
+        Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
     }
 
     /// Finds the files that are not tracked and not ignored; `tracked` is the index by path.
     pub(crate) fn new_files<T>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
         let mut found = Found::default();
-        let mut open = vec![Vec::new()];
+        let mut open: Vec<ToEnter> = vec![(Vec::new(), None)];
         while let Some(folder) = open.pop() {
-            self.enter(&folder, tracked, &mut found, &mut open)?;
+            self.enter(folder, tracked, &mut found, &mut open)?;
         }
         found.new.sort();
         found.nested.sort();
@@ -64,18 +72,19 @@ impl<'a> Walk<'a> {
 
     fn enter<T>(
         &mut self,
-        folder: &[u8],
+        (folder, above): ToEnter,
         tracked: &BTreeMap<Vec<u8>, T>,
         found: &mut Found,
-        open: &mut Vec<Vec<u8>>,
+        open: &mut Vec<ToEnter>,
     ) -> Result<(), GitError> {
+        let folder = folder.as_slice();
         let shown = || self.worktree.path().join(path_of(folder));
         let opened = beneath::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
         let names = beneath::list(&opened).map_err(GitError::errno("list", shown()))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
             return Err(GitError::TooLarge { path: shown(), what: "the depth of a folder", limit: DEEPEST as u64 });
         }
-        self.require_plain_rules_in(folder, &opened)?;
+        let rules = Rules::read(folder, &opened, above)?;
         for (name, is_folder) in names {
             if name == b".git" {
                 if !folder.is_empty() {
@@ -85,10 +94,10 @@ impl<'a> Walk<'a> {
             }
             let path = join(folder, &name);
             if is_folder {
-                if !self.is_ignored(&[path.as_slice(), b"/"].concat())? {
-                    open.push(path);
+                if !self.standard.is_ignored(&rules, &path, true) {
+                    open.push((path, Some(Rc::clone(&rules))));
                 }
-            } else if !tracked.contains_key(&path) && !self.is_ignored(&path)? {
+            } else if !tracked.contains_key(&path) && !self.standard.is_ignored(&rules, &path, false) {
                 self.sort_in(&opened, &name, path, found)?;
             }
         }
@@ -105,15 +114,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Looks at the rules files that libgit2 will read for this path: of its folder and all above.
-    pub(crate) fn require_plain_rules_for(&mut self, path: &[u8]) -> Result<(), GitError> {
+    /// Looks at the attributes that libgit2 will read for this path: of its folder and all above.
+    pub(crate) fn require_plain_attributes_for(&mut self, path: &[u8]) -> Result<(), GitError> {
         let mut folder = beneath::split(path).0;
         loop {
-            if !self.plain.contains(folder) {
-                match beneath::open_folder(self.worktree.root(), folder) {
-                    Ok(opened) => self.require_plain_rules_in(folder, &opened)?,
-                    Err(_) => drop(self.plain.insert(folder.to_vec())),
-                }
+            if self.plain.insert(folder.to_vec())
+                && let Ok(opened) = beneath::open_folder(self.worktree.root(), folder)
+            {
+                require_plain_attributes(folder, &opened)?;
             }
             if folder.is_empty() {
                 return Ok(());
@@ -121,26 +129,17 @@ impl<'a> Walk<'a> {
             folder = beneath::split(folder).0;
         }
     }
+}
 
-    fn require_plain_rules_in(&mut self, folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {
-        for name in RULES {
-            let path = || path_of(&join(folder, name));
-            let stat = beneath::look(opened, name).map_err(GitError::errno("look at", path()))?;
-            if stat.is_some_and(|stat| beneath::kind(&stat) != FileType::RegularFile || stat.st_size > RULES_BYTES) {
-                let reason = format!("rules for git must be a plain file of at most {RULES_BYTES} bytes");
-                return Err(GitError::Unstorable { path: path(), reason });
-            }
-        }
-        self.plain.insert(folder.to_vec());
-        Ok(())
+fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {
+    let path = || path_of(&join(folder, ATTRIBUTES));
+    let stat = beneath::look(opened, ATTRIBUTES).map_err(GitError::errno("look at", path()))?;
+    let odd = |stat: Stat| beneath::kind(&stat) != FileType::RegularFile || stat.st_size > ATTRIBUTES_BYTES;
+    if stat.is_some_and(odd) {
+        let reason = format!("attributes for git must be a plain file of at most {ATTRIBUTES_BYTES} bytes");
+        return Err(GitError::Unstorable { path: path(), reason });
     }
-
-    fn is_ignored(&self, path: &[u8]) -> Result<bool, GitError> {
-        let path = path_of(path);
-        self.repository
-            .is_path_ignored(&path)
-            .map_err(GitError::library(format!("read the ignore rules for {}", path.display())))
-    }
+    Ok(())
 }
 
 /// Appends a name to git's path of a folder.

@@ -194,6 +194,7 @@ fn rules_that_are_no_plain_files_are_refused() {
     for name in [".gitignore", ".gitattributes"] {
         let path = worktree.path().join(name);
         make_pipe(&path);
+        write_files(worktree.path(), &[("a", name)]);
         let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
         std::fs::remove_file(path).unwrap();

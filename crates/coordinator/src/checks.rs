@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::settings::RunSettings;
-use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, View};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
 
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
@@ -41,22 +41,32 @@ pub(crate) async fn run_check(
     check: Check<'_>,
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
-    let job = Job {
-        view: check.view.clone(),
-        program: "/bin/sh".into(),
-        args: vec![OsString::from("-c"), OsString::from(check.command)],
-        cwd: check.worktree.to_owned(),
-        stdin: Vec::new(),
-        env: Default::default(),
-        limits: Limits {
-            timeout: Duration::from_millis(check.settings.command_timeout_ms),
-            kept_output_bytes: KEPT_OUTPUT_BYTES,
-            ..Limits::default()
-        },
-    };
     let cancel = Cancel::new();
-    let finished = shutdown.guard(&cancel, context.sandbox.run_async(job, cancel.clone())).await?;
+    let finished = shutdown.guard(&cancel, context.sandbox.run_async(check.job(), cancel.clone())).await?;
     Ok(CheckResult::of(&finished))
+}
+
+/// Runs a command confined, from a thread that may block.
+pub(crate) fn run_check_blocking(sandbox: &Sandbox, check: &Check<'_>) -> Result<CheckResult, CoordinatorError> {
+    Ok(CheckResult::of(&sandbox.run(&check.job(), &Cancel::new())?))
+}
+
+impl Check<'_> {
+    fn job(&self) -> Job {
+        Job {
+            view: self.view.clone(),
+            program: "/bin/sh".into(),
+            args: vec![OsString::from("-c"), OsString::from(self.command)],
+            cwd: self.worktree.to_owned(),
+            stdin: Vec::new(),
+            env: Default::default(),
+            limits: Limits {
+                timeout: Duration::from_millis(self.settings.command_timeout_ms),
+                kept_output_bytes: KEPT_OUTPUT_BYTES,
+                ..Limits::default()
+            },
+        }
+    }
 }
 
 impl CheckResult {

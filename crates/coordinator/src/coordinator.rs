@@ -9,11 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use orchestrate_core::event::Event;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
 use orchestrate_git::Repo;
-use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
+use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::{Executor, builtin_tools};
 
+use crate::commands;
 use crate::error::CoordinatorError;
 use crate::layout::Layout;
 use crate::models::Models;
@@ -206,6 +207,33 @@ impl Coordinator {
         self.work_on(journal, false).await
     }
 
+    /// Takes a run over to carry out what a person asks of it, and goes on with it; gives what the person is told.
+    ///
+    /// The command is carried out before anything else, so that a run with nothing else to do does not end without
+    /// it. A refused command changes nothing, and its inner error says why.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coordinator::resume`].
+    pub async fn resume_with(
+        &self,
+        run: &RunId,
+        command: Command,
+    ) -> Result<Result<(Run, String), String>, CoordinatorError> {
+        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        let id = self.store.send(run, &command)?;
+        commands::carry_out(&context, Received { id, sent_ms: 0, command }).await?;
+        match self.store.answer(id)? {
+            Some(Ok(said)) => {
+                context.record(vec![Event::RunResumed { pid: std::process::id() }]).await?;
+                recovery::settle(&context).await?;
+                Ok(Ok((Run::start(context, false)?, said)))
+            }
+            Some(Err(why)) => Ok(Err(why)),
+            None => Err(JournalError::NoSuchCommand(id).into()),
+        }
+    }
+
     async fn work_on(&self, journal: Journal, open_ended: bool) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(journal)?);
         recovery::settle(&context).await?;
@@ -278,7 +306,8 @@ impl Coordinator {
     }
 }
 
-fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
+/// Finds out how processes can be confined.
+pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),

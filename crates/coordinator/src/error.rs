@@ -9,6 +9,8 @@ use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 
+use crate::refusal::Refusal;
+
 /// Why the coordinator cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -39,6 +41,9 @@ pub enum CoordinatorError {
         /// Why not.
         source: serde_json::Error,
     },
+    /// A person has to decide something first; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// The repository says no name and address for commits.
     #[error(
         "commit: git knows no user.name and user.email; type `git config user.name \"Your Name\"` and \
@@ -140,5 +145,22 @@ impl CoordinatorError {
     /// Tells whether it is a defect of this program.
     pub fn is_defect(&self) -> bool {
         matches!(self, Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. })
+    }
+
+    /// Tells whether a person has to decide something about the repository or the run first.
+    pub fn needs_person(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::BranchMoved { .. } => true,
+            Self::Git(error) => matches!(
+                error,
+                GitError::BranchGone { .. }
+                    | GitError::BaseLost { .. }
+                    | GitError::BranchInUse { .. }
+                    | GitError::LocalChanges { .. }
+                    | GitError::NotFastForward { .. }
+                    | GitError::RefMoved { .. }
+            ),
+            _ => false,
+        }
     }
 }

@@ -349,7 +349,13 @@ impl Repo {
         self.shared.program.require(&run).map(drop)
     }
 
-    pub(crate) fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
+    /// Makes sure that a worktree's files are kept: their tree is the branch's, or that of a ref of ours.
+    ///
+    /// Ignored files are not content.
+    ///
+    /// # Errors
+    /// [`GitError::Unkept`] if they are not.
+    pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
         let tree = self.current_tree(worktree)?;
         let handle = self.handle()?;
         let is_kept = |target: &Oid| -> Result<bool, GitError> {

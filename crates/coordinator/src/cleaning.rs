@@ -1,0 +1,145 @@
+//! Cleaning and recovering: removes only what is provably kept elsewhere, and brings back what was kept.
+//!
+//! Branches and snapshots always stay. A worktree is removed only if the tree of its files is held by its branch or
+//! by a ref of ours; ignored files are not content. A worktree that an unfinished task needs stays too.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::{Journal, JournalError};
+
+use crate::error::CoordinatorError;
+use crate::refusal::Refusal;
+use crate::runs::Runs;
+
+/// What cleaning removed, or would remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Worktrees that are removed, or would be; the verifier's has no task.
+    pub removed: Vec<(Option<TaskId>, PathBuf)>,
+    /// Worktrees that stay, with the reason.
+    pub kept: Vec<(TaskId, PathBuf, String)>,
+}
+
+/// A commit that a ref of ours holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptCommit {
+    /// What it is called below the run's refs, for example `T1/2-0123456789ab`.
+    pub name: String,
+    /// The commit.
+    pub commit: Oid,
+    /// The first line of its message.
+    pub subject: String,
+    /// Its time in seconds since 1970.
+    pub time_unix: i64,
+}
+
+impl Runs {
+    /// Removes a run's worktrees whose files are kept elsewhere; `dry_run` only says which.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another process works on the run, and if the file system refuses.
+    pub fn clean(&self, run: &RunId, dry_run: bool) -> Result<Cleaned, CoordinatorError> {
+        if dry_run {
+            if let Some(holder) = self.store.lease(run)? {
+                return Err(JournalError::Held { run: run.clone(), pid: holder.pid }.into());
+            }
+            return self.survey(run, false);
+        }
+        let journal = Journal::resume(&self.store, run)?;
+        let cleaned = self.survey(run, true)?;
+        let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
+        if !tasks.is_empty() {
+            // Nothing follows from this fact, so it may follow the act: it tells what is gone.
+            journal.append_blocking(Event::RunCleaned { tasks })?;
+        }
+        // A folder that still has something in it stays.
+        drop(std::fs::remove_dir(self.layout.run(run)));
+        Ok(cleaned)
+    }
+
+    fn survey(&self, run: &RunId, remove: bool) -> Result<Cleaned, CoordinatorError> {
+        let state = self.store.state(run)?;
+        let mut cleaned = Cleaned::default();
+        for record in state.tasks() {
+            let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
+            if !path.exists() {
+                continue;
+            }
+            match self.obstacle(record, &path, remove)? {
+                None => cleaned.removed.push((Some(task), path)),
+                Some(reason) => cleaned.kept.push((task, path, reason)),
+            }
+        }
+        let verifier = self.layout.verifier(run);
+        if verifier.exists() && state.tasks().all(|record| !is_at_work(record)) {
+            if remove {
+                let worktree = self.repo.open_worktree(&verifier)?;
+                self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
+            }
+            cleaned.removed.push((None, verifier));
+        }
+        Ok(cleaned)
+    }
+
+    /// Removes a task's worktree if that is asked for and possible; says what stands against it.
+    fn obstacle(&self, record: &TaskRecord, path: &Path, remove: bool) -> Result<Option<String>, CoordinatorError> {
+        if is_at_work(record) {
+            return Ok(Some(format!("the task is {} and goes on from these files", record.state.as_str())));
+        }
+        // Files whose place in git cannot be trusted or found are not provably kept.
+        let kept = self.repo.open_worktree(path).and_then(|worktree| {
+            self.repo.require_kept(&worktree)?;
+            Ok(worktree)
+        });
+        match kept {
+            Ok(worktree) if remove => {
+                self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
+                Ok(None)
+            }
+            Ok(_) => Ok(None),
+            Err(error) => Ok(Some(format!("failed to {error}"))),
+        }
+    }
+
+    /// Lists the commits of a run that refs of ours hold, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, and if the refs cannot be read.
+    pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, CoordinatorError> {
+        self.store.state(run)?;
+        let prefix = run.keep_prefix();
+        let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
+            // Trees of merges are held too; they are no work of anybody's.
+            let info = self.repo.commit_info(&entry.target).ok()?;
+            let name = entry.name.strip_prefix(&prefix)?.to_owned();
+            let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
+            Some(KeptCommit { name, commit: entry.target, subject, time_unix })
+        });
+        Ok(held.collect())
+    }
+
+    /// Makes a branch of a kept commit and gives the branch's name; no branch is ever moved.
+    ///
+    /// # Errors
+    ///
+    /// Fails if nothing is kept under that name, and if the branch is there and elsewhere.
+    pub fn recover(&self, run: &RunId, name: &str, branch: Option<&str>) -> Result<String, CoordinatorError> {
+        let none = || Refusal::NoSnapshot { run: run.clone(), name: name.to_owned() };
+        let found = self.kept(run)?.into_iter().find(|kept| kept.name == name || kept.commit.as_str() == name);
+        let found = found.ok_or_else(none)?;
+        let branch =
+            branch.map_or_else(|| format!("orchestrate/recovered/{run}/{}", found.name), |branch| branch.to_owned());
+        self.repo.restore(&found.commit, &branch)?;
+        Ok(branch)
+    }
+}
+
+/// Tells whether a task goes on from the files of its worktree, not from a commit.
+fn is_at_work(record: &TaskRecord) -> bool {
+    let begun = record.state == TaskState::Ready && record.attempt > 0;
+    begun || matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
+}

@@ -1,0 +1,205 @@
+//! Landing: brings a run's result into the branch that it started from, and takes it back.
+//!
+//! It is the only step that moves a branch of the user's. By fast-forward where that is possible; if the branch has
+//! new commits, by a merge whose exact tree passes the run's check first. The fact is recorded before the branch
+//! moves, so a landing that was killed in between is finished by the next one; one that git refuses is recorded as
+//! undone. Undoing moves the branch back only if nobody has moved it since.
+
+use std::path::PathBuf;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::{Oid, RunId, RunState};
+use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge, WorktreeSpec};
+use orchestrate_journal::Journal;
+
+use crate::checks::{Check, run_check_blocking};
+use crate::committing::unix_seconds;
+use crate::coordinator::sandbox;
+use crate::error::CoordinatorError;
+use crate::plan_file::{self, Boxes, Target};
+use crate::prompts::{EVIDENCE_BYTES, cut};
+use crate::refusal::Refusal;
+use crate::runs::Runs;
+
+/// How a run is landed.
+#[derive(Clone, Debug)]
+pub struct LandOptions {
+    /// The folder that a relative plan's path may be meant from, beside the repository's.
+    pub directory: PathBuf,
+    /// Whether the plan's boxes are written.
+    pub write_back: bool,
+}
+
+/// What landing, or undoing it, did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The run.
+    pub run: RunId,
+    /// The user's branch.
+    pub branch: String,
+    /// Its tip before.
+    pub from: Oid,
+    /// Its tip after; the same if there was nothing to bring.
+    pub to: Oid,
+    /// Whether the branch had new commits, so that a merge was made.
+    pub merged: bool,
+    /// The checkout whose files changed with it; none if the branch is checked out nowhere.
+    pub checkout: Option<PathBuf>,
+    /// What became of the plan's boxes.
+    pub boxes: Boxes,
+}
+
+/// Where the branch is to go.
+struct Course {
+    from: Oid,
+    to: Oid,
+    merged: bool,
+    /// Whether a killed landing has recorded it already.
+    recorded: bool,
+}
+
+impl Runs {
+    /// Brings a run's result into the branch that it started from.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
+    /// another process works on the run. Nothing of the user's has changed then.
+    pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        let journal = Journal::resume(&self.store, run)?;
+        let state = journal.state();
+        if state.exit_code.is_none() {
+            return Err(Refusal::Unfinished { run: run.clone() }.into());
+        }
+        let detached = || Refusal::DetachedHead { run: run.clone(), branch: run.integration_branch() };
+        let branch = state.base_branch.clone().ok_or_else(detached)?;
+        let course = self.course(&state, &branch)?;
+        let checkout = self.go(&journal, &state, &branch, &course)?;
+        let boxes = if options.write_back { self.boxes(&state, options, Target::Ticked)? } else { Boxes::Nothing };
+        let Course { from, to, merged, .. } = course;
+        Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes })
+    }
+
+    /// Takes a landing back: the branch returns to where it was, local changes and later runs stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runs::land`]; also if the branch has moved since.
+    pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        let journal = Journal::resume(&self.store, run)?;
+        let state = journal.state();
+        let landing = state.landed.clone().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;
+        let (branch, from, to) = (landing.branch, landing.to, landing.from);
+        let found = self.repo.branch_tip(&branch)?;
+        if found != from && found != to {
+            let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
+            return Err(Refusal::MovedSince { run, branch, landed, found }.into());
+        }
+        // Moving back what is back already succeeds, so the fact may follow the act: killed in between, it is repeated.
+        self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
+        journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
+        let boxes = if options.write_back { self.boxes(&state, options, Target::AsBefore)? } else { Boxes::Nothing };
+        Ok(Landed { run: run.clone(), branch, from, to, merged: false, checkout: None, boxes })
+    }
+
+    fn course(&self, state: &RunState, branch: &str) -> Result<Course, CoordinatorError> {
+        let (repo, result) = (&self.repo, &state.integration);
+        let from = repo.branch_tip(branch)?;
+        if !repo.contains(&from, &state.base)? {
+            return Err(GitError::BaseLost { branch: branch.to_owned(), base: state.base.clone() }.into());
+        }
+        let course = |to: Oid, merged, recorded| Course { from: from.clone(), to, merged, recorded };
+        if repo.contains(&from, result)? {
+            return Ok(course(from.clone(), false, false));
+        }
+        let begun = state.landed.as_ref().filter(|landing| landing.branch == branch && landing.from == from);
+        if let Some(begun) = begun
+            && repo.contains(&begun.to, result)?
+        {
+            return Ok(course(begun.to.clone(), begun.to != *result, true));
+        }
+        if repo.contains(result, &from)? {
+            return Ok(course(result.clone(), false, false));
+        }
+        let merged = self.merge_with(state, branch, &from)?;
+        Ok(course(merged, true, false))
+    }
+
+    /// Merges the result with the branch's new commits and checks that exact tree.
+    fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid) -> Result<Oid, CoordinatorError> {
+        let run = &state.run_id;
+        // No task is called so: the name is reserved for the merged branch.
+        let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
+        let tree = match self.repo.merge(tip, &state.integration, &format!("{prefix}/landing-tree"))? {
+            Merge::Clean { tree } => tree,
+            Merge::Conflict { files, .. } => {
+                let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
+                let (branch, integration) = (branch.to_owned(), run.integration_branch());
+                return Err(Refusal::Conflict { branch, integration, files }.into());
+            }
+        };
+        let title = state.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
+        let commit = self.repo.commit(&CommitSpec {
+            tree,
+            parents: vec![tip.clone(), state.integration.clone()],
+            message: format!("Merge run {run}{title}"),
+            trailers: vec![("Orchestrate-Run".to_owned(), run.to_string())],
+            author: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
+            time_unix: unix_seconds(),
+        })?;
+        self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
+        self.require_green(state, branch, &commit)?;
+        Ok(commit)
+    }
+
+    fn require_green(&self, state: &RunState, branch: &str, commit: &Oid) -> Result<(), CoordinatorError> {
+        let Some(command) = &state.settings.verify else { return Ok(()) };
+        let worktree = self.repo.add_worktree(&WorktreeSpec {
+            path: self.layout.verifier(&state.run_id),
+            branch: None,
+            base: commit.clone(),
+            lock_reason: format!("orchestrate {} verifier", state.run_id),
+        })?;
+        self.repo.checkout_detached(&worktree, commit)?;
+        let view = worktree.view();
+        let check = Check { command, worktree: worktree.path(), view: &view, settings: &state.settings };
+        let result = run_check_blocking(&sandbox(&self.settings)?, &check)?;
+        if result.passed {
+            return Ok(());
+        }
+        let output = cut(result.output.trim(), EVIDENCE_BYTES);
+        let (branch, command) = (branch.to_owned(), command.clone());
+        Err(Refusal::RedCheck { branch, command, exit: result.exit, output }.into())
+    }
+
+    /// Records the landing, then moves the branch; a refusal of git's is recorded as undone.
+    fn go(
+        &self,
+        journal: &Journal,
+        state: &RunState,
+        branch: &str,
+        course: &Course,
+    ) -> Result<Option<PathBuf>, CoordinatorError> {
+        let Course { from, to, .. } = course;
+        if from == to {
+            return Ok(None);
+        }
+        if !course.recorded {
+            let (from, to) = (from.clone(), to.clone());
+            journal.append_blocking(Event::RunLanded { branch: branch.to_owned(), from, to })?;
+        }
+        let (base, expected, new) = (state.base.clone(), from.clone(), to.clone());
+        let landing = Landing { branch: branch.to_owned(), base, expected, new };
+        match self.repo.land(&landing) {
+            Ok(landed) => Ok(landed.checkout),
+            Err(refused) => {
+                journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: from.clone() })?;
+                Err(refused.into())
+            }
+        }
+    }
+
+    fn boxes(&self, state: &RunState, options: &LandOptions, target: Target) -> Result<Boxes, CoordinatorError> {
+        plan_file::write(&self.store, state, &[&options.directory, self.repo.workdir()], target)
+    }
+}

@@ -1,0 +1,95 @@
+//! Writes the boxes of landed tasks into the user's plan file, and takes them out again.
+//!
+//! The file is written only if it is the plan that the run read, boxes of these tasks apart; everything else in it
+//! stays byte for byte, and it is replaced in one step. The edit stays uncommitted.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::plan::write_boxes;
+use orchestrate_core::{RunState, TaskId, TaskState};
+use orchestrate_journal::Store;
+
+use crate::error::CoordinatorError;
+
+/// What became of the plan's boxes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Boxes {
+    /// The file was written.
+    Written(PathBuf),
+    /// There was nothing to write: no plan file, no box, or the boxes are as they should be.
+    Nothing,
+    /// The file was left alone.
+    Left {
+        /// The plan's path as typed.
+        plan: String,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// What the boxes are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Those of merged tasks are ticked.
+    Ticked,
+    /// All are as they were when the run began.
+    AsBefore,
+}
+
+/// Brings the boxes of a run's plan file to what they are to be.
+pub(crate) fn write(
+    store: &Store,
+    state: &RunState,
+    folders: &[&Path],
+    target: Target,
+) -> Result<Boxes, CoordinatorError> {
+    let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
+    let Ok(source) = String::from_utf8(store.blob(source)?) else { return Ok(Boxes::Nothing) };
+    let merged: Vec<TaskId> = state
+        .tasks()
+        .filter(|record| record.state == TaskState::Merged && !record.was_done())
+        .map(|record| record.task.id.clone())
+        .collect();
+    let ticked = write_boxes(&source, &merged);
+    let wanted = if target == Target::Ticked { &ticked } else { &source };
+    let mut found = None;
+    for folder in folders {
+        // A link stays a link: what it leads to is replaced.
+        let Ok(path) = folder.join(plan).canonicalize() else { continue };
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        if text == *wanted {
+            return Ok(Boxes::Nothing);
+        }
+        if write_boxes(&text, &merged) == ticked {
+            replace(&path, wanted).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            return Ok(Boxes::Written(path));
+        }
+        found = Some(path);
+    }
+    let reason = match found {
+        Some(_) => "it has changed since the run began",
+        None => "it is no longer there",
+    };
+    Ok(Boxes::Left { plan: plan.clone(), reason })
+}
+
+/// Replaces a file in one step, its permissions kept.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let permissions = std::fs::metadata(path)?.permissions();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = || {
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+        file.set_permissions(permissions)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    let done = written();
+    if done.is_err() {
+        // What is half written must not stay beside the user's files.
+        drop(std::fs::remove_file(&temporary));
+    }
+    done
+}

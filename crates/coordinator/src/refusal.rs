@@ -1,0 +1,80 @@
+//! Why something that a person asked for after a run was not done: nothing has changed, and a person decides.
+
+use orchestrate_core::RunId;
+
+/// Why a run was not landed, a landing not undone, or a snapshot not restored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The run has been killed in the middle.
+    #[error("land run {run}: it was interrupted; `orchestrate resume {run}` brings it to an end first")]
+    Unfinished {
+        /// The run.
+        run: RunId,
+    },
+    /// No branch was checked out when the run began.
+    #[error(
+        "land run {run}: HEAD was detached when it began, so there is no branch to land on; its result is {branch}, \
+         which `git merge {branch}` brings to wherever you are"
+    )]
+    DetachedHead {
+        /// The run.
+        run: RunId,
+        /// Its integration branch.
+        branch: String,
+    },
+    /// The user's branch has new commits that do not go together with the result.
+    #[error(
+        "land on {branch}: its new commits conflict with the result in {}; merge by hand with `git merge {integration}`",
+        .files.join(", ")
+    )]
+    Conflict {
+        /// The user's branch.
+        branch: String,
+        /// The run's integration branch.
+        integration: String,
+        /// The files in conflict, with git's name of each conflict.
+        files: Vec<String>,
+    },
+    /// The result merged with the user's new commits does not pass the run's check.
+    #[error("land on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}")]
+    RedCheck {
+        /// The user's branch.
+        branch: String,
+        /// The check.
+        command: String,
+        /// How it ended.
+        exit: String,
+        /// The end of its output.
+        output: String,
+    },
+    /// There is no landing to undo.
+    #[error("undo the landing of run {run}: it has not landed, or that was undone already")]
+    NotLanded {
+        /// The run.
+        run: RunId,
+    },
+    /// The branch has been moved after the landing.
+    #[error(
+        "undo the landing of run {run}: {branch} has moved since, from {landed} to {found}; \
+         `git revert` takes single commits back"
+    )]
+    MovedSince {
+        /// The run.
+        run: RunId,
+        /// The user's branch.
+        branch: String,
+        /// Where the landing left it.
+        landed: String,
+        /// Where it is.
+        found: String,
+    },
+    /// No snapshot has that name.
+    #[error("restore '{name}': run {run} keeps no snapshot of that name; `orchestrate recover {run}` lists them")]
+    NoSnapshot {
+        /// The run.
+        run: RunId,
+        /// What was named.
+        name: String,
+    },
+}

@@ -1,0 +1,74 @@
+//! Reads what the branches of a run change, for [`orchestrate_core::review`].
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::review::{ChangedFile, ReviewEntry};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_git::FileChange;
+
+use crate::error::CoordinatorError;
+use crate::runs::Runs;
+
+impl Runs {
+    /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, and if one of its commits is gone.
+    pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
+        let state = self.store.state(run)?;
+        let mut changes: BTreeMap<TaskId, Vec<ChangedFile>> = BTreeMap::new();
+        for record in state.tasks() {
+            if let Some((from, to)) = self.range(&state, record)? {
+                let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
+                changes.insert(record.task.id.clone(), files);
+            }
+        }
+        Ok(ReviewEntry::listing(&state, &changes))
+    }
+
+    /// Gives what a task's branch changes, as a unified diff; empty while there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such task, and if one of its commits is gone.
+    pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
+        let state = self.store.state(run)?;
+        let unknown = || CoordinatorError::UnknownTask { run: run.clone(), task: task.clone() };
+        let record = state.task(task).ok_or_else(unknown)?;
+        match self.range(&state, record)? {
+            Some((from, to)) => Ok(self.repo.diff_text(&from, &to)?),
+            None => Ok(String::new()),
+        }
+    }
+
+    /// Gives the two commits between which a task's own work lies.
+    ///
+    /// What the branch took over from others (to mend a conflict) is not its own: a merged task is what its merge
+    /// brought, another one what the integration branch does not have.
+    fn range(&self, state: &RunState, record: &TaskRecord) -> Result<Option<(Oid, Oid)>, CoordinatorError> {
+        if let Some(merged) = &record.merged {
+            let before = self.repo.commit_info(merged)?.parents.into_iter().next();
+            return Ok(before.map(|before| (before, merged.clone())));
+        }
+        let Some(tip) = record.commit.clone().or_else(|| record.tip.clone()) else { return Ok(None) };
+        let shared = self.repo.merge_base(&state.integration, &tip)?;
+        let base = record.base.clone().unwrap_or_else(|| state.base.clone());
+        match shared {
+            // Work that was merged and then rejected is all in the integration branch.
+            Some(shared) if shared == tip && self.repo.contains(&tip, &base)? => Ok(Some((base, tip))),
+            Some(shared) => Ok(Some((shared, tip))),
+            None => Ok(Some((base, tip))),
+        }
+    }
+}
+
+fn changed_file(change: FileChange) -> ChangedFile {
+    ChangedFile {
+        path: change.path.display().to_string(),
+        old_path: change.old_path.map(|path| path.display().to_string()),
+        added: change.added,
+        removed: change.removed,
+        mode_changed: change.mode_changed,
+    }
+}

@@ -13,6 +13,8 @@ mod check;
 mod cli;
 mod demo;
 mod kill;
+mod land;
+mod review;
 mod run;
 mod settings;
 mod support;
@@ -30,6 +32,8 @@ fn cases() -> Vec<Case> {
         cli::cases,
         demo::cases,
         kill::cases,
+        land::cases,
+        review::cases,
         run::cases,
         settings::cases,
     ];

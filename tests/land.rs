@@ -1,0 +1,316 @@
+//! Landing, undoing it, cleaning and recovering, on a repository as people leave theirs.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Boxes, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings};
+use orchestrate_core::{Oid, Report, RunId};
+use serde_json::json;
+
+use crate::run::{Stage, plan_input, runtime};
+use crate::support::{Case, Outcome, Rule, Script, case, fail};
+
+/// Two independent tasks; the second box is nested in prose that must stay byte for byte.
+const PLAN: &str =
+    "# Words\r\n\n- [ ] T1 one  \n* [ ] T2 two\n\n> not a task: [ ]\n- [x] T0 was done\n\nno end of line";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("land::a_fast_forward_lands_and_is_undone", a_fast_forward_lands_and_is_undone),
+        case("land::new_commits_are_merged_and_checked", new_commits_are_merged_and_checked),
+        case("land::a_red_merge_is_refused", a_red_merge_is_refused),
+        case("land::a_conflict_is_refused", a_conflict_is_refused),
+        case("land::overlapping_local_changes_are_refused", overlapping_local_changes_are_refused),
+        case("land::a_branch_that_is_gone_or_rewound_is_refused", a_branch_that_is_gone_or_rewound_is_refused),
+        case("land::a_detached_head_is_refused", a_detached_head_is_refused),
+        case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
+        case("land::a_plan_that_was_edited_is_left_alone", a_plan_that_was_edited_is_left_alone),
+        case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
+        case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
+        case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
+    ]
+}
+
+/// A run of two tasks that has ended, and the plan's file beside it.
+struct Ended {
+    stage: Stage,
+    report: Report,
+}
+
+impl Ended {
+    fn new(verify: Option<&str>) -> Result<Self, Failed> {
+        let stage = Stage::new()?;
+        stage.repository.write("plan.md", PLAN)?;
+        Self::of(stage, verify)
+    }
+
+    fn of(stage: Stage, verify: Option<&str>) -> Result<Self, Failed> {
+        let script = Script::default()
+            .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+            .rule(Rule::task("T1").text("Done."))
+            .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "kept.txt", "content": "2\n"})))
+            .rule(Rule::task("T2").text("Done."));
+        let coordinator = stage.coordinator(&script, |settings| settings.run.verify = verify.map(str::to_owned))?;
+        let plan = PlanInput { path: Some("plan.md".to_owned()), ..plan_input(PLAN)? };
+        let report = runtime()?.block_on(coordinator.run(plan))?;
+        if report.exit_code == Some(0) { Ok(Self { stage, report }) } else { fail(format!("{report:#?}")) }
+    }
+
+    fn runs(&self) -> Result<Runs, Failed> {
+        Ok(Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?)
+    }
+
+    fn run(&self) -> &RunId {
+        &self.report.run_id
+    }
+
+    fn options(&self) -> LandOptions {
+        LandOptions { directory: self.stage.repository.path().to_owned(), write_back: true }
+    }
+
+    fn land(&self) -> Result<Landed, CoordinatorError> {
+        let runs = Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
+        runs.land(self.run(), &self.options())
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
+        self.stage.repository.git(arguments)
+    }
+
+    /// Everything of the user's that landing may move only where it says so, apart from reflogs and times.
+    fn look(&self) -> Result<String, Failed> {
+        let mut look = String::new();
+        let questions: [&[&str]; 8] = [
+            &["status", "--porcelain=v2", "--branch", "--ignored", "--untracked-files=all"],
+            &["diff"],
+            &["diff", "--cached"],
+            &["stash", "list"],
+            &["stash", "show", "-p"],
+            &["for-each-ref", "refs/heads/main", "refs/heads/other", "refs/tags", "refs/stash"],
+            &["config", "--local", "--list"],
+            &["ls-files", "--stage"],
+        ];
+        for question in questions {
+            look.push_str(&self.git(question)?);
+            look.push('\n');
+        }
+        for file in ["plan.md", "kept.txt", "staged.txt", "src/lib.txt", "untracked/new file.txt", "debug.log"] {
+            look.push_str(&self.stage.repository.read(file)?);
+        }
+        look.push_str(&self.stage.repository.read(".git/hooks/pre-commit")?);
+        Ok(look)
+    }
+
+    /// Requires that landing is refused for this reason and that nothing of the user's has changed.
+    fn require_refused(&self, is_reason: impl Fn(&CoordinatorError) -> bool) -> Outcome {
+        let before = self.stage.repository.fingerprint()?;
+        self.require_refusal(is_reason)?;
+        before.require_same(&self.stage.repository.fingerprint()?)
+    }
+
+    fn require_refusal(&self, is_reason: impl Fn(&CoordinatorError) -> bool) -> Outcome {
+        match self.land() {
+            Err(error) if error.needs_person() && is_reason(&error) => Ok(()),
+            other => fail(format!("{other:?}")),
+        }
+    }
+}
+
+fn is(reason: fn(&Refusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
+    move |error| matches!(error, CoordinatorError::Refused(refusal) if reason(refusal))
+}
+
+/// Tells whether git refused with words like these.
+fn says(text: &'static str) -> impl Fn(&CoordinatorError) -> bool {
+    move |error| matches!(error, CoordinatorError::Git(_)) && error.to_string().contains(text)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(actual: &T, expected: &T) -> Outcome {
+    if actual == expected { Ok(()) } else { fail(format!("got {actual:#?}\ninstead of {expected:#?}")) }
+}
+
+fn a_fast_forward_lands_and_is_undone() -> Outcome {
+    let ended = Ended::new(None)?;
+    let before = ended.look()?;
+    let base = ended.report.base_commit.clone();
+    let landed = ended.land()?;
+    let repository = &ended.stage.repository;
+    let plan = repository.path().join("plan.md");
+    let expected = Landed {
+        run: ended.run().clone(),
+        branch: "main".to_owned(),
+        from: base.clone(),
+        to: ended.report.integration_commit.clone(),
+        merged: false,
+        checkout: Some(repository.path().to_owned()),
+        boxes: Boxes::Written(plan),
+    };
+    same(&landed, &expected)?;
+    same(&[repository.read("one.txt")?, repository.read("kept.txt")?], &["1\n".to_owned(), "2\n".to_owned()])?;
+    let ticked = PLAN.replace("- [ ] T1", "- [x] T1").replace("* [ ] T2", "* [x] T2");
+    same(&repository.read("plan.md")?, &ticked)?;
+    let status = " M src/lib.txt\nAM staged.txt\n?? plan.md\n?? untracked/";
+    same(&ended.git(&["status", "--porcelain"])?, &status.to_owned())?;
+    let again = ended.land()?;
+    same(&[again.from, again.to], &[landed.to.clone(), landed.to.clone()])?;
+    let undone = ended.runs()?.unland(ended.run(), &ended.options())?;
+    same(&[undone.from, undone.to], &[landed.to, base])?;
+    same(&ended.look()?, &before)?;
+    match ended.runs()?.unland(ended.run(), &ended.options()) {
+        Err(CoordinatorError::Refused(Refusal::NotLanded { .. })) => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
+}
+
+fn commit_on_main(ended: &Ended, file: &str, text: &str) -> Result<Oid, Failed> {
+    ended.stage.repository.write(file, text)?;
+    ended.git(&["add", file])?;
+    ended.git(&["commit", "-q", "-m", "Meanwhile", "--", file])?;
+    Ok(Oid::new(ended.git(&["rev-parse", "HEAD"])?))
+}
+
+fn new_commits_are_merged_and_checked() -> Outcome {
+    let ended = Ended::new(Some("test ! -e red.txt"))?;
+    let tip = commit_on_main(&ended, "meanwhile.txt", "m\n")?;
+    let before = ended.look()?;
+    let landed = ended.land()?;
+    same(&(landed.merged, landed.from.clone()), &(true, tip.clone()))?;
+    let parents = ended.git(&["log", "-1", "--format=%P %s", "main"])?;
+    let title = format!("{tip} {} Merge run {}: Words", ended.report.integration_commit, ended.run());
+    same(&parents, &title)?;
+    let repository = &ended.stage.repository;
+    let texts = [repository.read("one.txt")?, repository.read("meanwhile.txt")?, repository.read("kept.txt")?];
+    same(&texts, &["1\n", "m\n", "2\n"].map(str::to_owned))?;
+    ended.runs()?.unland(ended.run(), &ended.options())?;
+    same(&ended.look()?, &before)
+}
+
+fn a_red_merge_is_refused() -> Outcome {
+    let ended = Ended::new(Some("test ! -e red.txt || { echo it is red; exit 3; }"))?;
+    commit_on_main(&ended, "red.txt", "r\n")?;
+    ended.require_refused(|error| {
+        let message = error.to_string();
+        is(|refusal| matches!(refusal, Refusal::RedCheck { .. }))(error) && message.contains("it is red")
+    })
+}
+
+fn a_conflict_is_refused() -> Outcome {
+    let ended = Ended::new(None)?;
+    commit_on_main(&ended, "kept.txt", "mine\n")?;
+    ended.require_refused(is(
+        |refusal| matches!(refusal, Refusal::Conflict { files, .. } if files == &["kept.txt (contents)".to_owned()]),
+    ))
+}
+
+fn overlapping_local_changes_are_refused() -> Outcome {
+    let ended = Ended::new(None)?;
+    // It is git that looks at the files, and as with every command of its own it notes their new times in the index.
+    let refused = |reason| {
+        let before = ended.look()?;
+        ended.require_refusal(says(reason))?;
+        same(&ended.look()?, &before)
+    };
+    ended.stage.repository.write("kept.txt", "half an edit\n")?;
+    refused("it would overwrite local changes in kept.txt")?;
+    ended.stage.repository.write("kept.txt", "kept\n")?;
+    ended.stage.repository.write("one.txt", "untracked\n")?;
+    refused("it would overwrite local changes in one.txt")?;
+    std::fs::remove_file(ended.stage.repository.path().join("one.txt"))?;
+    same(&ended.land()?.to, &ended.report.integration_commit)
+}
+
+fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {
+    let ended = Ended::new(None)?;
+    ended.git(&["checkout", "-q", "-b", "elsewhere"])?;
+    ended.git(&["branch", "-q", "-f", "main", "HEAD~1"])?;
+    ended.require_refused(says("it no longer contains"))?;
+    ended.git(&["branch", "-q", "-D", "main"])?;
+    ended.require_refused(says("the branch is gone"))
+}
+
+fn a_detached_head_is_refused() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write("plan.md", PLAN)?;
+    stage.repository.git(&["checkout", "-q", "--detach"])?;
+    Ended::of(stage, None)?.require_refused(is(|refusal| matches!(refusal, Refusal::DetachedHead { .. })))
+}
+
+fn undo_refuses_once_the_branch_has_moved() -> Outcome {
+    let ended = Ended::new(None)?;
+    ended.land()?;
+    commit_on_main(&ended, "later.txt", "l\n")?;
+    let before = ended.stage.repository.fingerprint()?;
+    match ended.runs()?.unland(ended.run(), &ended.options()) {
+        Err(CoordinatorError::Refused(Refusal::MovedSince { .. })) => {
+            before.require_same(&ended.stage.repository.fingerprint()?)
+        }
+        other => fail(format!("{other:?}")),
+    }
+}
+
+fn a_plan_that_was_edited_is_left_alone() -> Outcome {
+    let ended = Ended::new(None)?;
+    ended.stage.repository.write("plan.md", &format!("{PLAN}\n- [ ] one more\n"))?;
+    let edited = ended.stage.repository.read("plan.md")?;
+    let left = Boxes::Left { plan: "plan.md".to_owned(), reason: "it has changed since the run began" };
+    same(&ended.land()?.boxes, &left)?;
+    same(&ended.stage.repository.read("plan.md")?, &edited)
+}
+
+fn a_killed_landing_is_finished_by_the_next() -> Outcome {
+    let ended = Ended::new(None)?;
+    let runs = ended.runs()?;
+    let (from, to) = (ended.report.base_commit.clone(), ended.report.integration_commit.clone());
+    // As a kill leaves it between the fact and the act.
+    let journal = orchestrate_journal::Journal::resume(runs.store(), ended.run())?;
+    let fact = orchestrate_core::Event::RunLanded { branch: "main".to_owned(), from, to: to.clone() };
+    journal.append_blocking(fact)?;
+    drop(journal);
+    let seq = runs.store().state(ended.run())?.seq;
+    same(&ended.land()?.to, &to)?;
+    same(&runs.store().state(ended.run())?.seq, &seq)?;
+    same(&ended.git(&["rev-parse", "main"])?, &to.to_string())
+}
+
+fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
+    let ended = Ended::new(Some("true"))?;
+    let (runs, before) = (ended.runs()?, ended.stage.repository.fingerprint()?);
+    let refs = ended.git(&["for-each-ref"])?;
+    let places = ended.git(&["worktree", "list", "--porcelain"])?;
+    let second = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T2"));
+    let unkept = std::path::PathBuf::from(second.unwrap_or_default()).join("unkept.txt");
+    std::fs::write(&unkept, "nowhere else\n")?;
+    let names = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
+        let removed = cleaned.removed.iter().map(|(task, _)| format!("- {task:?}"));
+        removed.chain(cleaned.kept.iter().map(|(task, ..)| format!("+ {task}"))).collect()
+    };
+    let expected = [r#"- Some(TaskId("T1"))"#, "- None", "+ T2"].map(str::to_owned).to_vec();
+    let planned = runs.clean(ended.run(), true)?;
+    same(&names(&planned), &expected)?;
+    same(&ended.git(&["worktree", "list", "--porcelain"])?, &places)?;
+    let cleaned = runs.clean(ended.run(), false)?;
+    same(&cleaned, &planned)?;
+    same(&std::fs::read_to_string(&unkept)?, &"nowhere else\n".to_owned())?;
+    same(&cleaned.removed.iter().any(|(_, path)| path.exists()), &false)?;
+    std::fs::remove_file(&unkept)?;
+    same(&names(&runs.clean(ended.run(), false)?), &vec![r#"- Some(TaskId("T2"))"#.to_owned()])?;
+    same(&ended.git(&["for-each-ref"])?, &refs)?;
+    same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
+    before.require_same(&ended.stage.repository.fingerprint()?)
+}
+
+fn a_snapshot_is_restored_as_a_branch() -> Outcome {
+    let ended = Ended::new(None)?;
+    let (runs, before) = (ended.runs()?, ended.stage.repository.fingerprint()?);
+    let kept = runs.kept(ended.run())?;
+    let Some(first) = kept.iter().find(|kept| kept.name.starts_with("T1/")) else {
+        return fail(format!("{kept:#?}"));
+    };
+    let branch = runs.recover(ended.run(), &first.name, None)?;
+    same(&branch, &format!("orchestrate/recovered/{}/{}", ended.run(), first.name))?;
+    same(&ended.git(&["rev-parse", &branch])?, &first.commit.to_string())?;
+    same(&ended.stage.repository.show(&branch, "one.txt")?, &"1".to_owned())?;
+    before.require_same(&ended.stage.repository.fingerprint()?)?;
+    match runs.recover(ended.run(), "T1/99", None) {
+        Err(CoordinatorError::Refused(Refusal::NoSnapshot { .. })) => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,172 @@
+//! Looking at branches, approving, rejecting and retrying: what a person decides, also after the run has ended.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Coordinator, Runs, Settings};
+use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, TaskState};
+use orchestrate_journal::Command;
+use serde_json::json;
+
+use crate::run::{Stage, plan_input, runtime};
+use crate::support::{Case, Outcome, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("review::branches_are_listed_with_risk_and_overlaps", branches_are_listed),
+        case("review::an_approval_is_bound_to_the_tree_that_was_seen", an_approval_is_bound_to_the_tree),
+        case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
+        case("review::a_rejection_after_the_merge_is_a_new_attempt", a_rejection_after_the_merge_is_a_new_attempt),
+        case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+    ]
+}
+
+/// A run, and what opens it again.
+struct Reviewed {
+    stage: Stage,
+    coordinator: Coordinator,
+    report: Report,
+}
+
+impl Reviewed {
+    fn new(plan: &str, script: &Script, merge: MergeMode) -> Result<Self, Failed> {
+        let stage = Stage::new()?;
+        let coordinator = stage.coordinator(script, |settings| settings.run.merge = merge)?;
+        let before = stage.repository.fingerprint()?;
+        let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
+        before.require_same(&stage.repository.fingerprint()?)?;
+        Ok(Self { stage, coordinator, report })
+    }
+
+    fn review(&self) -> Result<Vec<ReviewEntry>, Failed> {
+        let runs = Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
+        Ok(runs.review(&self.report.run_id)?)
+    }
+
+    /// Takes the run over with a command; gives the report, or why the command was refused.
+    fn ask(&self, command: Command) -> Result<Result<Report, String>, Failed> {
+        let before = self.stage.repository.fingerprint()?;
+        let outcome = runtime()?.block_on(async {
+            match self.coordinator.resume_with(&self.report.run_id, command).await? {
+                Ok((run, _)) => Ok::<_, orchestrate_coordinator::CoordinatorError>(Ok(run.wait().await?)),
+                Err(why) => Ok(Err(why)),
+            }
+        })?;
+        before.require_same(&self.stage.repository.fingerprint()?)?;
+        Ok(outcome)
+    }
+}
+
+fn write(task: &str, path: &str, content: &str) -> Rule {
+    Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn mends(task: &str, said: &str, path: &str, content: &str) -> Rule {
+    Rule::task(task).last_contains(said).call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn done(task: &str) -> Rule {
+    Rule::task(task).text("Done.")
+}
+
+fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outcome {
+    match report.tasks.iter().find(|found| found.id.as_str() == task) {
+        Some(found) if (found.state, found.attempt) == (state, attempt) => Ok(()),
+        _ => fail(format!("{report:#?}")),
+    }
+}
+
+fn branches_are_listed() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "tests/new.txt", "t\n"))
+        .rule(Rule::task("T2").turn(2).call("write_file", &json!({"path": "src/lib.txt", "content": "one\n"})))
+        .rule(done("T2"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b\n", &script, MergeMode::Review)?;
+    let found: Vec<_> = reviewed
+        .review()?
+        .into_iter()
+        .map(|entry| {
+            let files: Vec<_> = entry.files.iter().map(|file| (file.path.clone(), file.added, file.removed)).collect();
+            let overlaps: Vec<_> = entry.overlaps.iter().map(|other| other.task.to_string()).collect();
+            json!([entry.task, entry.state, files, entry.risk, overlaps, entry.commit.is_some(), entry.tree.is_some()])
+        })
+        .collect();
+    let expected = vec![
+        json!(["T1", "awaiting_review", [["src/lib.txt", 1, 0]], Risk::Low, ["T2"], true, true]),
+        json!([
+            "T2",
+            "awaiting_review",
+            [["src/lib.txt", 0, 2], ["tests/new.txt", 1, 0]],
+            Risk::High,
+            ["T1"],
+            true,
+            true
+        ]),
+    ];
+    if found == expected { Ok(()) } else { fail(format!("{found:#?}")) }
+}
+
+fn an_approval_is_bound_to_the_tree() -> Outcome {
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
+    require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
+    let stale = Command::Approve { task: "T1".into(), tree: reviewed.report.base_commit.clone() };
+    match reviewed.ask(stale)? {
+        Err(why) if why.contains("has changed since you looked at it") => {}
+        other => return fail(format!("{other:?}")),
+    }
+    let tree = reviewed.review()?.first().and_then(|entry| entry.tree.clone());
+    let tree = tree.ok_or_else(|| Failed::from("there is no tree"))?;
+    let report = reviewed.ask(Command::Approve { task: "T1".into(), tree })?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Merged, 1)?;
+    if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(mends("T1", "src/lib.txt:2: say it in words", "one.txt", "one\n"))
+        .rule(done("T1"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
+    let at = Some("src/lib.txt:2".to_owned());
+    let command = Command::Reject { task: "T1".into(), message: "say it in words".to_owned(), at };
+    let report = reviewed.ask(command)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::AwaitingReview, 2)?;
+    let branch = format!("orchestrate/{}/T1", report.run_id);
+    let text = reviewed.stage.repository.show(&branch, "one.txt")?;
+    if text == "one" { Ok(()) } else { fail(text) }
+}
+
+fn a_rejection_after_the_merge_is_a_new_attempt() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(mends("T1", "say it in words", "one.txt", "one\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &script, MergeMode::Auto)?;
+    require(&reviewed.report, "T1", TaskState::Merged, 1)?;
+    let command = Command::Reject { task: "T1".into(), message: "say it in words".to_owned(), at: None };
+    let report = reviewed.ask(command)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Merged, 2)?;
+    require(&report, "T2", TaskState::Merged, 1)?;
+    let texts = [reviewed.stage.merged(&report, "one.txt")?, reviewed.stage.merged(&report, "two.txt")?];
+    if texts == ["one", "2"] { Ok(()) } else { fail(texts.join(", ")) }
+}
+
+fn a_failed_task_is_tried_again() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).text("I changed nothing."))
+        .rule(mends("T1", "do write it", "one.txt", "1\n"))
+        .rule(done("T1"));
+    let reviewed =
+        Reviewed::new("- [ ] T1 a\n- [ ] T2 b (run: echo 2 > two.txt) (depends: T1)\n", &script, MergeMode::Auto)?;
+    require(&reviewed.report, "T1", TaskState::Failed, 1)?;
+    require(&reviewed.report, "T2", TaskState::Skipped, 0)?;
+    let command = Command::Retry { task: "T1".into(), message: Some("do write it".to_owned()) };
+    let report = reviewed.ask(command)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Merged, 2)?;
+    require(&report, "T2", TaskState::Merged, 1)
+}

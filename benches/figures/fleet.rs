@@ -1,0 +1,113 @@
+//! Sixteen agents of ten turns each in worktrees of their own: how long, and how much memory beyond one agent.
+//!
+//! Each run is a process of its own, so that its peak of memory is the kernel's.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use libtest_mimic::Failed;
+use serde_json::{Value, json};
+
+use crate::figure::{Figure, median, ms};
+use crate::say;
+use crate::stage::{Worker, coordinator, plan, runtime, source, state_folder, text};
+use crate::support::{Repository, at};
+
+/// Asks this program to run a fleet of so many agents and to print what it cost.
+pub(crate) const FLAG: &str = "--fleet";
+const AGENTS: u32 = 16;
+/// Eight turns that read a file, one that writes one, and the last word.
+const READS: u32 = 8;
+const FILES: u32 = 200;
+const SAMPLES: usize = 3;
+
+/// What one process cost.
+struct Cost {
+    ms: f64,
+    peak_mb: f64,
+}
+
+pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
+    let many: Vec<Cost> = (0..SAMPLES).map(|_| cost_of(AGENTS)).collect::<Result<_, _>>()?;
+    let one: Vec<Cost> = (0..SAMPLES).map(|_| cost_of(1)).collect::<Result<_, _>>()?;
+    let time = |costs: &[Cost]| median(costs.iter().map(|cost| cost.ms).collect());
+    let peak = |costs: &[Cost]| median(costs.iter().map(|cost| cost.peak_mb).collect());
+    let bare = bare_worktrees()?;
+    Ok(vec![
+        Figure {
+            name: "16 agents x 10 turns in 16 worktrees of 200 files",
+            measured: time(&many) / 1e3,
+            limit: 3.0,
+            unit: "s",
+            beside: format!("one agent {:.2} s, git worktree add 16 times {:.2} s", time(&one) / 1e3, bare / 1e3),
+        },
+        Figure {
+            name: "their memory beyond one agent",
+            measured: peak(&many) - peak(&one),
+            limit: 40.0,
+            unit: "MB",
+            beside: format!("16 agents {:.1} MB, one agent {:.1} MB", peak(&many), peak(&one)),
+        },
+    ])
+}
+
+/// Runs a fleet in a process of its own.
+fn cost_of(agents: u32) -> Result<Cost, Failed> {
+    let this = std::env::current_exe()?;
+    let output = Command::new(this).args([FLAG, &agents.to_string()]).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(Failed::from(format!("a fleet of {agents}: {text}")));
+    }
+    let cost: Value = serde_json::from_str(&text)?;
+    let number = |pointer| Ok::<_, Failed>(at(&cost, pointer)?.as_f64().unwrap_or_default());
+    Ok(Cost { ms: number("/ms")?, peak_mb: number("/peak_kb")? / 1024.0 })
+}
+
+/// Is the process that [`cost_of`] starts.
+pub(crate) fn serve(agents: &str) -> Result<(), Failed> {
+    let agents: u32 = agents.parse()?;
+    let repository = repository()?;
+    let state = state_folder()?;
+    let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
+    let plan = plan(&tasks)?;
+    let since = Instant::now();
+    let coordinator = coordinator(repository.path(), state.path(), Worker::reading(READS))?;
+    let report = runtime()?.block_on(coordinator.run(plan))?;
+    let cost = json!({ "ms": ms(since.elapsed()), "peak_kb": peak_kb()? });
+    if report.exit_code != Some(0) {
+        return Err(Failed::from(format!("the run failed: {report:#?}")));
+    }
+    say(&cost.to_string());
+    Ok(())
+}
+
+fn repository() -> Result<Repository, Failed> {
+    let repository = Repository::plain()?;
+    for number in 1..=FILES {
+        repository.write(&source(number), &text(number))?;
+    }
+    repository.commit_all("Add files to read")?;
+    Ok(repository)
+}
+
+/// Gives this process's peak of resident memory (`VmHWM` of `proc(5)`).
+fn peak_kb() -> Result<u64, Failed> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = line.ok_or_else(|| Failed::from("the kernel tells no peak of memory"))?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
+/// Makes as many worktrees with git itself.
+fn bare_worktrees() -> Result<f64, Failed> {
+    let repository = repository()?;
+    let folder = state_folder()?;
+    let since = Instant::now();
+    for number in 1..=AGENTS {
+        let path = folder.path().join(number.to_string());
+        repository.git(&["worktree", "add", "-q", "--detach", &path.display().to_string()])?;
+    }
+    Ok(ms(since.elapsed()))
+}

@@ -1,0 +1,117 @@
+//! Merging a one-file branch into a repository with a long history.
+//!
+//! Counted from the moment when `merge.started` is durable to the moment when the integration branch's ref has moved;
+//! no check is part of the plan. The bare counterpart is git's merge of the same two commits.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use orchestrate_core::{RunState, TaskId};
+use tokio::sync::watch;
+
+use crate::figure::{Figure, median, ms};
+use crate::stage::{Worker, coordinator, plan, runtime, state_folder};
+use crate::support::{Home, Repository};
+
+const COMMITS: usize = 20_000;
+const FILES: usize = 100;
+const MERGES: usize = 11;
+/// How often the ref is looked at: much more often than the limit, and not all the time.
+const LOOK_AGAIN: Duration = Duration::from_micros(50);
+
+pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
+    let repository = repository()?;
+    let state = state_folder()?;
+    let coordinator = coordinator(repository.path(), state.path(), Worker::reading(0))?;
+    let mut tasks = "- [ ] T1 Write\n".to_owned();
+    for number in 2..=MERGES {
+        writeln!(tasks, "- [ ] T{number} Write (depends: T{})", number - 1)?;
+    }
+    let plan = plan(&tasks)?;
+    let (report, merges) = runtime()?.block_on(async {
+        let run = coordinator.start(plan).await?;
+        let (states, git) = (run.watch(), repository.path().join(".git"));
+        let follower = thread::spawn(move || follow(states, &git));
+        let report = run.wait().await?;
+        let merges = follower.join().map_err(|_| Failed::from("the follower panicked"))??;
+        Ok::<_, Failed>((report, merges))
+    })?;
+    if report.exit_code != Some(0) || merges.is_empty() {
+        return Err(Failed::from(format!("the run failed: {report:#?}")));
+    }
+    let bare = bare_merges(&repository, &report.integration_branch)?;
+    let seen = merges.len();
+    Ok(vec![Figure {
+        name: "merge of a one-file branch, 20,000 commits",
+        measured: median(merges),
+        limit: 15.0,
+        unit: "ms",
+        beside: format!("git merge-tree {bare:.2} ms; {seen} merges seen"),
+    }])
+}
+
+/// Times each merge from the outside: the durable state says that it began, the ref's file that it ended.
+fn follow(mut states: watch::Receiver<Arc<RunState>>, git: &Path) -> Result<Vec<f64>, Failed> {
+    let waiting = tokio::runtime::Builder::new_current_thread().build()?;
+    let mut merging: Option<TaskId> = None;
+    let mut merges = Vec::new();
+    while waiting.block_on(states.changed()).is_ok() {
+        let since = Instant::now();
+        let state = Arc::clone(&states.borrow_and_update());
+        let current = state.merges.current();
+        if current.is_some() && current != merging.as_ref() {
+            merging = current.cloned();
+            let reference = git.join("refs/heads").join(state.run_id.integration_branch());
+            merges.push(ms(moved(&reference, state.integration.as_str(), since)?));
+        }
+        if state.exit_code.is_some() {
+            break;
+        }
+    }
+    Ok(merges)
+}
+
+/// Waits until a ref no longer names a commit.
+fn moved(reference: &Path, from: &str, since: Instant) -> Result<Duration, Failed> {
+    loop {
+        // The file is away for no moment: git renames the new one over it.
+        if fs::read_to_string(reference)?.trim() != from {
+            return Ok(since.elapsed());
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Makes the long history, one small file changed by each commit.
+fn repository() -> Result<Repository, Failed> {
+    let repository = Repository::unborn()?;
+    let mut stream = String::new();
+    for number in 1..=COMMITS {
+        let (file, message, text) = (number % FILES, format!("Change {number}"), format!("{number}\n"));
+        let time = 1_600_000_000 + number;
+        writeln!(stream, "commit refs/heads/main\ncommitter Test <test@example.invalid> {time} +0000")?;
+        writeln!(stream, "data {}\n{message}", message.len())?;
+        writeln!(stream, "M 100644 inline data/{file:03}.txt\ndata {}\n{text}", text.len())?;
+    }
+    let home = Home::new()?;
+    home.command("git", repository.path(), &["fast-import", "--quiet"]).stdin(stream).run()?.exits(0)?;
+    repository.git(&["reset", "-q", "--hard"])?;
+    Ok(repository)
+}
+
+/// Merges the same commits with git itself.
+fn bare_merges(repository: &Repository, branch: &str) -> Result<f64, Failed> {
+    let listed = repository.git(&["log", "--first-parent", "--merges", "--format=%P", branch])?;
+    let mut samples = Vec::new();
+    for (target, candidate) in listed.lines().filter_map(|parents| parents.split_once(' ')) {
+        let since = Instant::now();
+        repository.git(&["merge-tree", "--write-tree", target, candidate])?;
+        samples.push(ms(since.elapsed()));
+    }
+    Ok(median(samples))
+}

@@ -1,0 +1,88 @@
+//! The built program from outside: checking a large plan, and the way from its start to its first request.
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use libtest_mimic::Failed;
+
+use crate::figure::{Figure, median, ms};
+use crate::support::{Home, ModelServer, Reply, Repository};
+
+const SAMPLES: usize = 9;
+const TASKS: usize = 1000;
+
+/// Measures `check` of a plan of a thousand tasks, each with a dependency and a file.
+pub(crate) fn measure_check() -> Result<Vec<Figure>, Failed> {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let mut plan = "# Large\n\n- [ ] T1 Begin\n".to_owned();
+    for number in 2..=TASKS {
+        let before = number / 2;
+        writeln!(plan, "- [ ] T{number} Write `part-{number}` (depends: T{before}; files: parts/{number}.txt)")?;
+    }
+    repository.write("plan.md", &plan)?;
+    let check = samples(|| time_of(env!("CARGO_BIN_EXE_orchestrate"), &["check", "plan.md"], &home, &repository))?;
+    Ok(vec![Figure {
+        name: "check of a plan of 1,000 tasks",
+        measured: check,
+        limit: 100.0,
+        unit: "ms",
+        beside: format!("the program `true` {:.2} ms", bare_start(&home, &repository)?),
+    }])
+}
+
+/// Measures `run` against a server on the loopback, from its start to the arrival of its request.
+pub(crate) fn measure_start() -> Result<Vec<Figure>, Failed> {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Say hello\n")?;
+    repository.commit_all("Plan")?;
+    let start = samples(|| first_request(&home, &repository))?;
+    Ok(vec![Figure {
+        name: "process start to first request",
+        measured: start,
+        limit: 150.0,
+        unit: "ms",
+        beside: format!("the program `true` {:.2} ms", bare_start(&home, &repository)?),
+    }])
+}
+
+fn first_request(home: &Home, repository: &Repository) -> Result<f64, Failed> {
+    let arrived: Arc<Mutex<Option<Instant>>> = Arc::default();
+    let server = ModelServer::answering({
+        let arrived = Arc::clone(&arrived);
+        move |_, _| {
+            arrived.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+            Reply::text("Hello.")
+        }
+    })?;
+    let base = server.openai_base();
+    let arguments = ["run", "plan.md", "--model", "openai/test", "--base-url", &base];
+    let since = Instant::now();
+    // The agent changes nothing, so its task fails; the way to its request is what counts.
+    let ran = home.orchestrate(repository.path(), &arguments).env("OPENAI_API_KEY", "none").run()?;
+    let arrived = *arrived.lock().unwrap_or_else(PoisonError::into_inner);
+    let arrived = arrived.ok_or_else(|| Failed::from(format!("no request came: {ran:?}")))?;
+    Ok(ms(arrived - since))
+}
+
+/// Measures the start of a program that does nothing.
+fn bare_start(home: &Home, repository: &Repository) -> Result<f64, Failed> {
+    samples(|| time_of("true", &[], home, repository))
+}
+
+/// Runs a program to its end, which is waited for without looking again and again.
+fn time_of(program: &str, arguments: &[&str], home: &Home, repository: &Repository) -> Result<f64, Failed> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(repository.path()).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home.path());
+    let since = Instant::now();
+    let output = command.output()?;
+    let elapsed = ms(since.elapsed());
+    if output.status.success() { Ok(elapsed) } else { Err(Failed::from(format!("{program}: {output:?}"))) }
+}
+
+/// Gives the median of several samples.
+fn samples(mut sample: impl FnMut() -> Result<f64, Failed>) -> Result<f64, Failed> {
+    Ok(median((0..SAMPLES).map(|_| sample()).collect::<Result<_, _>>()?))
+}

@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use libtest_mimic::Failed;
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_journal::fault;
 use serde_json::{Value, json};
 
@@ -103,6 +103,13 @@ impl Reference {
             if !events.iter().any(returned(cause)) {
                 return fail(format!("the reference run has no {cause:?}"));
             }
+        }
+        let failed = events
+            .iter()
+            .filter(|event| matches!(event, Event::ToolFinished { outcome, .. } if *outcome != ToolOutcome::Ok));
+        // The first look at notes that are not there yet.
+        if failed.count() != 1 {
+            return fail(format!("a call of the reference run failed: {events:#?}"));
         }
         if appends < LEAST_APPENDS || end.report["status"] != json!("succeeded") {
             return fail(format!("the reference run has {appends} appends: {:#}", end.report));

@@ -149,7 +149,10 @@ fn reference_play() -> Play {
     let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
     let (one, two) = (|| Rule::task("T1"), |text: &str| Rule::task("T2").last_contains(text));
     let mut script = Script::default()
-        .rule(writes(one().last_contains("\ttwo"), "src/lib.txt", "one\nT1\nthree\n"))
+        .rule(
+            writes(one().last_contains("\ttwo"), "src/lib.txt", "one\nT1\nthree\n")
+                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "The second line is mine."})),
+        )
         .rule(one().last_contains("\tT1").text("T1 is done."))
         .rule(reads(one(), "src/lib.txt"))
         .rule(reads(two("conflicts with what other agents have merged"), "src/lib.txt"))
@@ -158,12 +161,18 @@ fn reference_play() -> Play {
         .rule(two("\tT2").text("T2 is done."))
         .rule(writes(two("found 41"), "answer.txt", "42\n"))
         .rule(writes(two("found nothing"), "answer.txt", "42\n"))
-        .rule(writes(two("file not found"), "notes.txt", "step 00.\n"))
+        .rule(writes(two("file not found: notes.txt"), "notes.txt", "step 00.\n"))
         .rule(reads(two(&format!("step {STEPS:02}.")), "src/lib.txt"));
     for step in 0..STEPS {
         let mut rule = two(&format!("step {step:02}."));
         if step == STEPS / 2 {
             rule = writes(rule, "answer.txt", "41\n");
+        }
+        if step == STEPS / 3 {
+            rule = rule.call("delete_file", &json!({ "path": "kept.txt" }));
+        }
+        if step == 2 * STEPS / 3 {
+            rule = rule.call("git_commit", &json!({ "message": "Half of it" }));
         }
         script = script.rule(writes(rule, "notes.txt", &format!("step {:02}.\n", step + 1)));
     }

@@ -1,5 +1,7 @@
 //! The fold of a run's facts: what follows from them, and what cannot be.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
 use orchestrate_core::merge_queue::{Evidence, Gate};
 use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};

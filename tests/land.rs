@@ -172,7 +172,7 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     let tip = commit_on_main(&ended, "meanwhile.txt", "m\n")?;
     let before = ended.look()?;
     let landed = ended.land()?;
-    same(&(landed.merged, landed.from.clone()), &(true, tip.clone()))?;
+    same(&(landed.merged, landed.from), &(true, tip.clone()))?;
     let parents = ended.git(&["log", "-1", "--format=%P %s", "main"])?;
     let title = format!("{tip} {} Merge run {}: Words", ended.report.integration_commit, ended.run());
     same(&parents, &title)?;

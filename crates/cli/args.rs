@@ -36,10 +36,26 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Show what happened
     Log(LogArgs),
+    /// Show every branch: state, checks, size, risk, overlaps, cost; or one task with its diff
+    Review(crate::commands::review::ReviewArgs),
+    /// Show what a task's branch changes
+    Diff(crate::commands::diff::DiffArgs),
+    /// Approve a task's work, or a parked tool call
+    Approve(crate::commands::approve::ApproveArgs),
+    /// Send a task's work back to its agent, or refuse a parked tool call
+    Reject(crate::commands::reject::RejectArgs),
+    /// Try a task again that ended without success
+    Retry(crate::commands::retry::RetryArgs),
+    /// Bring the result into the branch that the run started from
+    Land(crate::commands::land::LandArgs),
     /// Go on with a run that was stopped or killed
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
+    /// Remove worktrees whose files are kept elsewhere
+    Clean(crate::commands::clean::CleanArgs),
+    /// List what a run keeps, and bring it back as a branch
+    Recover(crate::commands::recover::RecoverArgs),
     /// Send a message to an agent
     Message(MessageArgs),
     /// List the roles that tasks can name

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use orchestrate_coordinator::Project;
 use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
 use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded};
-use orchestrate_core::RunId;
+use orchestrate_coordinator::{Project, Runs, settings_of};
+use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
 use crate::error::{CommandError, ErrorKind};
@@ -77,6 +77,12 @@ impl Context {
         Ok((store, run))
     }
 
+    /// Opens the repository's runs for what is done with them afterwards.
+    pub(crate) fn runs(&self) -> Result<Runs, CommandError> {
+        let loaded = self.load(Vec::new(), Layer::default())?;
+        Ok(Runs::open(&self.directory, settings_of(&loaded, &self.directories()?))?)
+    }
+
     /// Makes sure that the user has consented to every command that the project's files name.
     pub(crate) fn require_consent(&self, commands: &[ProjectCommand]) -> Result<(), CommandError> {
         if commands.is_empty() {
@@ -103,6 +109,43 @@ impl Context {
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
         }
         Ok(())
+    }
+}
+
+/// What a person decides about.
+pub(crate) enum Subject {
+    /// A task's work.
+    Task(TaskId),
+    /// A parked tool call.
+    Call(CallHash),
+}
+
+/// Finds the task that was typed.
+pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandError> {
+    let task = TaskId::from(typed);
+    if state.task(&task).is_some() {
+        return Ok(task);
+    }
+    let error = CommandError::usage(format!("there is no task '{typed}' in run {}", state.run_id));
+    let known = state.tasks().map(|record| record.task.id.as_str());
+    Err(match orchestrate_core::nearest(typed, known) {
+        Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+        None => error.hint(format!("`orchestrate status {}` lists the tasks", state.run_id)),
+    })
+}
+
+/// Finds the task or, by the beginning of its id, the parked call that was typed.
+pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, CommandError> {
+    let unknown = match task_of(state, typed) {
+        Ok(task) => return Ok(Subject::Task(task)),
+        Err(unknown) => unknown,
+    };
+    let calls: Vec<&CallHash> = state.open_approvals().map(|(call, _)| call).collect();
+    let fits: Vec<&CallHash> = calls.into_iter().filter(|call| call.as_str().starts_with(typed)).collect();
+    match fits.as_slice() {
+        [call] => Ok(Subject::Call((*call).clone())),
+        [] => Err(unknown),
+        _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more of it"))),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
 use orchestrate_coordinator::CoordinatorError;
 use orchestrate_coordinator::settings::Problem;
-use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
+use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
 use orchestrate_journal::JournalError;
 use serde_json::{Value, json};
 
@@ -22,6 +22,8 @@ use crate::terminal::Terminal;
 pub(crate) enum ErrorKind {
     /// Type something else: usage, configuration, plan, or a repository that cannot be used.
     Usage,
+    /// Decide something about the repository or the run first.
+    NeedsPerson,
     /// Look at what happened.
     Failed,
     /// Nothing: it is our fault.
@@ -35,6 +37,7 @@ impl ErrorKind {
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Usage => EXIT_USAGE,
+            ErrorKind::NeedsPerson => EXIT_NEEDS_HUMAN,
             ErrorKind::Failed => EXIT_FAILED,
             ErrorKind::Internal => EXIT_INTERNAL,
             ErrorKind::BrokenPipe => EXIT_OK,
@@ -279,6 +282,8 @@ impl From<CoordinatorError> for CommandError {
         let message = format!("failed to {error}");
         if error.is_defect() {
             CommandError::internal(message)
+        } else if error.needs_person() {
+            CommandError::new(ErrorKind::NeedsPerson, message)
         } else if error.is_refusal() {
             CommandError::usage(message)
         } else {

@@ -6,7 +6,7 @@ use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Coordinator, settings_of};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
-use orchestrate_journal::{Command, InboxId, Store};
+use orchestrate_journal::{Command, Store};
 use serde_json::json;
 
 use crate::context::Context;
@@ -43,16 +43,15 @@ pub(crate) fn ask_or_take_over(
     let state = store.state(run)?;
     loaded.run = state.settings;
     let settings = settings_of(&loaded, &context.directories()?);
-    let id = store.send(run, command)?;
     let runtime = follow::runtime()?;
-    let code = runtime.block_on(take_over(context, (store, run, id), settings, (style, state.seq)));
+    let code = runtime.block_on(take_over(context, (run, command), settings, (style, state.seq)));
     runtime.shutdown_background();
     code
 }
 
 async fn take_over(
     context: &Context,
-    (store, run, id): (&Store, &RunId, InboxId),
+    (run, command): (&RunId, &Command),
     settings: orchestrate_coordinator::Settings,
     (style, begun): (Style, u64),
 ) -> Result<u8, CommandError> {
@@ -60,11 +59,14 @@ async fn take_over(
     if !style.quiet {
         output::note(&format!("nobody works on run {run}: taking it over"));
     }
-    let taken = coordinator.resume(run).await?;
-    let code = follow::follow(taken, style, begun).await?;
-    match store.answer(id)? {
-        Some(Err(refused)) => Err(CommandError::usage(refused)),
-        _ => Ok(code),
+    match coordinator.resume_with(run, command.clone()).await? {
+        Ok((taken, said)) => {
+            if !style.quiet {
+                output::note(&output::plain(&said));
+            }
+            follow::follow(taken, style, begun).await
+        }
+        Err(refused) => Err(refusal(run, &refused)),
     }
 }
 
@@ -72,9 +74,11 @@ fn say(answer: Result<String, String>, run: &RunId, as_json: bool) -> Result<u8,
     match answer {
         Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
         Ok(said) => output::line(&output::plain(&said)),
-        Err(refused) => {
-            Err(CommandError::usage(refused).hint(format!("`orchestrate status {run}` shows how it stands")))
-        }
+        Err(refused) => Err(refusal(run, &refused)),
     }
     .map(|()| EXIT_OK)
+}
+
+fn refusal(run: &RunId, why: &str) -> CommandError {
+    CommandError::usage(output::plain(why)).hint(format!("`orchestrate status {run}` shows how it stands"))
 }

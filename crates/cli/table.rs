@@ -46,7 +46,8 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-fn check(verify: Verify) -> &'static str {
+/// Gives the word for what a check said.
+pub(crate) fn check(verify: Verify) -> &'static str {
     match verify {
         Verify::Passed => "passed",
         Verify::Failed => "FAILED",
@@ -54,7 +55,8 @@ fn check(verify: Verify) -> &'static str {
     }
 }
 
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+/// Writes rows in columns.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

@@ -3,8 +3,10 @@
 use orchestrate_coordinator::settings::{Layer, Loaded};
 use orchestrate_coordinator::{Coordinator, PlanInput, Project, known_names, require_model, settings_of};
 use orchestrate_core::plan::Plan;
+use orchestrate_core::report::EXIT_OK;
 
 use crate::args::RunArgs;
+use crate::commands::land;
 use crate::context::Context;
 use crate::display::Style;
 use crate::error::CommandError;
@@ -24,7 +26,6 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let known = known_names(&roles, before.resolved.text("base_url").is_some());
     let plan = Plan::parse(&text, &known).map_err(|errors| plan_file::refuse(&shown, &text, errors))?;
     let loaded = context.load(typed, Layer::of_plan(&plan.front_matter, &shown)?)?;
-    refuse_what_waits(&loaded)?;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     warn(&loaded, &plan, &project, style)?;
@@ -32,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let input = PlanInput { path: Some(shown), text, title: plan.title.clone(), tasks: plan.tasks };
     let coordinator_settings = settings_of(&loaded, &directories);
     let runtime = follow::runtime()?;
-    let code = runtime.block_on(async {
+    let ended: Result<_, CommandError> = runtime.block_on(async {
         require_model(&loaded, &roles, &input.tasks).await?;
         let coordinator =
             Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
@@ -43,24 +44,22 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
-        follow::follow(run, style, 0).await
+        let id = run.id().clone();
+        follow::follow(run, style, 0).await.map(|code| (id, code))
     });
     // What a killed run left waiting must not keep the program.
     runtime.shutdown_background();
-    code
+    let (run, code) = ended?;
+    if code == EXIT_OK && loaded.resolved.is_on("land") {
+        let landed = land::bring(context, &loaded, &run)?;
+        output::note(land::words(&landed, false).trim_end());
+    }
+    Ok(code)
 }
 
 /// Gives the base that a plan's front matter names, whatever else is wrong with the plan.
 fn base_of(text: &str) -> Option<String> {
     Plan::parse(text, &orchestrate_core::plan::KnownNames::default()).ok()?.front_matter.base
-}
-
-/// Refuses what is understood and whose time has not come; nothing is accepted and ignored.
-fn refuse_what_waits(loaded: &Loaded) -> Result<(), CommandError> {
-    if loaded.resolved.is_on("land") {
-        return Err(CommandError::not_available("--land").hint("type `orchestrate land` after the run"));
-    }
-    Ok(())
 }
 
 /// Says what the user should know before the run begins.

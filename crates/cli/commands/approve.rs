@@ -1,0 +1,37 @@
+//! `approve`: lets a task's work be merged as it was seen, or a parked tool call run.
+
+use clap::Args;
+use orchestrate_journal::Command;
+
+use crate::args::OutputArgs;
+use crate::context::{Context, Subject, subject_of};
+use crate::error::CommandError;
+use crate::inbox;
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// The task, or the id of a parked call
+    #[arg(value_name = "TASK|CALL")]
+    what: String,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    run: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let state = store.state(&run)?;
+    let command = match subject_of(&state, &arguments.what)? {
+        Subject::Call(call) => Command::Decide { call, allowed: true, message: None },
+        Subject::Task(task) => {
+            let tree = state.task(&task).and_then(|record| record.tree.clone());
+            let tree =
+                tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+            Command::Approve { task, tree }
+        }
+    };
+    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+}

@@ -1,0 +1,112 @@
+//! `land`: brings a run's result into the branch that it started from, and takes it back.
+
+use clap::Args;
+use orchestrate_coordinator::settings::{Layer, Loaded};
+use orchestrate_coordinator::{Boxes, LandOptions, Landed, Runs, settings_of};
+use orchestrate_core::RunId;
+use serde_json::{Value, json};
+
+use crate::args::{OutputArgs, WhichRun};
+use crate::context::Context;
+use crate::display::Format;
+use crate::error::CommandError;
+use crate::progress::short;
+use crate::table::render_next;
+use crate::{follow, output};
+
+#[derive(Debug, Args)]
+pub(crate) struct LandArgs {
+    #[command(flatten)]
+    which: WhichRun,
+    /// Take the landing back, if the branch has not moved since
+    #[arg(long)]
+    undo: bool,
+    /// Leave the plan's boxes alone
+    #[arg(long)]
+    no_write_back: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, CommandError> {
+    let mut typed = arguments.output.values();
+    if arguments.no_write_back {
+        typed.push(("no_write_back", "true".to_owned()));
+    }
+    let loaded = context.load(typed, Layer::default())?;
+    let style = follow::style(&loaded.resolved, context.terminal);
+    let (_, run) = context.find_run(arguments.which.run.as_deref())?;
+    let landed = if arguments.undo { take_back(context, &loaded, &run)? } else { bring(context, &loaded, &run)? };
+    match style.format {
+        Format::Text => output::result(&words(&landed, arguments.undo)),
+        Format::Json | Format::StreamJson => output::json(&object(&landed, arguments.undo)),
+    }
+    .map(|()| 0)
+}
+
+/// Lands a run.
+pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
+    let (runs, options) = open(context, loaded)?;
+    Ok(runs.land(run, &options)?)
+}
+
+fn take_back(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
+    let (runs, options) = open(context, loaded)?;
+    Ok(runs.unland(run, &options)?)
+}
+
+fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
+    let runs = Runs::open(&context.directory, settings_of(loaded, &context.directories()?))?;
+    let write_back = !loaded.resolved.is_on("no_write_back");
+    Ok((runs, LandOptions { directory: context.directory.clone(), write_back }))
+}
+
+/// Says for people what landing, or undoing it, did.
+pub(crate) fn words(landed: &Landed, undone: bool) -> String {
+    let Landed { run, branch, from, to, .. } = landed;
+    let (from, to) = (short(from.as_str()), short(to.as_str()));
+    let mut text = match (undone, from == to, landed.merged) {
+        (true, ..) => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
+        (false, true, _) => format!("{branch} has everything of run {run} already, at {to}\n"),
+        (false, false, true) => {
+            format!("run {run} has landed: {branch} went from {from} to {to}, a merge with its new commits\n")
+        }
+        (false, false, false) => format!("run {run} has landed: {branch} went from {from} to {to}, a fast-forward\n"),
+    };
+    match &landed.boxes {
+        Boxes::Written(path) => {
+            let done = if undone { "are as they were" } else { "were ticked; the edit is not committed" };
+            text.push_str(&format!("the boxes in {} {done}\n", path.display()));
+        }
+        Boxes::Left { plan, reason } => {
+            text.push_str(&format!("the boxes in {plan} were left as they are: {reason}\n"))
+        }
+        Boxes::Nothing => {}
+    }
+    let next = match (undone, from == to) {
+        (true, _) => vec![format!("orchestrate land {run}")],
+        (false, true) => Vec::new(),
+        (false, false) => vec![format!("orchestrate land --undo {run}"), format!("orchestrate clean {run}")],
+    };
+    text.push_str(&render_next(&next));
+    text
+}
+
+fn object(landed: &Landed, undone: bool) -> Value {
+    let boxes = match &landed.boxes {
+        Boxes::Written(path) => json!({"written": path.display().to_string(), "reason": null}),
+        Boxes::Left { reason, .. } => json!({"written": null, "reason": reason}),
+        Boxes::Nothing => Value::Null,
+    };
+    json!({
+        "type": if undone { "run.unlanded" } else { "run.landed" },
+        "run_id": landed.run,
+        "exit_code": 0,
+        "branch": landed.branch,
+        "from": landed.from,
+        "to": landed.to,
+        "merged": landed.merged,
+        "boxes": boxes,
+    })
+}

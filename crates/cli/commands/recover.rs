@@ -1,0 +1,62 @@
+//! `recover`: lists what a run keeps (snapshots, attempts, merges) and brings one of them back as a branch.
+
+use clap::Args;
+use orchestrate_core::event::rfc3339;
+use serde_json::{Value, json};
+
+use crate::args::{JsonArgs, WhichRun};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::output;
+use crate::progress::short;
+use crate::table::{aligned, render_next};
+
+const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    #[command(flatten)]
+    which: WhichRun,
+    /// Make a branch of this one
+    #[arg(long, value_name = "NAME")]
+    restore: Option<String>,
+    /// What the branch is called [default: orchestrate/recovered/RUN/NAME]
+    #[arg(long, requires = "restore")]
+    branch: Option<String>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, CommandError> {
+    let (_, run) = context.find_run(arguments.which.run.as_deref())?;
+    let runs = context.runs()?;
+    if let Some(name) = &arguments.restore {
+        let branch = runs.recover(&run, name, arguments.branch.as_deref())?;
+        return if arguments.json.json {
+            output::json(&json!({"run_id": run, "name": name, "branch": branch}))
+        } else {
+            output::line(&format!("{name} is now the branch {branch}; nothing was checked out"))
+        }
+        .map(|()| 0);
+    }
+    let kept = runs.kept(&run)?;
+    let time = |seconds: i64| rfc3339(u64::try_from(seconds).unwrap_or_default() * 1000);
+    if arguments.json.json {
+        let list: Vec<Value> = kept
+            .iter()
+            .map(|kept| {
+                json!({"name": kept.name, "commit": kept.commit, "time": time(kept.time_unix),
+                       "subject": kept.subject})
+            })
+            .collect();
+        return output::json(&list).map(|()| 0);
+    }
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(kept.iter().map(|kept| {
+        let (commit, subject) = (short(kept.commit.as_str()).to_owned(), output::one_line(&kept.subject, 60));
+        [output::one_line(&kept.name, 80), commit, time(kept.time_unix), subject]
+    }));
+    let next = render_next(&[format!("orchestrate recover {run} --restore NAME")]);
+    output::result(&format!("{}{next}", aligned(&rows))).map(|()| 0)
+}

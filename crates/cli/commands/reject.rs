@@ -1,0 +1,41 @@
+//! `reject`: sends a task's work back to its agent with a comment, also after a merge; or refuses a parked call.
+
+use clap::Args;
+use orchestrate_journal::Command;
+
+use crate::args::OutputArgs;
+use crate::context::{Context, Subject, subject_of};
+use crate::error::CommandError;
+use crate::inbox;
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    /// The task, or the id of a parked call
+    #[arg(value_name = "TASK|CALL")]
+    what: String,
+    /// What the agent is told
+    #[arg(long, short, value_name = "TEXT")]
+    message: String,
+    /// The place that the comment is about
+    #[arg(long, value_name = "FILE:LINE")]
+    at: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    run: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let (message, at) = (arguments.message.clone(), arguments.at.clone());
+    let command = match subject_of(&store.state(&run)?, &arguments.what)? {
+        Subject::Task(task) => Command::Reject { task, message, at },
+        Subject::Call(_) if at.is_some() => {
+            return Err(CommandError::usage("--at names a place in a task's work, and a call has none"));
+        }
+        Subject::Call(call) => Command::Decide { call, allowed: false, message: Some(message) },
+    };
+    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+}

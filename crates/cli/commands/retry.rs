@@ -1,0 +1,31 @@
+//! `retry`: gives a task that ended without success another attempt by the same agent.
+
+use clap::Args;
+use orchestrate_journal::Command;
+
+use crate::args::OutputArgs;
+use crate::context::{Context, task_of};
+use crate::error::CommandError;
+use crate::inbox;
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// The task
+    task: String,
+    /// What the agent is told
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    run: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, CommandError> {
+    let (store, run) = context.find_run(arguments.run.as_deref())?;
+    let task = task_of(&store.state(&run)?, &arguments.task)?;
+    let command = Command::Retry { task, message: arguments.message.clone() };
+    inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+}

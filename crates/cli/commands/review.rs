@@ -1,0 +1,131 @@
+//! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
+
+use clap::Args;
+use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::{RunId, TaskId, TaskState};
+use serde_json::{Value, json};
+
+use crate::args::JsonArgs;
+use crate::context::{Context, task_of};
+use crate::error::CommandError;
+use crate::output;
+use crate::progress::{short, tokens};
+use crate::table::{aligned, check, render_next};
+
+const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// The run, or one task of it [default: all of the latest run]
+    #[arg(value_name = "RUN|TASK")]
+    what: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    run: Option<String>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Runs the command.
+pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
+    let what = arguments.what.as_deref();
+    // A run id never parses as a task id, and the beginning of one has its dash.
+    let run = what.filter(|what| arguments.run.is_none() && what.starts_with("r-"));
+    let task = what.filter(|_| run.is_none());
+    let (store, run) = context.find_run(run.or(arguments.run.as_deref()))?;
+    let runs = context.runs()?;
+    let entries = runs.review(&run)?;
+    let Some(task) = task else {
+        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries) }.map(|()| 0);
+    };
+    let task = task_of(&store.state(&run)?, task)?;
+    let diff = runs.task_diff(&run, &task)?;
+    let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
+        return Err(CommandError::usage(format!("task {task} has no branch yet")));
+    };
+    if arguments.json.json { output::json(&with_diff(entry, &diff)) } else { show(entry, &diff) }.map(|()| 0)
+}
+
+fn list(run: &RunId, entries: &[ReviewEntry]) -> Result<(), CommandError> {
+    if entries.is_empty() {
+        return output::line(&format!("no task of run {run} has a branch yet"));
+    }
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    rows.extend(entries.iter().map(row));
+    let next: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.state == TaskState::AwaitingReview)
+        .map(|entry| format!("orchestrate review {}", entry.task))
+        .collect();
+    output::result(&format!("{}{}", aligned(&rows), render_next(&next)))
+}
+
+fn row(entry: &ReviewEntry) -> [String; 7] {
+    let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
+    [
+        output::one_line(entry.task.as_str(), 32),
+        entry.state.as_str().to_owned(),
+        check(entry.verify).to_owned(),
+        size(entry),
+        risk(entry.risk).to_owned(),
+        if overlaps.is_empty() { "-".to_owned() } else { output::one_line(&overlaps.join(","), 40) },
+        tokens(entry.usage.input_tokens + entry.usage.output_tokens),
+    ]
+}
+
+fn size(entry: &ReviewEntry) -> String {
+    let added: usize = entry.files.iter().map(|file| file.added).sum();
+    let removed: usize = entry.files.iter().map(|file| file.removed).sum();
+    let files = if entry.files.len() == 1 { "file" } else { "files" };
+    format!("{} {files} +{added} -{removed}", entry.files.len())
+}
+
+fn risk(risk: Risk) -> &'static str {
+    match risk {
+        Risk::Low => "low",
+        Risk::High => "HIGH",
+    }
+}
+
+fn show(entry: &ReviewEntry, diff: &str) -> Result<(), CommandError> {
+    let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
+    let mut text = format!(
+        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}\n",
+        entry.task,
+        entry.attempt,
+        entry.state.as_str(),
+        check(entry.verify),
+        risk(entry.risk),
+        entry.branch,
+        size(entry)
+    );
+    for file in &entry.files {
+        text.push_str(&format!("  {} +{} -{}\n", output::one_line(&file.path, 200), file.added, file.removed));
+    }
+    for other in &entry.overlaps {
+        let paths = output::one_line(&other.paths.join(", "), 200);
+        text.push_str(&format!("also changed by {}: {paths}\n", other.task));
+    }
+    text.push_str(&format!("\n{}", output::plain(diff)));
+    text.push_str(&render_next(&next(&entry.task, entry.state)));
+    output::result(&text)
+}
+
+fn next(task: &TaskId, state: TaskState) -> Vec<String> {
+    match state {
+        TaskState::AwaitingReview => {
+            vec![format!("orchestrate approve {task}"), format!("orchestrate reject {task} -m TEXT")]
+        }
+        TaskState::Merged => vec![format!("orchestrate reject {task} -m TEXT"), "orchestrate land".to_owned()],
+        TaskState::Failed | TaskState::Conflicted => vec![format!("orchestrate retry {task} -m TEXT")],
+        _ => Vec::new(),
+    }
+}
+
+fn with_diff(entry: &ReviewEntry, diff: &str) -> Value {
+    let mut value = serde_json::to_value(entry).unwrap_or_default();
+    if let Some(object) = value.as_object_mut() {
+        object.insert("diff".to_owned(), json!(diff));
+    }
+    value
+}

@@ -8,12 +8,19 @@
 #![expect(clippy::indexing_slicing, reason = "a test that indexes what is not there fails, which is what it is for")]
 #![expect(clippy::disallowed_methods, reason = "tests are outside: they start programs and read the environment")]
 
+mod approvals;
 mod architecture;
+mod attacks;
+mod cancel;
 mod check;
+mod children;
 mod cli;
 mod demo;
 mod kill;
 mod land;
+mod limits;
+mod messages;
+mod models;
 mod review;
 mod run;
 mod settings;
@@ -34,6 +41,13 @@ fn cases() -> Vec<Case> {
         kill::cases,
         land::cases,
         review::cases,
+        approvals::cases,
+        attacks::cases,
+        cancel::cases,
+        children::cases,
+        limits::cases,
+        messages::cases,
+        models::cases,
         run::cases,
         settings::cases,
     ];

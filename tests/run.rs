@@ -3,10 +3,10 @@
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
 use orchestrate_core::plan::{KnownNames, Plan};
-use orchestrate_core::{Report, TaskState};
+use orchestrate_core::{Report, RunId, TaskState};
 use serde_json::json;
 
-use crate::support::{Case, Outcome, Repository, Rule, Script, case, fail};
+use crate::support::{Case, Outcome, Played, Repository, Rule, Script, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -52,6 +52,33 @@ impl Stage {
         Ok(report)
     }
 
+    /// Runs a plan to its end with settings of the test's own, and keeps what the journal says of it.
+    pub(crate) fn play(
+        &self,
+        plan: &str,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Played, Failed> {
+        let before = self.repository.fingerprint()?;
+        let coordinator = self.coordinator(script, change)?;
+        let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
+        before.require_same(&self.repository.fingerprint()?)?;
+        Played::of(coordinator, report)
+    }
+
+    /// Takes a run over and plays it to its end.
+    pub(crate) fn resume(
+        &self,
+        run: &RunId,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Played, Failed> {
+        let coordinator = self.coordinator(script, change)?;
+        let resume = async { coordinator.resume(run).await?.wait().await };
+        let report = runtime()?.block_on(resume)?;
+        Played::of(coordinator, report)
+    }
+
     /// Gives a file of the merged result.
     pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
         self.repository.show(&report.integration_branch, file)
@@ -76,11 +103,11 @@ fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
     if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
 }
 
-fn write(task: &str, path: &str, content: &str) -> Rule {
+pub(crate) fn write(task: &str, path: &str, content: &str) -> Rule {
     Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
 }
 
-fn done(task: &str) -> Rule {
+pub(crate) fn done(task: &str) -> Rule {
     Rule::task(task).text("Done.")
 }
 

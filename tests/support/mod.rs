@@ -5,6 +5,7 @@
 
 mod case;
 mod json;
+mod played;
 mod program;
 mod repository;
 mod script;
@@ -13,8 +14,9 @@ mod trials;
 
 pub(crate) use case::{Case, Need, Outcome, case, fail};
 pub(crate) use json::{at, lines};
+pub(crate) use played::Played;
 pub(crate) use program::{Home, Ran, Running, until};
-pub(crate) use repository::{Fingerprint, Repository};
+pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};
 pub(crate) use trials::cases;

@@ -80,6 +80,11 @@ impl Board {
         effects
     }
 
+    /// Takes the end of the run back, since there turned out to be something to do.
+    pub(crate) fn reopen(&mut self) {
+        self.finished = false;
+    }
+
     fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
         self.workers.remove(task);
         let Some(now) = state.task(task) else { return };

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{Report, RunId, RunState, TaskId};
+use orchestrate_core::event::{Event, FailureCause, RunStatus};
+use orchestrate_core::report::outcome;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -41,6 +43,7 @@ impl Run {
             names: BTreeMap::new(),
             agents: BTreeMap::new(),
             closed,
+            out_of_time: false,
         };
         let ended = tokio::task::spawn(dispatcher.serve(commands));
         Ok(Self { context, shutdown, closing, ended })
@@ -114,6 +117,8 @@ struct Dispatcher {
     /// Each worker's own level.
     agents: BTreeMap<TaskId, Shutdown>,
     closed: watch::Receiver<bool>,
+    /// Whether the run is stopped because its time is used up.
+    out_of_time: bool,
 }
 
 impl Dispatcher {
@@ -141,10 +146,11 @@ impl Dispatcher {
                     Input::Changed
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await?,
-                Some(command) = commands.recv() => { self.command(command); Input::Changed }
+                Some(command) = commands.recv() => { self.command(command).await?; Input::Changed }
                 () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
                 () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
-                    self.out_of_time().await?;
+                    self.out_of_time = true;
+                    self.shutdown.raise(ShutdownLevel::Stop);
                     Input::Changed
                 }
                 changed = self.closed.changed(), if !abandoned => {
@@ -188,10 +194,7 @@ impl Dispatcher {
                 let text = "its worker ended twice without having done anything".to_owned();
                 worktrees::fail(&context, &task, FailureCause::Internal, text).await?;
             }
-            Effect::Finish(status, exit_code) => {
-                context.record(vec![Event::RunFinished { status, exit_code }]).await?;
-                return Ok(true);
-            }
+            Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
         }
         Ok(false)
     }
@@ -229,7 +232,7 @@ impl Dispatcher {
         }
     }
 
-    fn command(&mut self, received: Received) {
+    async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
         if let Command::Stop { level, agent } = &received.command {
             let level = match level {
                 StopLevel::Drain => ShutdownLevel::Drain,
@@ -238,30 +241,87 @@ impl Dispatcher {
             };
             match agent {
                 None => self.shutdown.raise(level),
-                Some(agent) => {
-                    if let Some(own) = self.agents.get(agent) {
-                        own.raise(level);
-                    }
-                }
+                Some(agent) => self.stop_agent(agent, level).await?,
             }
         }
         let context = Arc::clone(&self.context);
         self.spawn(Job::Command, async move { commands::carry_out(&context, received).await });
-    }
-
-    /// Fails what is not done yet, then stops.
-    async fn out_of_time(&mut self) -> Result<(), CoordinatorError> {
-        self.shutdown.raise(ShutdownLevel::Stop);
-        while let Some(ended) = self.jobs.join_next_with_id().await {
-            let input = self.ended(ended).await?;
-            let state = self.context.state();
-            self.board.handle(input, &state, ShutdownLevel::Stop);
-        }
-        let state = self.context.state();
-        for record in state.tasks().filter(|record| !record.state.is_settled()) {
-            let text = "the time of the run is used up".to_owned();
-            worktrees::fail(&self.context, &record.task.id, FailureCause::Timeout, text).await?;
-        }
         Ok(())
     }
+
+    /// Stops an agent and those that it spawned; one that nobody works on is called off here.
+    async fn stop_agent(&self, agent: &TaskId, level: ShutdownLevel) -> Result<(), CoordinatorError> {
+        let state = self.context.state();
+        let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
+        let mut idle = Vec::new();
+        for record in concerned {
+            let task = record.task.id.clone();
+            match self.agents.get(&task) {
+                Some(own) => own.raise(level),
+                None if level < ShutdownLevel::Stop || record.state.is_settled() => {}
+                None if state.merges.current() == Some(&task) => {}
+                None => idle.push(Event::TaskCancelled { task, message: "stopped by request".to_owned() }),
+            }
+        }
+        self.context.record(idle).await
+    }
+
+    /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.
+    async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
+        if !self.context.store.open_commands(self.context.journal.run())?.is_empty() {
+            // It may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
+            self.board.reopen();
+            return Ok(false);
+        }
+        let (status, exit_code) = if self.out_of_time {
+            self.fail_what_is_left().await?;
+            outcome(&self.context.state()).unwrap_or((status, exit_code))
+        } else {
+            (status, exit_code)
+        };
+        self.context.record(vec![Event::RunFinished { status, exit_code }]).await?;
+        Ok(true)
+    }
+
+    /// Fails what could still have gone on; what waits for a person goes on waiting.
+    async fn fail_what_is_left(&self) -> Result<(), CoordinatorError> {
+        loop {
+            let due = self.context.state().due_facts();
+            let has_due = !due.is_empty();
+            self.context.record(due).await?;
+            let state = self.context.state();
+            let left: Vec<TaskId> =
+                state.tasks().filter(|task| is_open(&state, task)).map(|task| task.task.id.clone()).collect();
+            for task in &left {
+                let text = "the time of the run is used up".to_owned();
+                worktrees::fail(&self.context, task, FailureCause::Timeout, text).await?;
+            }
+            if left.is_empty() && !has_due {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Tells whether a task could go on without a person, were there time.
+fn is_open(state: &RunState, record: &TaskRecord) -> bool {
+    match record.state {
+        TaskState::Ready | TaskState::Running | TaskState::Committed => true,
+        TaskState::Verified => state.settings.merge != MergeMode::None,
+        _ => false,
+    }
+}
+
+/// Tells whether one task was spawned by the other, or by one that it spawned.
+fn descends(state: &RunState, record: &TaskRecord, from: &TaskId) -> bool {
+    let mut parent = record.parent.as_ref();
+    // As many steps as there are tasks: a parent that is its own ancestor must not be walked for ever.
+    for _ in state.tasks() {
+        match parent {
+            Some(found) if found == from => return true,
+            Some(found) => parent = state.task(found).and_then(|record| record.parent.as_ref()),
+            None => return false,
+        }
+    }
+    false
 }

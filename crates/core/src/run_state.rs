@@ -246,7 +246,10 @@ impl RunState {
         match event {
             Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
             Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
-            Event::ModelFailed { .. } => self.budget.release(&id),
+            // Whoever has ended sends no more: a request that nobody saw the end of holds nothing back.
+            Event::ModelFailed { .. } | Event::TaskFailed { .. } | Event::TaskCancelled { .. } => {
+                self.budget.release(&id);
+            }
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
             Event::ApprovalRequested { call, tool, summary, rule, .. } => {
                 let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());

@@ -1,4 +1,5 @@
 //! The fold of a run's facts: what follows from them, and what cannot be.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -311,4 +312,22 @@ fn a_state_survives_being_written_down() {
     story.commit("a", "a1").tell(verified("a", VerifyScope::Run, "t", true)).merge("a", "m1");
     let text = serde_json::to_string(&story.state).unwrap();
     assert_eq!(serde_json::from_str::<RunState>(&text).unwrap(), story.state);
+}
+
+#[test]
+fn a_task_that_has_ended_holds_no_tokens_back() {
+    let ends: [fn() -> Event; 2] = [
+        || Event::TaskFailed { task: id("a"), cause: FailureCause::Panicked, message: String::new() },
+        || Event::TaskCancelled { task: id("a"), message: String::new() },
+    ];
+    for end in ends {
+        let settings = RunSettings { budget_tokens: Some(10_000), ..RunSettings::default() };
+        let mut story = Story::of(settings, vec![task("a", &[]), task("b", &[])]);
+        story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+        let (request, model) = (BlobId::from("request"), "script:x".to_owned());
+        story.tell(Event::ModelRequested { task: id("a"), turn: 1, model, request, reserved_tokens: 8_000 });
+        assert!(story.state.budget.check(&id("b"), 8_000).is_err());
+        story.tell(end());
+        assert_eq!(story.state.budget.check(&id("b"), 8_000), Ok(()));
+    }
 }

@@ -69,6 +69,11 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId) -> rusqlite:
     Ok(Page { commands, last, is_full: count == WAITING_COMMANDS })
 }
 
+/// Reads the open commands of a run, oldest first.
+pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Received>> {
+    open_after(connection, run, InboxId(0)).map(|page| page.commands)
+}
+
 /// Records an answer, once; tells whether there is such a command.
 pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool> {
     let (done, text) = match &answer.reply {

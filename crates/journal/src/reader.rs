@@ -14,7 +14,7 @@ use orchestrate_core::ids::{BlobId, RunId, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
-use crate::command::{Command, InboxId, Reply};
+use crate::command::{Command, InboxId, Received, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
 use crate::inbox;
@@ -246,6 +246,15 @@ impl Store {
         let now = (self.inner.clock)();
         self.query(|connection| inbox::send(connection, run, now, &body))?
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
+    }
+
+    /// Gives the commands of a run that are not answered yet, oldest first, up to as many as are taken over at once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database cannot be read.
+    pub fn open_commands(&self, run: &RunId) -> Result<Vec<Received>, JournalError> {
+        self.query(|connection| inbox::open(connection, run))
     }
 
     /// Gives the answer to a command; none while it is open.

@@ -1,0 +1,113 @@
+//! Runs a plan whose branches wait for a review, decides about each by what it changes, and goes on.
+//!
+//! A branch that touches tests is sent back once with a comment; the same agent mends it. It needs no key: the replies
+//! are scripted. Type `cargo run --example review_branches`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+
+use std::error::Error;
+use std::path::Path;
+use std::process;
+use std::sync::Arc;
+
+use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
+use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, RunId, TaskState};
+use orchestrate_journal::Command;
+use orchestrate_model::ScriptedModel;
+
+const PLAN: &str = "# Two changes\n\n- [ ] T1 Add the adder\n- [ ] T2 Add the doubler\n";
+
+/// What the model says: T2 deletes a test at first, and restores it when the comment comes.
+const SCRIPT: &str = r#"
+{"task": "T1", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "add.sh", "content": "echo $(($1 + $2))\n"}}]}}
+{"task": "T2", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "double.sh", "content": "echo $(($1 * 2))\n"}}, {"name": "delete_file", "arguments": {"path": "tests/all.sh"}}]}}
+{"task": "T2", "when": {"last_contains": "Keep the tests"}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "tests/all.sh", "content": "test -e README.md\n"}}]}}
+{"reply": {"text": "Done."}}
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // The sandbox starts this very program again inside its walls, so this comes first.
+    run_helper_if_asked();
+
+    let folder = tempfile::tempdir()?;
+    let project = folder.path().join("project");
+    make_sample(&project)?;
+    let mut settings = Settings::new(folder.path().join("state"));
+    settings.model = Some(Arc::new(ScriptedModel::parse("example", SCRIPT)?));
+    settings.run.merge = MergeMode::Review;
+    let coordinator = Coordinator::open(&project, settings)?;
+
+    let plan = Plan::parse(PLAN, &KnownNames::roles(["implementer"])).map_err(|errors| format!("{errors:?}"))?;
+    let input = PlanInput { path: None, text: PLAN.to_owned(), title: plan.title, tasks: plan.tasks };
+    let mut report = coordinator.run(input).await?;
+
+    // A run whose branches wait for a person has ended; each round of answers takes it up again.
+    while decide(&coordinator, &project, &report)? {
+        report = coordinator.resume(&report.run_id).await?.wait().await?;
+    }
+    println!("the run is {}; the result is on {}", report.status, report.integration_branch);
+    println!("{}", git(&project, &["ls-tree", "-r", "--name-only", &report.integration_branch])?);
+    Ok(())
+}
+
+/// Answers for every branch that waits; tells whether any did.
+fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<bool, Box<dyn Error>> {
+    let waiting = |task: &&orchestrate_core::report::TaskReport| task.state == TaskState::AwaitingReview;
+    let mut answered = false;
+    for task in report.tasks.iter().filter(waiting) {
+        let branch = task.branch.clone().unwrap_or_default();
+        let changes = git(project, &["diff", "--name-status", &format!("{}...{branch}", report.base_commit)])?;
+        let command = if changes.lines().any(|line| line.starts_with("D\ttests/")) {
+            println!("{} is rejected: it deletes tests", task.id);
+            let message = "Keep the tests.".to_owned();
+            Command::Reject { task: task.id.clone(), message, at: Some("tests/all.sh:1".to_owned()) }
+        } else {
+            println!("{} is approved", task.id);
+            // The approval holds for exactly what was looked at.
+            let tree = tree_of(coordinator, &report.run_id, task)?;
+            Command::Approve { task: task.id.clone(), tree }
+        };
+        coordinator.store().send(&report.run_id, &command)?;
+        answered = true;
+    }
+    Ok(answered)
+}
+
+fn tree_of(
+    coordinator: &Coordinator,
+    run: &RunId,
+    task: &orchestrate_core::report::TaskReport,
+) -> Result<orchestrate_core::Oid, Box<dyn Error>> {
+    let state = coordinator.store().state(run)?;
+    let tree = state.task(&task.id).and_then(|record| record.tree.clone());
+    tree.ok_or_else(|| format!("{} has no tree", task.id).into())
+}
+
+/// Makes a repository with one commit.
+fn make_sample(project: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(project.join("tests"))?;
+    std::fs::write(project.join("README.md"), "# sample\n")?;
+    std::fs::write(project.join("tests/all.sh"), "test -e README.md\n")?;
+    let steps: [&[&str]; 5] = [
+        &["init", "-q", "-b", "main"],
+        &["config", "user.name", "Example"],
+        &["config", "user.email", "example@example.invalid"],
+        &["add", "."],
+        &["commit", "-q", "-m", "Start"],
+    ];
+    for step in steps {
+        git(project, step)?;
+    }
+    Ok(())
+}
+
+fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+    let output = process::Command::new("git").args(arguments).current_dir(project).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

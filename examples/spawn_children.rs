@@ -1,0 +1,86 @@
+//! Spawns two agents from a program, talks to one of them, and merges what both have written.
+//!
+//! It needs no key: the replies are scripted, and everything else is the real engine. Type
+//! `cargo run --example spawn_children`. With a model of your own, leave [`Settings::model`] out and name one in
+//! `settings.run.model`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
+
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use orchestrate_coordinator::{ChildSpec, Coordinator, Settings, run_helper_if_asked};
+use orchestrate_model::ScriptedModel;
+
+/// What the model says: each agent writes a file and ends.
+const SCRIPT: &str = r#"
+{"task": "greeting", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "greeting.txt", "content": "Hello!\n"}}]}}
+{"task": "farewell", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "farewell.txt", "content": "Goodbye!\n"}}]}}
+{"reply": {"text": "I wrote the file."}}
+"#;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // The sandbox starts this very program again inside its walls, so this comes first.
+    run_helper_if_asked();
+
+    let folder = tempfile::tempdir()?;
+    let project = folder.path().join("project");
+    make_sample(&project)?;
+
+    let mut settings = Settings::new(folder.path().join("state"));
+    settings.model = Some(Arc::new(ScriptedModel::parse("example", SCRIPT)?));
+    let coordinator = Coordinator::open(&project, settings)?;
+    println!("commands are confined: {}", coordinator.confinement());
+
+    let greeting = ChildSpec { id: Some("greeting".into()), ..ChildSpec::new("Write a greeting") };
+    // The check runs in the child's own worktree; while it is red, the child mends its work.
+    let verify = Some("grep -q Goodbye farewell.txt".to_owned());
+    let farewell = ChildSpec { id: Some("farewell".into()), verify, ..ChildSpec::new("Write a farewell") };
+    let children = [coordinator.spawn(greeting).await?, coordinator.spawn(farewell).await?];
+
+    // A child reads it before its next request; one that has ended already says so.
+    match children[0].send("Keep it short.").await {
+        Ok(number) => println!("message {number} is on its way to {}", children[0].id),
+        Err(error) => println!("{error}"),
+    }
+    for child in &children {
+        let report = child.wait().await?;
+        println!("{} is {} on {}", report.id, report.state.as_str(), report.branch.unwrap_or_default());
+    }
+
+    let merged = coordinator.merge(&children).await?;
+    println!("{} children merged", merged.iter().filter(|task| task.state.as_str() == "merged").count());
+    if let Some(report) = coordinator.finish().await? {
+        println!("the result is on {}:", report.integration_branch);
+        println!("{}", git(&project, &["log", "--oneline", "--graph", &report.integration_branch])?);
+    }
+    Ok(())
+}
+
+/// Makes a repository with one commit.
+fn make_sample(project: &Path) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir(project)?;
+    std::fs::write(project.join("README.md"), "# sample\n")?;
+    let steps: [&[&str]; 5] = [
+        &["init", "-q", "-b", "main"],
+        &["config", "user.name", "Example"],
+        &["config", "user.email", "example@example.invalid"],
+        &["add", "README.md"],
+        &["commit", "-q", "-m", "Start"],
+    ];
+    for step in steps {
+        git(project, step)?;
+    }
+    Ok(())
+}
+
+fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+    let output = Command::new("git").args(arguments).current_dir(project).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

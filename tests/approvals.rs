@@ -1,0 +1,173 @@
+//! Calls that a person decides about, in whole runs: parked, answered from elsewhere, carried out or refused.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::Settings;
+use orchestrate_core::CallHash;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
+use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_journal::Command;
+use serde_json::json;
+
+use crate::run::{Stage, done, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("approvals::an_asking_call_parks_its_task_alone", an_asking_call_parks_its_task_alone),
+        case("approvals::an_approved_call_runs_once_it_is_resumed", an_approved_call_runs),
+        case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
+        case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
+        case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
+        case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
+    ]
+}
+
+const PLAN: &str = "- [ ] T1 publish\n- [ ] T2 write\n";
+
+fn ask(settings: &mut Settings, parks: bool) {
+    let rule = "run_shell_command(touch*)".to_owned();
+    settings.run.rules = vec![RuleText { decision: RuleDecision::Ask, rule, source: "--ask".to_owned() }];
+    settings.run.ask_parks = parks;
+}
+
+fn script() -> Script {
+    Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(
+            Rule::task("T1")
+                .last_contains("not today")
+                .call("write_file", &json!({"path": "no.txt", "content": "no\n"})),
+        )
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"))
+}
+
+fn open_call(played: &Played) -> Result<CallHash, Failed> {
+    let state = played.coordinator.store().state(&played.report.run_id)?;
+    let open: Vec<_> = state.open_approvals().map(|(call, _)| call.clone()).collect();
+    match open.as_slice() {
+        [call] => Ok(call.clone()),
+        other => fail(format!("{} open calls\n{}", other.len(), played.story())),
+    }
+}
+
+fn parked(stage: &Stage) -> Result<(Played, CallHash), Failed> {
+    let played = stage.play(PLAN, &script(), |settings| ask(settings, true))?;
+    played.require(3, &[("T1", Waiting), ("T2", Merged)])?;
+    let call = open_call(&played)?;
+    Ok((played, call))
+}
+
+/// Answers as another terminal would, while no coordinator is alive, and goes on.
+fn answer(stage: &Stage, allowed: bool, message: Option<&str>) -> Result<Played, Failed> {
+    let (played, call) = parked(stage)?;
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let sent = store.send(&run, &Command::Decide { call, allowed, message: message.map(str::to_owned) })?;
+    let resumed = stage.resume(&run, &script(), |settings| ask(settings, true))?;
+    match store.answer(sent)? {
+        Some(Ok(_)) => Ok(resumed),
+        other => fail(format!("{other:?}\n{}", resumed.story())),
+    }
+}
+
+fn an_asking_call_parks_its_task_alone() -> Outcome {
+    let (played, _) = parked(&Stage::new()?)?;
+    if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
+}
+
+fn an_approved_call_runs() -> Outcome {
+    let stage = Stage::new()?;
+    let resumed = answer(&stage, true, None)?;
+    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let commands = resumed.pick(|event| match event {
+        Event::ToolStarted { task, arguments, .. } if task.as_str() == "T1" => Some(arguments["command"].clone()),
+        _ => None,
+    });
+    if commands != [json!("touch published.txt")] {
+        return fail(format!("{commands:?}"));
+    }
+    // The reply that asked for it is not bought again.
+    let turns = resumed.report.tasks[0].turns;
+    if turns == 2 && stage.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
+}
+
+fn a_rejected_call_is_told_to_the_model() -> Outcome {
+    let stage = Stage::new()?;
+    let resumed = answer(&stage, false, Some("not today"))?;
+    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let refused = resumed.pick(|event| match event {
+        Event::ToolFinished { task, outcome, .. } if task.as_str() == "T1" => Some(*outcome),
+        _ => None,
+    });
+    if refused.first() != Some(&ToolOutcome::Denied) || stage.merged(&resumed.report, "published.txt").is_ok() {
+        return fail(resumed.story());
+    }
+    if stage.merged(&resumed.report, "no.txt")? == "no" { Ok(()) } else { fail(resumed.story()) }
+}
+
+fn a_live_run_takes_the_answer() -> Outcome {
+    let stage = Stage::new()?;
+    // T2 goes on until the call has been answered, so the run is alive when the answer comes.
+    let script = (1..=200).fold(script_of_t1(), |script, turn| {
+        let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
+        script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
+    });
+    let coordinator = stage.coordinator(&script, |settings| {
+        ask(settings, true);
+        settings.run.max_turns = 300;
+    })?;
+    let report = crate::run::runtime()?.block_on(async {
+        let run = coordinator.start(crate::run::plan_input(PLAN)?).await?;
+        let mut state = run.watch();
+        let asks = state.wait_for(|state| state.open_approvals().next().is_some()).await?;
+        let call = asks.open_approvals().map(|(call, _)| call.clone()).next();
+        drop(asks);
+        let Some(call) = call else { return fail("no call asks") };
+        run.store().send(run.id(), &Command::Decide { call, allowed: true, message: None })?;
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
+}
+
+/// T1 as ever; it tells T2 when it has published.
+fn script_of_t1() -> Script {
+    Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(
+            Rule::task("T1")
+                .turn(2)
+                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "it is published"})),
+        )
+        .rule(done("T1"))
+        .rule(
+            Rule::task("T2")
+                .last_contains("it is published")
+                .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
+        )
+        .rule(Rule::task("T2").last_contains("two.txt").text("Done."))
+}
+
+fn nobody_to_ask_is_a_denial() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let played = Stage::new()?.play(PLAN, &script, |settings| ask(settings, false))?;
+    played.require(5, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Denied, "without changing a file")
+}
+
+fn a_denied_call_is_got_over() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
+        .rule(write("T1", "other.txt", "1\n").turn(2))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let played = Stage::new()?.play(PLAN, &script, |settings| ask(settings, false))?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])
+}

@@ -1,0 +1,105 @@
+//! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
+
+use orchestrate_coordinator::ConfinementChoice;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::FailureCause;
+use orchestrate_sandbox::Confinement;
+use serde_json::json;
+
+use crate::cancel::starts;
+use crate::run::{Stage, done};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, git};
+
+pub(crate) fn cases() -> Vec<Case> {
+    type Attack = fn(Confinement) -> Outcome;
+    let attacks: [(&str, Attack); 3] = [
+        ("a_filter_of_a_nested_repository_is_silent", a_filter_of_a_nested_repository_is_silent),
+        ("a_tampered_git_file_is_silent", a_tampered_git_file_is_silent),
+        ("a_file_system_monitor_is_silent", a_file_system_monitor_is_silent),
+    ];
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let each = tiers.into_iter().flat_map(|(tier, word)| {
+        attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)))
+    });
+    each.collect()
+}
+
+/// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
+/// asked where the agent planted, runs the program: so it was no dud.
+fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
+    if !starts(tier) {
+        return Ok(());
+    }
+    let stage = Stage::new()?;
+    // Both places: one that only a program outside the sandbox can write, and one below the worktree.
+    let outside = stage.state.path().join("canary");
+    let program = format!("#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n", outside.display());
+    let plant = format!("cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\n{plant}");
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": plant}))
+                .call("git_status", &json!({}))
+                .call("git_diff", &json!({}))
+                .call("git_commit", &json!({"message": "Plant"})),
+        )
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "more.txt", "content": "more\n"})))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 plant (verify: test -e work.txt)\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
+    if outside.exists() || worktree.join("evil.sh.canary").exists() {
+        return fail(format!("the planted program ran on our behalf\n{}", played.story()));
+    }
+    let is_tampered = std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
+    if is_tampered {
+        // Only the weaker sandbox lets an agent write there; such a worktree is trusted no more, and left as it is.
+        played.require(1, &[("T1", FailedTask)])?;
+        played.require_failure("T1", FailureCause::Worktree, "not what git wrote there; its files are kept")?;
+    } else {
+        played.require(0, &[("T1", Merged)])?;
+        if stage.merged(&played.report, "work.txt")? != "kept" || stage.merged(&played.report, "more.txt")? != "more" {
+            return fail("the agent's files are not in the merged result");
+        }
+    }
+    if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
+        return fail("the agent's files are gone");
+    }
+    // What it answers does not matter, only whom it starts.
+    let _ = git(&worktree, plain);
+    if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("what was planted trips nobody") }
+}
+
+fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
+    play(
+        tier,
+        "git init -q nested && cd nested && git config filter.x.clean \"$PWD/../evil.sh\" && \
+         git config filter.x.smudge \"$PWD/../evil.sh\" && echo '* filter=x' > .gitattributes && echo data > data.txt; \
+         cd .. ; echo '* filter=x' > .gitattributes; true",
+        &["-C", "nested", "add", "-A"],
+    )
+}
+
+fn a_tampered_git_file_is_silent(tier: Confinement) -> Outcome {
+    // Where the file cannot be written, as in the full sandbox, the attack has failed already.
+    play(
+        tier,
+        "mkdir -p fake/objects fake/refs; echo 'ref: refs/heads/main' > fake/HEAD; \
+         printf '[core]\\n\\tfsmonitor = %s\\n\\trepositoryformatversion = 0\\n[filter \"x\"]\\n\\tclean = %s\\n' \
+         \"$PWD/evil.sh\" \"$PWD/evil.sh\" > fake/config; echo '* filter=x' > .gitattributes; \
+         echo \"gitdir: $PWD/fake\" > .git 2>/dev/null; true",
+        &["--git-dir=fake", "--work-tree=.", "add", "-A"],
+    )
+}
+
+fn a_file_system_monitor_is_silent(tier: Confinement) -> Outcome {
+    play(
+        tier,
+        "git config core.fsmonitor \"$PWD/evil.sh\" 2>/dev/null; git config core.hooksPath \"$PWD\" 2>/dev/null; \
+         cp evil.sh pre-commit; cp evil.sh post-checkout; git init -q sub; \
+         git -C sub config core.fsmonitor \"$PWD/evil.sh\"; echo s > sub/s.txt; true",
+        &["-C", "sub", "status"],
+    )
+}

@@ -1,0 +1,195 @@
+//! Stopping runs and agents: no process outlives it, nothing is lost, and what was stopped goes on when resumed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ConfinementChoice, Settings, ShutdownLevel};
+use orchestrate_core::TaskState::{Cancelled, Merged};
+use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::{RunState, TaskState};
+use orchestrate_journal::{Command, StopLevel};
+use orchestrate_sandbox::{Confinement, Helper, probe};
+use serde_json::json;
+
+use crate::run::{Stage, done, plan_input, runtime, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, case, fail, until};
+
+/// No process of a run may be alive this long after it was stopped.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("cancel::a_stop_leaves_no_process_full", || stop_leaves_no_process(Confinement::Full)),
+        case("cancel::a_stop_leaves_no_process_fallback", || stop_leaves_no_process(Confinement::Fallback)),
+        case("cancel::a_drain_lets_running_work_end", a_drain_lets_running_work_end),
+        case("cancel::a_timeout_leaves_no_process", a_timeout_leaves_no_process),
+        case("cancel::one_agent_stops_alone", one_agent_stops_alone),
+        case("cancel::what_nobody_works_on_is_called_off", what_nobody_works_on_is_called_off),
+    ]
+}
+
+/// Tells whether a tier starts here; what does not start cannot leave a process.
+pub(crate) fn starts(confinement: Confinement) -> bool {
+    let found = probe(&Helper::default());
+    match confinement {
+        Confinement::Full => found.full.is_ok(),
+        Confinement::Fallback => found.fallback.is_ok(),
+        Confinement::Unconfined => true,
+    }
+}
+
+/// Tells whether a process with this word among its arguments is alive.
+fn is_alive(word: &str) -> Result<bool, Failed> {
+    for entry in std::fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let is_process =
+            path.file_name().is_some_and(|name| name.to_string_lossy().bytes().all(|b| b.is_ascii_digit()));
+        let arguments = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        if is_process && arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn require_gone(word: &str) -> Outcome {
+    until(GRACE, || Ok((!is_alive(word)?).then_some(())))
+}
+
+/// A time to sleep that no other process of the machine sleeps, so that the process is found again.
+fn seconds(stage: &Stage, salt: u32) -> String {
+    let name =
+        stage.state.path().to_string_lossy().bytes().fold(0_u64, |sum, byte| sum * 31 % 999_983 + u64::from(byte));
+    format!("{}.{salt}{name}", 300 + salt)
+}
+
+/// Sleeps in the foreground, in the background, and in a session of its own.
+fn sleepers(seconds: &str) -> String {
+    format!("echo half > half.txt; sleep {seconds} & setsid sleep {seconds} & sleep {seconds}")
+}
+
+fn sleeping(command: &str) -> Script {
+    Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command})))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"))
+}
+
+/// Starts a plan, waits until the state fits and the word is alive, acts, and waits for the end.
+fn act_when(
+    stage: &Stage,
+    (plan, script, word): (&str, &Script, &str),
+    fits: impl FnMut(&std::sync::Arc<RunState>) -> bool,
+    (change, act): (impl FnOnce(&mut Settings), impl FnOnce(&orchestrate_coordinator::Run) -> Outcome),
+) -> Result<Played, Failed> {
+    let coordinator = stage.coordinator(script, change)?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(plan)?).await?;
+        run.watch().wait_for(fits).await?;
+        if !word.is_empty() {
+            let word = word.to_owned();
+            let seen = move || until(Duration::from_secs(20), || Ok(is_alive(&word)?.then_some(())));
+            tokio::task::spawn_blocking(seen).await??;
+        }
+        act(&run)?;
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    Played::of(coordinator, report)
+}
+
+fn calls(state: &RunState, task: &str) -> usize {
+    state.task(&task.into()).map_or(0, |record| record.open_calls.len())
+}
+
+fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
+    if !starts(confinement) {
+        return Ok(());
+    }
+    let stage = Stage::new()?;
+    let seconds = seconds(&stage, 1);
+    let (script, before) = (sleeping(&sleepers(&seconds)), stage.repository.fingerprint()?);
+    let exactly = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(confinement);
+    let stop = |run: &orchestrate_coordinator::Run| {
+        run.raise(ShutdownLevel::Stop);
+        Ok(())
+    };
+    let plan = "- [ ] T1 slow\n";
+    let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (exactly, stop))?;
+    require_gone(&seconds)?;
+    played.require(130, &[("T1", TaskState::Running)])?;
+    before.require_same(&stage.repository.fingerprint()?)?;
+    let interrupted = played.pick(|event| match event {
+        Event::ToolFinished { outcome, .. } => Some(*outcome),
+        _ => None,
+    });
+    if interrupted != [ToolOutcome::Interrupted] {
+        return fail(played.story());
+    }
+    let run = played.report.run_id.clone();
+    drop(played);
+    let resumed = stage.resume(&run, &script, exactly)?;
+    resumed.require(0, &[("T1", Merged)])?;
+    // What the stopped command had written is still there, and the first reply was not bought again.
+    let kept = stage.merged(&resumed.report, "half.txt")? == "half";
+    if kept && resumed.report.tasks[0].turns == 3 { Ok(()) } else { fail(resumed.story()) }
+}
+
+fn a_drain_lets_running_work_end() -> Outcome {
+    let stage = Stage::new()?;
+    let script = sleeping("sleep 0.3; echo half > half.txt");
+    let plan = "- [ ] T1 slow\n- [ ] T2 after (depends: T1)\n";
+    let drain = |run: &orchestrate_coordinator::Run| {
+        run.raise(ShutdownLevel::Drain);
+        Ok(())
+    };
+    let played =
+        act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, drain))?;
+    played.require(130, &[("T1", Merged), ("T2", TaskState::Pending)])?;
+    let run = played.report.run_id.clone();
+    drop(played);
+    stage.resume(&run, &script, |_| {})?.require(0, &[("T1", Merged), ("T2", Merged)])
+}
+
+fn a_timeout_leaves_no_process() -> Outcome {
+    let stage = Stage::new()?;
+    let seconds = seconds(&stage, 2);
+    let plan = "- [ ] T1 slow (timeout: 1s)\n";
+    let played = stage.play(plan, &sleeping(&sleepers(&seconds)), |_| {})?;
+    require_gone(&seconds)?;
+    played.require_failure("T1", FailureCause::Timeout, "longer than")
+}
+
+fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Outcome {
+    run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: Some(agent.into()) })?;
+    Ok(())
+}
+
+fn one_agent_stops_alone() -> Outcome {
+    let stage = Stage::new()?;
+    let seconds = seconds(&stage, 3);
+    let script = sleeping(&sleepers(&seconds));
+    let plan = "- [ ] T1 slow\n- [ ] T2 quick\n";
+    let nothing = |_: &mut Settings| {};
+    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T1");
+    let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (nothing, stop))?;
+    require_gone(&seconds)?;
+    played.require(0, &[("T1", Cancelled), ("T2", Merged)])?;
+    if Path::new(&played.coordinator.layout().worktree(&played.report.run_id, &"T1".into())).join("half.txt").exists() {
+        Ok(())
+    } else {
+        fail("the worktree of the stopped agent is gone")
+    }
+}
+
+fn what_nobody_works_on_is_called_off() -> Outcome {
+    let stage = Stage::new()?;
+    let script = sleeping("sleep 0.5; echo half > half.txt");
+    let plan = "- [ ] T1 slow\n- [ ] T2 after (depends: T1)\n";
+    let nothing = |_: &mut Settings| {};
+    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T2");
+    let played = act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (nothing, stop))?;
+    played.require(0, &[("T1", Merged), ("T2", Cancelled)])
+}

@@ -1,0 +1,173 @@
+//! The library's face: children spawned from a program, messages to them, their merging, and the examples.
+
+use std::process::Command;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ChildSpec, CoordinatorError};
+use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged};
+use orchestrate_core::event::Event;
+use serde_json::json;
+
+use crate::run::{Stage, done, runtime, write};
+use crate::support::{Case, Outcome, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("children::are_spawned_waited_for_and_merged", are_spawned_waited_for_and_merged),
+        case("children::tell_what_happens_to_them", tell_what_happens_to_them),
+        case("children::read_what_they_are_sent", read_what_they_are_sent),
+        case("children::can_be_cancelled", can_be_cancelled),
+        case("children::have_ids_of_their_own", have_ids_of_their_own),
+        case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
+        case("children::example_review_branches_runs", || example("review_branches", "approved")),
+    ]
+}
+
+fn child(id: &str) -> ChildSpec {
+    ChildSpec { id: Some(id.into()), ..ChildSpec::new(format!("write {id}")) }
+}
+
+fn two() -> Script {
+    ["a", "b"].into_iter().fold(Script::default(), |script, id| {
+        script.rule(write(id, &format!("{id}.txt"), &format!("{id}\n"))).rule(done(id))
+    })
+}
+
+fn are_spawned_waited_for_and_merged() -> Outcome {
+    let stage = Stage::new()?;
+    let before = stage.repository.fingerprint()?;
+    let script = two().rule(Rule::task("c").text("I changed nothing."));
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let report = runtime()?.block_on(async {
+        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let c = coordinator.spawn(child("c")).await?;
+        let waited = [a.wait().await?.state, b.wait().await?.state, c.wait().await?.state];
+        if waited != [AwaitingReview, AwaitingReview, FailedTask] {
+            return fail(format!("{waited:?}"));
+        }
+        let merged = coordinator.merge(&[b, a, c]).await?;
+        let states: Vec<_> = merged.iter().map(|task| (task.id.as_str(), task.state)).collect();
+        if states != [("b", Merged), ("a", Merged), ("c", FailedTask)] {
+            return fail(format!("{merged:#?}"));
+        }
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    before.require_same(&stage.repository.fingerprint()?)?;
+    for id in ["a", "b"] {
+        if stage.merged(&report, &format!("{id}.txt"))? != id {
+            return fail(format!("{id}.txt is not merged"));
+        }
+    }
+    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn tell_what_happens_to_them() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&two(), |_| {})?;
+    runtime()?.block_on(async {
+        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let mut events = a.events();
+        coordinator.merge(&[a, b]).await?;
+        coordinator.finish().await?;
+        let mut kinds = Vec::new();
+        while let Some(fact) = events.recv().await {
+            if fact.event.task().is_some_and(|task| task.as_str() != "a") {
+                return fail(format!("{fact:?}"));
+            }
+            kinds.push(json!(fact.event)["type"].clone());
+        }
+        let has = |kind: &str| kinds.contains(&json!(kind));
+        if kinds.first() == Some(&json!("task.added")) && has("tool.finished") && has("task.merged") {
+            return Ok(());
+        }
+        fail(format!("{kinds:?}"))
+    })
+}
+
+fn read_what_they_are_sent() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(
+            Rule::task("a")
+                .last_contains("Message 1 from the user:\nuse port 4711")
+                .call("write_file", &json!({"path": "port.txt", "content": "4711\n"})),
+        )
+        .rule(Rule::task("a").last_contains("port.txt").text("Done."));
+    let script = (1..=90).fold(script, |script, turn| {
+        let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
+        script.rule(Rule::task("a").turn(turn).call("run_shell_command", &look))
+    });
+    let coordinator = stage.coordinator(&script, |settings| settings.run.max_turns = 100)?;
+    let report = runtime()?.block_on(async {
+        let a = coordinator.spawn(child("a")).await?;
+        if a.send("use port 4711").await? != 1 {
+            return fail("the first message is not number 1");
+        }
+        coordinator.merge(std::slice::from_ref(&a)).await?;
+        if a.send("too late").await.is_ok() {
+            return fail("a child that has ended takes a message");
+        }
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    if stage.merged(&report, "port.txt")? == "4711" { Ok(()) } else { fail("the message was not read") }
+}
+
+fn can_be_cancelled() -> Outcome {
+    let stage = Stage::new()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 60"}));
+    let script = two().rule(slow);
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    runtime()?.block_on(async {
+        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        // A child of the slow one ends with it, though nobody works on it yet or any more.
+        let below = ChildSpec { parent: Some("slow".into()), ..child("b") };
+        let below = coordinator.spawn(below).await?;
+        below.wait().await?;
+        let mut events = slow.events();
+        while let Some(fact) = events.recv().await {
+            if matches!(fact.event, Event::ToolStarted { .. }) {
+                break;
+            }
+        }
+        slow.cancel()?;
+        let ended = slow.wait().await?.state;
+        if ended != Cancelled {
+            return fail(format!("{ended:?}"));
+        }
+        let mut events = below.events();
+        while let Some(fact) = events.recv().await {
+            if matches!(fact.event, Event::TaskCancelled { .. }) {
+                break;
+            }
+        }
+        coordinator.merge(&[a]).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
+    })
+}
+
+fn have_ids_of_their_own() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&two(), |_| {})?;
+    runtime()?.block_on(async {
+        coordinator.spawn(child("a")).await?;
+        let again: Result<_, CoordinatorError> = coordinator.spawn(child("a")).await;
+        if again.is_ok() {
+            return fail("two children have one id");
+        }
+        coordinator.finish().await?;
+        Ok(())
+    })
+}
+
+/// Runs an example as a stranger would; it needs no key, and makes its own sample.
+fn example(name: &str, says: &str) -> Outcome {
+    let ran = Command::new(env!("CARGO"))
+        .args(["run", "-q", "-p", "orchestrate", "--offline", "--example", name])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()?;
+    let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    if ran.status.success() && out.contains(says) { Ok(()) } else { fail(format!("{out}\n{err}")) }
+}

@@ -1,0 +1,328 @@
+//! Limits in whole runs: each ends what it is about with its own exit code, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
+use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
+use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::{ModelReply, ModelRequest, StopReason, ToolCall, Usage};
+use orchestrate_model::{Delta, Model, ModelError, Tokenizer};
+use serde_json::json;
+
+use crate::run::{Stage, done, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("limits::turns_end_a_task", turns_end_a_task),
+        case("limits::a_tasks_own_turns_win", a_tasks_own_turns_win),
+        case("limits::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
+        case("limits::the_runs_budget_is_never_exceeded", the_runs_budget_is_never_exceeded),
+        case("limits::a_tasks_time_ends_it", a_tasks_time_ends_it),
+        case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
+        case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
+        case("limits::the_context_bound_holds", the_context_bound_holds),
+        case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
+        case("limits::the_fixed_prompt_is_small", the_fixed_prompt_is_small),
+        case("limits::no_more_agents_than_allowed", no_more_agents_than_allowed),
+        case("limits::three_agents_work_at_once", three_agents_work_at_once),
+        case("limits::a_panicking_worker_fails_its_task_alone", a_panicking_worker_fails_its_task_alone),
+        case("limits::a_name_that_is_no_model_fails_its_task_alone", a_name_that_is_no_model_fails_its_task_alone),
+    ]
+}
+
+/// An agent that looks at something else each turn and never ends.
+fn busy(task: &str, turns: u32) -> Script {
+    add_busy(Script::default(), task, turns, 0)
+}
+
+fn add_busy(script: Script, task: &str, turns: u32, tokens: u64) -> Script {
+    (1..=turns).fold(script, |script, turn| {
+        let list = json!({"pattern": format!("nothing-{turn}")});
+        let usage = json!({"input_tokens": tokens, "output_tokens": 10});
+        let rule = Rule::task(task).turn(turn).call("search_files", &list);
+        script.rule(if tokens > 0 { rule.usage(usage) } else { rule })
+    })
+}
+
+fn turns_end_a_task() -> Outcome {
+    let script = busy("T1", 9).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let plan = "- [ ] T1 busy\n- [ ] T2 quick\n- [ ] T3 after (depends: T1)\n";
+    let played = Stage::new()?.play(plan, &script, |settings| settings.run.max_turns = 4)?;
+    played.require(4, &[("T1", FailedTask), ("T2", Merged), ("T3", Skipped)])?;
+    played.require_failure("T1", FailureCause::Turns, "turns")?;
+    let turns = played.report.tasks[0].turns;
+    if turns == 4 { Ok(()) } else { fail(format!("{turns} turns")) }
+}
+
+fn a_tasks_own_turns_win() -> Outcome {
+    let played = Stage::new()?.play("- [ ] T1 busy (turns: 2)\n", &busy("T1", 9), |_| {})?;
+    played.require(4, &[("T1", FailedTask)])?;
+    if played.report.tasks[0].turns == 2 { Ok(()) } else { fail(played.story()) }
+}
+
+fn a_tasks_budget_ends_it() -> Outcome {
+    let script = add_busy(Script::default(), "T1", 30, 3_000).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let plan = "- [ ] T1 busy (tokens: 20000)\n- [ ] T2 quick\n";
+    let played = Stage::new()?.play(plan, &script, |_| {})?;
+    played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Budget, "budget of 20000")?;
+    require_within(&played, Some("T1"), 20_000)
+}
+
+/// Adds up, fact by fact, what was used and what was reserved, and holds the sum to the cap.
+fn require_within(played: &Played, only: Option<&str>, cap: u64) -> Outcome {
+    let (mut used, mut reserved) = (0, BTreeMap::new());
+    for fact in &played.facts {
+        if only.is_some_and(|only| fact.event.task().is_none_or(|task| task.as_str() != only)) {
+            continue;
+        }
+        match &fact.event {
+            Event::ModelRequested { task, reserved_tokens, .. } => drop(reserved.insert(task, *reserved_tokens)),
+            Event::ModelReplied { task, usage, .. } => {
+                reserved.remove(task);
+                used += usage.total();
+            }
+            Event::ModelFailed { task, .. } => drop(reserved.remove(task)),
+            _ => {}
+        }
+        let sum = used + reserved.values().sum::<u64>();
+        if sum > cap {
+            return fail(format!("{sum} tokens of {cap} at fact {}", fact.seq));
+        }
+    }
+    if used == 0 { fail("nothing was used") } else { Ok(()) }
+}
+
+fn the_runs_budget_is_never_exceeded() -> Outcome {
+    let mut script = Script::default();
+    for task in ["T1", "T2", "T3"] {
+        script = add_busy(script, task, 30, 3_000);
+    }
+    let plan = "- [ ] T1 busy\n- [ ] T2 busy\n- [ ] T3 busy\n";
+    let played = Stage::new()?.play(plan, &script, |settings| settings.run.budget_tokens = Some(50_000))?;
+    played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
+    played.require_failure("T3", FailureCause::Budget, "the run has")?;
+    require_within(&played, None, 50_000)
+}
+
+fn a_tasks_time_ends_it() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "echo half > half.txt; sleep 50"})))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 slow (timeout: 1s)\n- [ ] T2 quick\n";
+    let stage = Stage::new()?;
+    let played = stage.play(plan, &script, |_| {})?;
+    played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Timeout, "longer than 1 s")?;
+    // What it had written is kept.
+    let kept = played.pick(|event| match event {
+        Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
+        _ => None,
+    });
+    let Some(kept) = kept.last() else { return fail(played.story()) };
+    if stage.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+}
+
+fn the_runs_time_ends_what_is_left() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "sleep 50"})))
+        .rule(done("T1"));
+    let plan = "- [ ] T1 slow\n- [ ] T2 slow too (run: sleep 50)\n- [ ] T3 after (depends: T1)\n";
+    let played = Stage::new()?.play(plan, &script, |settings| settings.run.timeout_ms = Some(1_500))?;
+    if played.report.exit_code != Some(4) || played.report.duration_ms > 20_000 {
+        return fail(format!("{:#?}\n{}", played.report, played.story()));
+    }
+    played.require_failure("T1", FailureCause::Timeout, "time of the run")?;
+    played.require_failure("T2", FailureCause::Timeout, "time of the run")
+}
+
+fn a_command_task_has_a_time() -> Outcome {
+    let change = |settings: &mut orchestrate_coordinator::Settings| settings.run.command_timeout_ms = 500;
+    let played = Stage::new()?.play("- [ ] T1 slow (run: sleep 50)\n", &Script::default(), change)?;
+    played.require(4, &[("T1", FailedTask)])
+}
+
+fn the_context_bound_holds() -> Outcome {
+    let stage = Stage::new()?;
+    let giant: String = (0..40_000).map(|line| format!("line {line} of a very long file\n")).collect();
+    stage.repository.write("giant.txt", &giant)?;
+    stage.repository.commit_all("Add a giant")?;
+    let mut script = Script::default();
+    for turn in 1..=12 {
+        let offset = turn * 1000;
+        script = script.rule(
+            Rule::task("T1")
+                .turn(turn)
+                .call("run_shell_command", &json!({"command": format!("tail -n +{offset} giant.txt")}))
+                .call("read_file", &json!({"path": "giant.txt", "offset": offset})),
+        );
+    }
+    let script = script.rule(write("T1", "small.txt", "1\n").turn(13)).rule(done("T1"));
+    let played = stage.play("- [ ] T1 read a lot\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let (counter, requests) = (Tokenizer::load()?, played.requests()?);
+    let largest = requests.iter().map(|request| request_tokens(request, &counter)).max().unwrap_or(0);
+    let body = requests.iter().map(|request| counter.count(&json!(request).to_string())).max().unwrap_or(0);
+    if largest > 16_000 || body > 16_000 || requests.len() != 14 {
+        return fail(format!("{} requests, the largest has {largest} tokens, the largest body {body}", requests.len()));
+    }
+    // Such results leave no room for more than the newest: whole turns are left out, and that is recorded.
+    let dropped = played.pick(|event| match event {
+        Event::ContextCompacted { compaction, .. } => compaction.dropped,
+        _ => None,
+    });
+    if dropped.is_empty() { fail(played.story()) } else { Ok(()) }
+}
+
+fn old_observations_are_collapsed() -> Outcome {
+    let stage = Stage::new()?;
+    let long: String = (0..400).map(|line| format!("line {line} of a long file\n")).collect();
+    stage.repository.write("long.txt", &long)?;
+    stage.repository.commit_all("Add a long file")?;
+    let script = (1..=8).fold(Script::default(), |script, turn| {
+        let command = format!("echo {turn}; cat long.txt");
+        script.rule(Rule::task("T1").turn(turn).call("run_shell_command", &json!({"command": command})))
+    });
+    let script = script.rule(write("T1", "small.txt", "1\n").turn(9)).rule(done("T1"));
+    let played = stage.play("- [ ] T1 read a lot\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let collapsed = played.pick(|event| match event {
+        Event::ContextCompacted { compaction, .. } => Some(compaction.collapsed.clone()),
+        _ => None,
+    });
+    let told = played.requests()?.iter().any(|request| json!(request).to_string().contains("[old result left out"));
+    if told && collapsed.first().is_some_and(|first| first.contains(&2)) {
+        return Ok(());
+    }
+    fail(format!("nothing was collapsed: {collapsed:?}"))
+}
+
+fn the_fixed_prompt_is_small() -> Outcome {
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let played = Stage::new()?.play("- [ ] T1 one\n", &script, |_| {})?;
+    let (counter, requests) = (Tokenizer::load()?, played.requests()?);
+    let Some(first) = requests.first() else { return fail(played.story()) };
+    let tokens = fixed_tokens(&first.system, &first.tools, &counter);
+    if tokens < 2_500 && first.tools.len() == 15 { Ok(()) } else { fail(format!("{tokens} tokens")) }
+}
+
+/// Gives the largest number of agents that had begun and not yet handed their work over.
+fn most_at_work(played: &Played) -> usize {
+    let (mut working, mut most) = (BTreeSet::new(), 0);
+    for fact in &played.facts {
+        match &fact.event {
+            Event::AgentSpawned { task, .. } => drop(working.insert(task)),
+            Event::TaskCommitted { task, .. } | Event::TaskFailed { task, .. } => drop(working.remove(task)),
+            _ => {}
+        }
+        most = most.max(working.len());
+    }
+    most
+}
+
+fn six_tasks() -> (String, Script) {
+    let names: Vec<_> = (1..=6).map(|number| format!("T{number}")).collect();
+    let plan = names.iter().map(|name| format!("- [ ] {name} write\n")).collect();
+    let script = names.iter().fold(Script::default(), |script, name| {
+        script.rule(write(name, &format!("{name}.txt"), "1\n")).rule(done(name))
+    });
+    (plan, script)
+}
+
+fn no_more_agents_than_allowed() -> Outcome {
+    let (plan, script) = six_tasks();
+    let played = Stage::new()?.play(&plan, &script, |settings| settings.run.max_agents = 2)?;
+    if played.report.exit_code != Some(0) {
+        return fail(played.story());
+    }
+    let most = most_at_work(&played);
+    if most == 2 { Ok(()) } else { fail(format!("{most} agents at once\n{}", played.story())) }
+}
+
+/// Answers only when three requests wait, so that agents which work one after the other would never end.
+struct Together(tokio::sync::Barrier);
+
+#[async_trait]
+impl Model for Together {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        self.0.wait().await;
+        Ok(write_or_end(request))
+    }
+}
+
+/// Writes a file named after the task in the first turn, and ends in the second.
+fn write_or_end(request: &ModelRequest) -> ModelReply {
+    let path = format!("{}.txt", request.origin.task);
+    let call =
+        ToolCall { id: "c1".into(), name: "write_file".to_owned(), arguments: json!({"path": path, "content": "1\n"}) };
+    let first = request.origin.turn == 1;
+    ModelReply {
+        text: "Done.".to_owned(),
+        tool_calls: if first { vec![call] } else { Vec::new() },
+        stop: if first { StopReason::ToolCalls } else { StopReason::EndTurn },
+        usage: Usage::default(),
+        raw: None,
+    }
+}
+
+fn three_agents_work_at_once() -> Outcome {
+    let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n";
+    let model: Arc<dyn Model> = Arc::new(Together(tokio::sync::Barrier::new(3)));
+    let played = Stage::new()?.play(plan, &Script::default(), |settings| settings.model = Some(model))?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    let committed = played.first(|event| matches!(event, Event::TaskCommitted { .. }))?;
+    let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
+    let before = |end: u64, fits: fn(&Event) -> bool| {
+        played.facts.iter().filter(|fact| fact.seq < end && fits(&fact.event)).count()
+    };
+    let spawned = before(committed, |event| matches!(event, Event::AgentSpawned { .. }));
+    let open = before(replied, |event| matches!(event, Event::ModelRequested { .. }));
+    if (spawned, open) == (3, 3) { Ok(()) } else { fail(format!("{spawned} spawned, {open} open calls")) }
+}
+
+/// Panics for one task.
+struct Panics;
+
+#[async_trait]
+impl Model for Panics {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        assert!(request.origin.task.as_str() != "T2", "this model panics on purpose");
+        Ok(write_or_end(request))
+    }
+}
+
+fn a_panicking_worker_fails_its_task_alone() -> Outcome {
+    let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write (depends: T1)\n";
+    // The budget carries one request at a time: what the panicking task had reserved must not be lost.
+    let change = |settings: &mut orchestrate_coordinator::Settings| {
+        settings.model = Some(Arc::new(Panics));
+        settings.run.max_agents = 1;
+        settings.run.budget_tokens = Some(14_000);
+    };
+    let played = Stage::new()?.play(plan, &Script::default(), change)?;
+    played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
+    played.require_failure("T2", FailureCause::Panicked, "panicked")
+}
+
+fn a_name_that_is_no_model_fails_its_task_alone() -> Outcome {
+    let script = Script::default().rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let stage = Stage::new()?;
+    let model = script.write_to(&stage.state.path().join("other.jsonl"))?;
+    let plan = format!("- [ ] T1 write (model: nobody/knows)\n- [ ] T2 write (model: {model})\n");
+    let played = stage.play(&plan, &script, |settings| settings.run.model = None)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Model, "nobody")
+}

@@ -1,0 +1,226 @@
+//! Whole runs with models over the wire: both protocols, streamed, and everything that can go wrong with a provider.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::Settings;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::{Event, FailureCause};
+use serde_json::{Value, json};
+
+use crate::run::Stage;
+use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, case, fail};
+
+/// What must never be written anywhere.
+const KEY: &str = "sk-test-0123456789-never-written-down";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("models::one_plan_over_both_protocols", one_plan_over_both_protocols),
+        case("models::parallel_calls_are_all_answered", parallel_calls_are_all_answered),
+        case("models::a_rate_limit_is_waited_out", a_rate_limit_is_waited_out),
+        case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
+        case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
+        case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
+        case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
+        case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
+        case("models::a_missing_key_is_the_tasks_failure", a_missing_key_is_the_tasks_failure),
+    ]
+}
+
+fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
+    let variables = [
+        ("OPENAI_BASE_URL", openai),
+        ("OPENAI_API_KEY", KEY),
+        ("ANTHROPIC_BASE_URL", anthropic),
+        ("ANTHROPIC_API_KEY", KEY),
+    ];
+    settings.environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    settings.run.model = None;
+}
+
+fn play(stage: &Stage, plan: &str, server: &ModelServer) -> Result<Played, Failed> {
+    stage.play(plan, &Script::default(), |settings| reach(settings, &server.openai_base(), &server.anthropic_base()))
+}
+
+/// How many messages of the conversation are the model's own.
+fn replies_in(body: &Value) -> usize {
+    body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
+}
+
+/// Writes a file named after the task that the request is about, then ends.
+fn write_then_end(body: &Value) -> Reply {
+    let text = body.to_string();
+    let name = ["first", "second", "third"].into_iter().find(|name| text.contains(&format!("write the {name} file")));
+    match (replies_in(body), name) {
+        (0, Some(name)) => {
+            let path = format!("{name}.txt");
+            Reply::text("Writing.").call("write_file", json!({"path": path, "content": format!("{name}\n")}))
+        }
+        _ => Reply::text("Done."),
+    }
+}
+
+/// Requires that the key is in no file of the state: journal, blobs, worktrees.
+fn require_key_unwritten(stage: &Stage) -> Outcome {
+    let mut folders = vec![stage.state.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_type()?.is_file() {
+                let bytes = std::fs::read(entry.path())?;
+                if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
+                    return fail(format!("the key is in {}", entry.path().display()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one_plan_over_both_protocols() -> Outcome {
+    let (stage, server) = (Stage::new()?, ModelServer::answering(|request, _| write_then_end(&request.body))?);
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/test)\n\
+                - [ ] T3 write the third file (model: anthropic/test)\n";
+    let played = play(&stage, plan, &server)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    for name in ["first", "second", "third"] {
+        if stage.merged(&played.report, &format!("{name}.txt"))? != name {
+            return fail(format!("{name}.txt is not in the merged result"));
+        }
+    }
+    let requests = server.requests();
+    let asked = |path: &str| requests.iter().filter(|request| request.path == path).count();
+    if (asked("/v1/chat/completions"), asked("/v1/messages")) != (4, 2) {
+        return fail(format!("{:?}", requests.iter().map(|request| &request.path).collect::<Vec<_>>()));
+    }
+    if requests.iter().any(|request| request.body["stream"] != json!(true)) {
+        return fail("a request does not ask for a stream");
+    }
+    let keyed = requests.iter().all(|request| {
+        request.headers.get("x-api-key").is_some_and(|key| key == KEY)
+            || request.headers.get("authorization").is_some_and(|key| key == &format!("Bearer {KEY}"))
+    });
+    if !keyed {
+        return fail("a request carries no key");
+    }
+    require_key_unwritten(&stage)
+}
+
+fn parallel_calls_are_all_answered() -> Outcome {
+    for model in ["openai/test", "anthropic/test"] {
+        let server = ModelServer::answering(|request, _| match replies_in(&request.body) {
+            0 => Reply::text("")
+                .call("write_file", json!({"path": "a.txt", "content": "a\n"}))
+                .call("write_file", json!({"path": "b.txt", "content": "b\n"}))
+                .call("read_file", json!({"path": "kept.txt"})),
+            _ => Reply::text("Done."),
+        })?;
+        let stage = Stage::new()?;
+        let played = play(&stage, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        played.require(0, &[("T1", Merged)])?;
+        if played.tools("T1") != ["write_file", "write_file", "read_file"] {
+            return fail(format!("{model}: {:?}", played.tools("T1")));
+        }
+        let second = server.requests()[1].body.to_string();
+        for number in 0..3 {
+            // Once in the calls, once in the results.
+            if second.matches(&format!("call_0_{number}")).count() != 2 {
+                return fail(format!("{model}: call {number} is not answered once in {second}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn a_rate_limit_is_waited_out() -> Outcome {
+    let server = ModelServer::answering(|request, number| match number {
+        0 => Reply::error(429, "slow down").header("retry-after", "1"),
+        _ => write_then_end(&request.body),
+    })?;
+    let stage = Stage::new()?;
+    let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(0, &[("T1", Merged)])?;
+    let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
+    let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
+    let at = |seq: u64| played.facts.iter().find(|fact| fact.seq == seq).map_or(0, |fact| fact.ts_ms);
+    let waited = at(replied).saturating_sub(at(requested));
+    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+}
+
+fn a_stream_without_its_end_runs_no_tool() -> Outcome {
+    for model in ["openai/test", "anthropic/test"] {
+        let server = ModelServer::answering(|request, number| match number {
+            0 => Reply::text("Deleting.")
+                .call("delete_file", json!({"path": "kept.txt"}))
+                .call("delete_file", json!({"path": "README.md"}))
+                .cut_off(),
+            _ => write_then_end(&request.body),
+        })?;
+        let stage = Stage::new()?;
+        let played = play(&stage, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        played.require(0, &[("T1", Merged)])?;
+        if played.tools("T1") != ["write_file"] {
+            return fail(format!("{model}: {:?}", played.tools("T1")));
+        }
+    }
+    Ok(())
+}
+
+fn a_stream_that_never_ends_fails_the_task() -> Outcome {
+    let server = ModelServer::answering(|_, _| {
+        Reply::text("Deleting.").call("delete_file", json!({"path": "kept.txt"})).cut_off()
+    })?;
+    let stage = Stage::new()?;
+    let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "whole reply")?;
+    if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
+}
+
+fn a_wrong_key_is_the_tasks_failure() -> Outcome {
+    let server = ModelServer::answering(|request, _| {
+        if request.body["model"] == json!("wrong") {
+            Reply::error(401, &format!("incorrect key {KEY}"))
+        } else {
+            write_then_end(&request.body)
+        }
+    })?;
+    let stage = Stage::new()?;
+    let plan = "- [ ] T1 write the first file (model: openai/wrong)\n\
+                - [ ] T2 write the second file (model: openai/test)\n\
+                - [ ] T3 write the third file (model: anthropic/wrong)\n";
+    let played = play(&stage, plan, &server)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged), ("T3", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "check the key in OPENAI_API_KEY")?;
+    played.require_failure("T3", FailureCause::Model, "check the key in ANTHROPIC_API_KEY")?;
+    require_key_unwritten(&stage)
+}
+
+fn an_unknown_model_is_the_tasks_failure() -> Outcome {
+    let server = ModelServer::answering(|_, _| Reply::error(404, "no such model"))?;
+    let stage = Stage::new()?;
+    let played = play(&stage, "- [ ] T1 write the first file (model: openai/absent)\n", &server)?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "find the model openai/absent")
+}
+
+fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
+    // A server that has just gone: nobody listens on its port.
+    let base = ModelServer::scripted(Vec::new())?.openai_base();
+    let stage = Stage::new()?;
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n";
+    let played = stage.play(plan, &Script::default(), |settings| reach(settings, &base, &base))?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "set OPENAI_BASE_URL to where it runs")
+}
+
+fn a_missing_key_is_the_tasks_failure() -> Outcome {
+    let stage = Stage::new()?;
+    let plan =
+        "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
+    let played = stage.play(plan, &Script::default(), |settings| settings.run.model = None)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Model, "ANTHROPIC_API_KEY")
+}

@@ -3,16 +3,22 @@
 //! The vocabulary is o200k for every model. It is OpenAI's own; Anthropic and Google publish none, so for
 //! theirs the count is a measure by which contexts are bounded, not what they bill.
 
-use std::sync::OnceLock;
+mod memo;
+
+use std::sync::{LazyLock, OnceLock};
 
 use orchestrate_core::context::{ByteBound, TokenCounter};
 use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall, Usage};
 use tiktoken_rs::CoreBPE;
 
+use self::memo::Memo;
 use crate::error::ModelError;
 
 /// The vocabulary, read once for the whole program.
 static VOCABULARY: OnceLock<Result<CoreBPE, String>> = OnceLock::new();
+
+/// What its counts were, shared by all agents: their system texts and tools are the same.
+static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 
 /// Counts exactly.
 #[derive(Clone, Copy)]
@@ -43,7 +49,7 @@ impl Tokenizer {
 
 impl TokenCounter for Tokenizer {
     fn count(&self, text: &str) -> usize {
-        self.0.encode_ordinary(text).len()
+        COUNTED.count(text, |text| self.0.encode_ordinary(text).len())
     }
 
     fn is_exact(&self) -> bool {

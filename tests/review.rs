@@ -9,7 +9,7 @@ use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
-use crate::support::{Case, Outcome, Rule, Script, case, fail};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
         case("review::a_rejection_after_the_merge_is_a_new_attempt", a_rejection_after_the_merge_is_a_new_attempt),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+        case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
 }
 
@@ -169,4 +170,53 @@ fn a_failed_task_is_tried_again() -> Outcome {
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 2)?;
     require(&report, "T2", TaskState::Merged, 1)
+}
+
+/// The way of a person through the commands, with the exit codes that scripts rely on.
+fn the_program_reviews_approves_and_lands() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::lived_in()?);
+    let plan = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > tests.txt)\n";
+    repository.write("plan.md", plan)?;
+    let before = repository.fingerprint()?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    type_in(&["run", "plan.md", "--merge", "review"], 3)?;
+    let reviewed = type_in(&["review", "--json"], 0)?.json()?;
+    let seen = json!([at(&reviewed, "/0/task")?, at(&reviewed, "/0/state")?, at(&reviewed, "/0/files")?]);
+    if seen != json!(["T1", "awaiting_review", [{"path": "one.txt", "added": 1, "removed": 0}]]) {
+        return fail(format!("{reviewed:#}"));
+    }
+    let patch = type_in(&["diff", "T1"], 0)?.stdout;
+    if !patch.ends_with("@@ -0,0 +1 @@\n+1\n") {
+        return fail(patch);
+    }
+    type_in(&["review", "T3"], 2)?;
+    type_in(&["approve", "T1"], 3)?;
+    type_in(&["approve", "T1"], 2)?;
+    let ended = type_in(&["approve", "T2", "--json"], 0)?.json()?;
+    before.require_same(&repository.fingerprint()?)?;
+    let landed = type_in(&["land", "--json"], 0)?.json()?;
+    if at(&landed, "/to")? != at(&ended, "/integration_commit")? {
+        return fail(format!("{landed:#}\n{ended:#}"));
+    }
+    let written = [repository.read("one.txt")?, repository.read("plan.md")?];
+    if written != ["1\n".to_owned(), plan.replace("[ ]", "[x]")] {
+        return fail(written.join("\n"));
+    }
+    type_in(&["land", "--undo"], 0)?;
+    type_in(&["land", "--undo"], 3)?;
+    if repository.read("plan.md")? != plan || repository.path().join("one.txt").exists() {
+        return fail("the landing was not undone");
+    }
+    let planned = type_in(&["clean", "--dry-run", "--json"], 0)?.json()?;
+    let cleaned = type_in(&["clean", "--json"], 0)?.json()?;
+    if at(&planned, "/removed")? != at(&cleaned, "/removed")? || at(&cleaned, "/kept")? != &json!([]) {
+        return fail(format!("{planned:#}\n{cleaned:#}"));
+    }
+    let kept = type_in(&["recover", "--json"], 0)?.json()?;
+    let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
+    type_in(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
+    let rescued = repository.show("rescued", "one.txt")?;
+    if rescued == "1" { Ok(()) } else { fail(rescued) }
 }

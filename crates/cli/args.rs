@@ -37,25 +37,25 @@ pub(crate) enum Command {
     /// Show what happened
     Log(LogArgs),
     /// Show every branch: state, checks, size, risk, overlaps, cost; or one task with its diff
-    Review(crate::commands::review::ReviewArgs),
+    Review(ReviewArgs),
     /// Show what a task's branch changes
-    Diff(crate::commands::diff::DiffArgs),
+    Diff(DiffArgs),
     /// Approve a task's work, or a parked tool call
-    Approve(crate::commands::approve::ApproveArgs),
+    Approve(ApproveArgs),
     /// Send a task's work back to its agent, or refuse a parked tool call
-    Reject(crate::commands::reject::RejectArgs),
+    Reject(RejectArgs),
     /// Try a task again that ended without success
-    Retry(crate::commands::retry::RetryArgs),
+    Retry(RetryArgs),
     /// Bring the result into the branch that the run started from
-    Land(crate::commands::land::LandArgs),
+    Land(LandArgs),
     /// Go on with a run that was stopped or killed
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
     /// Remove worktrees whose files are kept elsewhere
-    Clean(crate::commands::clean::CleanArgs),
+    Clean(CleanArgs),
     /// List what a run keeps, and bring it back as a branch
-    Recover(crate::commands::recover::RecoverArgs),
+    Recover(RecoverArgs),
     /// Send a message to an agent
     Message(MessageArgs),
     /// List the roles that tasks can name
@@ -250,6 +250,110 @@ pub(crate) struct LogArgs {
     /// Print one JSON object for each line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// The run, or one task of it [default: all of the latest run]
+    #[arg(value_name = "RUN|TASK")]
+    pub(crate) what: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The task
+    pub(crate) task: String,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// The task, or the id of a parked call
+    #[arg(value_name = "TASK|CALL")]
+    pub(crate) what: String,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    /// The task, or the id of a parked call
+    #[arg(value_name = "TASK|CALL")]
+    pub(crate) what: String,
+    /// What the agent is told
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) message: String,
+    /// The place that the comment is about
+    #[arg(long, value_name = "FILE:LINE")]
+    pub(crate) at: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// The task
+    pub(crate) task: String,
+    /// What the agent is told
+    #[arg(long, short, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
+    /// The run, or the beginning of its id [default: the latest of this repository]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LandArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Take the landing back, if the branch has not moved since
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Leave the plan's boxes alone
+    #[arg(long)]
+    pub(crate) no_write_back: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichRun,
+    /// Make a branch of this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) restore: Option<String>,
+    /// What the branch is called [default: orchestrate/recovered/RUN/NAME]
+    #[arg(long, requires = "restore")]
+    pub(crate) branch: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

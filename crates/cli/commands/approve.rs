@@ -1,24 +1,11 @@
 //! `approve`: lets a task's work be merged as it was seen, or a parked tool call run.
 
-use clap::Args;
 use orchestrate_journal::Command;
 
-use crate::args::OutputArgs;
+use crate::args::ApproveArgs;
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
 use crate::inbox;
-
-#[derive(Debug, Args)]
-pub(crate) struct ApproveArgs {
-    /// The task, or the id of a parked call
-    #[arg(value_name = "TASK|CALL")]
-    what: String,
-    /// The run, or the beginning of its id [default: the latest of this repository]
-    #[arg(long)]
-    run: Option<String>,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {

@@ -1,23 +1,11 @@
 //! `clean`: removes a run's worktrees whose files are kept elsewhere; branches and snapshots stay.
 
-use clap::Args;
 use serde_json::{Value, json};
 
-use crate::args::{JsonArgs, WhichRun};
+use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::output;
-
-#[derive(Debug, Args)]
-pub(crate) struct CleanArgs {
-    #[command(flatten)]
-    which: WhichRun,
-    /// Only say what would be removed
-    #[arg(long)]
-    dry_run: bool,
-    #[command(flatten)]
-    json: JsonArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {

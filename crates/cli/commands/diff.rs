@@ -2,20 +2,10 @@
 
 use std::io::IsTerminal as _;
 
-use clap::Args;
-
+use crate::args::DiffArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::output;
-
-#[derive(Debug, Args)]
-pub(crate) struct DiffArgs {
-    /// The task
-    task: String,
-    /// The run, or the beginning of its id [default: the latest of this repository]
-    #[arg(long)]
-    run: Option<String>,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {

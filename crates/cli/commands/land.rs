@@ -1,32 +1,17 @@
 //! `land`: brings a run's result into the branch that it started from, and takes it back.
 
-use clap::Args;
 use orchestrate_coordinator::settings::{Layer, Loaded};
 use orchestrate_coordinator::{Boxes, LandOptions, Landed, Runs, settings_of};
 use orchestrate_core::RunId;
 use serde_json::{Value, json};
 
-use crate::args::{OutputArgs, WhichRun};
+use crate::args::LandArgs;
 use crate::context::Context;
 use crate::display::Format;
 use crate::error::CommandError;
 use crate::progress::short;
 use crate::table::render_next;
 use crate::{follow, output};
-
-#[derive(Debug, Args)]
-pub(crate) struct LandArgs {
-    #[command(flatten)]
-    which: WhichRun,
-    /// Take the landing back, if the branch has not moved since
-    #[arg(long)]
-    undo: bool,
-    /// Leave the plan's boxes alone
-    #[arg(long)]
-    no_write_back: bool,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, CommandError> {

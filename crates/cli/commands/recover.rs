@@ -1,10 +1,9 @@
 //! `recover`: lists what a run keeps (snapshots, attempts, merges) and brings one of them back as a branch.
 
-use clap::Args;
 use orchestrate_core::event::rfc3339;
 use serde_json::{Value, json};
 
-use crate::args::{JsonArgs, WhichRun};
+use crate::args::RecoverArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::output;
@@ -12,20 +11,6 @@ use crate::progress::short;
 use crate::table::{aligned, render_next};
 
 const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
-
-#[derive(Debug, Args)]
-pub(crate) struct RecoverArgs {
-    #[command(flatten)]
-    which: WhichRun,
-    /// Make a branch of this one
-    #[arg(long, value_name = "NAME")]
-    restore: Option<String>,
-    /// What the branch is called [default: orchestrate/recovered/RUN/NAME]
-    #[arg(long, requires = "restore")]
-    branch: Option<String>,
-    #[command(flatten)]
-    json: JsonArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, CommandError> {

@@ -1,30 +1,11 @@
 //! `reject`: sends a task's work back to its agent with a comment, also after a merge; or refuses a parked call.
 
-use clap::Args;
 use orchestrate_journal::Command;
 
-use crate::args::OutputArgs;
+use crate::args::RejectArgs;
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
 use crate::inbox;
-
-#[derive(Debug, Args)]
-pub(crate) struct RejectArgs {
-    /// The task, or the id of a parked call
-    #[arg(value_name = "TASK|CALL")]
-    what: String,
-    /// What the agent is told
-    #[arg(long, short, value_name = "TEXT")]
-    message: String,
-    /// The place that the comment is about
-    #[arg(long, value_name = "FILE:LINE")]
-    at: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
-    #[arg(long)]
-    run: Option<String>,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {

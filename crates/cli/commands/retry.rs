@@ -1,26 +1,11 @@
 //! `retry`: gives a task that ended without success another attempt by the same agent.
 
-use clap::Args;
 use orchestrate_journal::Command;
 
-use crate::args::OutputArgs;
+use crate::args::RetryArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::inbox;
-
-#[derive(Debug, Args)]
-pub(crate) struct RetryArgs {
-    /// The task
-    task: String,
-    /// What the agent is told
-    #[arg(long, short, value_name = "TEXT")]
-    message: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
-    #[arg(long)]
-    run: Option<String>,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, CommandError> {

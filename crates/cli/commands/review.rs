@@ -1,11 +1,10 @@
 //! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
 
-use clap::Args;
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{RunId, TaskId, TaskState};
 use serde_json::{Value, json};
 
-use crate::args::JsonArgs;
+use crate::args::ReviewArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::output;
@@ -13,18 +12,6 @@ use crate::progress::{short, tokens};
 use crate::table::{aligned, check, render_next};
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
-
-#[derive(Debug, Args)]
-pub(crate) struct ReviewArgs {
-    /// The run, or one task of it [default: all of the latest run]
-    #[arg(value_name = "RUN|TASK")]
-    what: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
-    #[arg(long)]
-    run: Option<String>,
-    #[command(flatten)]
-    json: JsonArgs,
-}
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {

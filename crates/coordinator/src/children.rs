@@ -139,6 +139,7 @@ impl ChildHandle {
     }
 
     /// Follows the child's facts, from the first; ends with the run.
+    #[expect(clippy::disallowed_methods, reason = "ends by itself with the run or its reader; nothing is left to join")]
     pub fn events(&self) -> mpsc::Receiver<Recorded> {
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
         let (context, id) = (Arc::clone(&self.context), self.id.clone());

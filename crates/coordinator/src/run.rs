@@ -31,6 +31,7 @@ pub struct Run {
 
 impl Run {
     /// Begins to work on a run whose journal is open.
+    #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
     pub(crate) fn start(context: Arc<RunContext>, open_ended: bool) -> Result<Self, CoordinatorError> {
         let shutdown = Shutdown::of_run();
         let commands = context.journal.commands()?;

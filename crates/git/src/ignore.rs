@@ -178,6 +178,7 @@ fn is_folder(opened: &std::os::fd::OwnedFd) -> bool {
 }
 
 /// Gives where the user's rules are if the configuration does not say.
+#[expect(clippy::disallowed_methods, reason = "git itself reads these two to find the user's rules")]
 fn users_rules() -> Option<PathBuf> {
     let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let folder = folder.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")));

@@ -84,6 +84,7 @@ pub(crate) struct Ended {
 
 impl Program {
     /// Finds git in the absolute directories of the search path, and asks for its version once.
+    #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
     pub(crate) fn find() -> Result<Program, Refusal> {
         Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
@@ -193,6 +194,7 @@ impl Ended {
 }
 
 /// Begins a process of git with nothing of our environment but what git needs.
+#[expect(clippy::disallowed_methods, reason = "what git needs of the user's environment, and nothing else")]
 fn bare(path: &Path) -> Trusted {
     let kept = KEPT_ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let fixed = FIXED_ENVIRONMENT.into_iter().map(|(name, value)| (name, OsString::from(value)));

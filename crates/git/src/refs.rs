@@ -158,6 +158,7 @@ pub(crate) fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
+#[expect(clippy::disallowed_methods, reason = "another program's lock file wakes nobody")]
 fn retry_while_locked(mut attempt: impl FnMut() -> Result<(), git2::Error>) -> Result<(), git2::Error> {
     let mut last = attempt();
     for _ in 0..LOCKED_TRIES {

@@ -36,6 +36,7 @@ static APPENDS: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 ///
 /// Fails if the variable is set to something else.
+#[expect(clippy::disallowed_methods, reason = "a test hook is switched on from outside")]
 pub fn from_env() -> Result<(), UnknownFault> {
     let Some(text) = std::env::var_os(VARIABLE) else {
         return Ok(());
@@ -93,6 +94,7 @@ pub(crate) fn after_write(number: u64) {
 pub(crate) struct DiskFull;
 
 /// Ends the process as `kill -9` would: nothing is flushed and nothing is cleaned up.
+#[expect(clippy::disallowed_methods, reason = "a test hook dies as a killed process does")]
 fn die() -> ! {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     // The signal is delivered before the call returns to this thread, so nothing below runs.

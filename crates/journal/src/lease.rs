@@ -47,6 +47,7 @@ impl Drop for Lease {
 
 impl Lease {
     /// Takes the lease of a run, or says who has it.
+    #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
     pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64) -> Result<Self, JournalError> {
         let path = path(folder, run);
         let failed = |error| JournalError::io(&path, error);

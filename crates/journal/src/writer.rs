@@ -339,6 +339,7 @@ mod tests {
     }
 
     /// Commits batches as one group; gives what each requester is told.
+    #[expect(clippy::disallowed_methods, reason = "a test sends one reply through each")]
     fn commit(writer: &mut Writer, batches: Vec<Batch>) -> Vec<Outcome> {
         let (published, _) = watch::channel(writer.state());
         let (jobs, told): (Vec<Box<dyn Job>>, Vec<_>) = batches

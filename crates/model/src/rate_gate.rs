@@ -57,6 +57,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test joins every task")]
     fn one_pause_holds_everybody_and_lets_them_out_in_a_row() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let elapsed = runtime.block_on(async {

@@ -55,6 +55,7 @@ pub(crate) struct Toolchain {
 
 impl Toolchain {
     /// Finds them as cargo and rustup do, once.
+    #[expect(clippy::disallowed_methods, reason = "finds the user's toolchain, once")]
     pub(crate) fn of_user() -> &'static Self {
         static FOUND: OnceLock<Toolchain> = OnceLock::new();
         let home = |variable: &str, below_home: &str| {
@@ -118,6 +119,7 @@ pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString
     std::env::join_paths(dirs).unwrap_or_else(|_| OsString::from(DEFAULT_PATH.join(":")))
 }
 
+#[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
 fn absolute_path_entries() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
@@ -129,6 +131,7 @@ const HARMLESS: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SHELL", "CARGO_HOME", "RUSTUP_HOME"];
 
 /// Returns the variables of the coordinator that say nothing secret.
+#[expect(clippy::disallowed_methods, reason = "the few variables that a job inherits")]
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
     let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));
     HARMLESS.into_iter().filter_map(value).collect()

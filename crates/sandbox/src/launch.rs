@@ -87,12 +87,14 @@ fn open_helper(path: &Path) -> Result<OwnedFd, SandboxError> {
     File::open(path).map(OwnedFd::from).map_err(|source| SandboxError::Helper { path: path.to_owned(), source })
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
 fn plain(given: &Given) -> Command {
     let mut command = Command::new(given.program());
     command.args(given.arguments()).current_dir("/");
     command
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one door to supervisors")]
 fn bubblewrap(view: &Checked, given: &mut Given) -> Result<Command, SandboxError> {
     let program = host::bubblewrap().ok_or_else(|| SandboxError::TierUnusable {
         tier: Confinement::Full,

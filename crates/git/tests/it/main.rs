@@ -1,4 +1,5 @@
 //! Tests of the git crate on real repositories: data in, whole values out.
+#![expect(clippy::disallowed_methods, reason = "tests run git beside the crate")]
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail loudly")]
 
 mod support;

@@ -116,6 +116,7 @@ fn what_breaks_is_asked_a_few_times_and_what_is_refused_never() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test joins the task")]
 fn a_limit_of_one_agent_pauses_all() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

@@ -276,6 +276,7 @@ fn the_other_name_for_the_limit_is_learnt_once() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test sends one message")]
 fn a_dropped_request_closes_its_connection() {
     let mut stalled = Answer::events(&CHAT[..100]);
     stalled.stalls = true;

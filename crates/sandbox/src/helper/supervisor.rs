@@ -52,6 +52,7 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
 }
 
 /// Starts the program; `Err(None)` if the child has already reported what failed.
+#[expect(clippy::disallowed_methods, reason = "the one place where a job's program starts")]
 fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
     // Fails only if this process leads a session already, which is as good.

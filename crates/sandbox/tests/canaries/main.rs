@@ -4,6 +4,7 @@
 //! cannot start here is reported as not run, and fails if `ORCHESTRATE_REQUIRE=all`.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

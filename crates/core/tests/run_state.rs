@@ -1,6 +1,5 @@
 //! The fold of a run's facts: what follows from them, and what cannot be.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
 use orchestrate_core::merge_queue::{Evidence, Gate};

@@ -4,6 +4,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
 use orchestrate_core::plan::{KnownNames, Plan};
 use orchestrate_core::{Report, RunId, TaskState};
+use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::support::{Case, Outcome, Played, Repository, Rule, Script, case, fail};
@@ -16,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
         case("run::commands_run_without_a_model", commands_run_without_a_model),
         case("run::the_quickstart_plan_succeeds", the_quickstart_plan_succeeds),
+        case("run::a_rejection_that_changes_nothing_fails", a_rejection_that_changes_nothing_fails),
     ]
 }
 
@@ -209,4 +211,20 @@ fn the_quickstart_plan_succeeds() -> Outcome {
     require_states(&report, &["T1", "T2", "T3", "T4", "T5"].map(|id| (id, TaskState::Merged)))?;
     let counted = stage.merged(&report, "functions.txt")?;
     if counted == "4" { Ok(()) } else { fail(counted) }
+}
+
+/// Work that is rejected and handed over again without a change is not done.
+fn a_rejection_that_changes_nothing_fails() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let report = runtime()?.block_on(async {
+        let first = coordinator.run(plan_input("- [ ] T1 one\n")?).await?;
+        let (task, message) = ("T1".into(), "Write 2 instead.".to_owned());
+        coordinator.store().send(&first.run_id, &Command::Reject { task, message, at: None })?;
+        Ok::<_, Failed>(coordinator.resume(&first.run_id).await?.wait().await?)
+    })?;
+    require_states(&report, &[("T1", TaskState::Failed)])?;
+    let cause = report.tasks[0].error.as_ref().map(|error| error.cause.as_str());
+    if cause == Some("no_changes") && report.tasks[0].attempt == 2 { Ok(()) } else { fail(format!("{report:#?}")) }
 }

@@ -190,7 +190,9 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     let message = format!("{}\n\n{}", record.task.title, summary.trim());
     committing::commit_worktree(workplace, &message).await?;
     let now = context.task(&workplace.task)?;
-    if now.tip == now.base && now.commit.is_none() {
+    // What a person sent back unchanged is not done either.
+    let is_as_rejected = record.returned == Some(ReturnCause::Rejected) && now.tip == record.commit;
+    if now.tip == now.base || is_as_rejected {
         return no_changes(workplace, record, summary).await;
     }
     let tip = workplace.tip()?;

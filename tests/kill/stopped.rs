@@ -95,8 +95,14 @@ fn worktree_of_t2(scene: &Scene) -> Result<PathBuf, Failed> {
     Ok(scene.folder()?.join("runs").join(scene.run()?.as_str()).join("T2"))
 }
 
+/// What was not committed goes with the folder, so only how the run ended is compared, not every file.
 fn a_worktree_deleted_by_hand() -> Outcome {
-    meanwhile(|scene| Ok(std::fs::remove_dir_all(worktree_of_t2(scene)?)?))
+    let (reference, scene) = (reference()?, Scene::new()?);
+    scene.coordinate(MIDDLE)?.exits(KILLED)?;
+    std::fs::remove_dir_all(worktree_of_t2(&scene)?)?;
+    let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
+    scene.require_untouched()?;
+    reference.require_same_report(&scene, &ran.stdout)
 }
 
 fn a_half_written_file() -> Outcome {

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
         case("run::commands_run_without_a_model", commands_run_without_a_model),
         case("run::the_quickstart_plan_succeeds", the_quickstart_plan_succeeds),
+        case("run::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
         case("run::a_rejection_that_changes_nothing_fails", a_rejection_that_changes_nothing_fails),
     ]
 }
@@ -211,6 +212,17 @@ fn the_quickstart_plan_succeeds() -> Outcome {
     require_states(&report, &["T1", "T2", "T3", "T4", "T5"].map(|id| (id, TaskState::Merged)))?;
     let counted = stage.merged(&report, "functions.txt")?;
     if counted == "4" { Ok(()) } else { fail(counted) }
+}
+
+fn nothing_waits_for_what_is_never_merged() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage
+        .coordinator(&Script::default(), |settings| settings.run.merge = orchestrate_core::settings::MergeMode::None)?;
+    let plan = plan_input("- [ ] T1 a (run: true)\n- [ ] T2 b (depends: T1) (run: true)\n")?;
+    match runtime()?.block_on(coordinator.run(plan)) {
+        Err(error) if error.to_string().contains("T2 depends on T1") => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
 }
 
 /// Work that is rejected and handed over again without a change is not done.

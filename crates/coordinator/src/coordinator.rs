@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId};
 use orchestrate_git::Repo;
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
@@ -177,6 +178,7 @@ impl Coordinator {
         run: RunSettings,
         open_ended: bool,
     ) -> Result<Run, CoordinatorError> {
+        require_no_waiting(&plan.tasks, &run)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
         self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;
@@ -317,6 +319,22 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
         ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
     })
+}
+
+/// Without merging, nothing that an open task depends on ever becomes part of the result.
+fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), CoordinatorError> {
+    if run.merge != MergeMode::None {
+        return Ok(());
+    }
+    let open = |id: &TaskId| tasks.iter().any(|task| task.id == *id && task.status.runs());
+    let waiting = tasks.iter().filter(|task| task.status.runs());
+    let waits = waiting.filter_map(|task| Some((&task.id, task.depends.iter().find(|on| open(on))?))).next();
+    match waits {
+        None => Ok(()),
+        Some((task, on)) => Err(CoordinatorError::Plan(format!(
+            "run with `--merge none`: {task} depends on {on}, which would never be merged; leave `--merge none` out"
+        ))),
+    }
 }
 
 /// Makes a run id: the second in base 36, so that ids sort by time, and three random digits.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::report::TaskReport;
-use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunState, Task, TaskId, TaskState};
@@ -84,8 +84,15 @@ impl Coordinator {
         let number = context.state().tasks().count() + 1;
         let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
         let task = Box::new(task_of(&id, &spec));
-        context.record(vec![Event::TaskAdded { task, parent: spec.parent }]).await?;
-        Ok(ChildHandle { id, context })
+        let parent = spec.parent;
+        let added = context.journal.append_if(move |state| {
+            parent.as_ref().map_or(Ok(()), |parent| state.check_spawn(parent))?;
+            Ok::<_, SpawnRefused>(Batch::from(Event::TaskAdded { task, parent }))
+        });
+        match added.await? {
+            Ok(_) => Ok(ChildHandle { id, context }),
+            Err(refused) => Err(CoordinatorError::Plan(format!("spawn {id}: {refused}"))),
+        }
     }
 
     /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.

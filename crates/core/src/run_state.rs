@@ -100,6 +100,27 @@ pub struct IllegalEvent {
     pub reason: String,
 }
 
+/// Why an agent may not have one more child.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnRefused {
+    /// It has as many as an agent may have.
+    #[error("agent {parent} has {limit} children already, which is the most that --max-children-per-agent allows")]
+    TooMany {
+        /// The agent.
+        parent: AgentId,
+        /// The most.
+        limit: usize,
+    },
+    /// The child would stand too deep.
+    #[error("a child of agent {parent} would stand deeper than --max-depth {limit} allows")]
+    TooDeep {
+        /// The agent.
+        parent: AgentId,
+        /// The deepest.
+        limit: u32,
+    },
+}
+
 /// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageRefused {
@@ -361,6 +382,25 @@ impl RunState {
         }
         if self.messages_for(&id).count() >= MAILBOX_CAPACITY {
             return Err(MessageRefused::MailboxFull { to: id });
+        }
+        Ok(())
+    }
+
+    /// Decides whether an agent may have one more child.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what the parent is told.
+    pub fn check_spawn(&self, parent: &AgentId) -> Result<(), SpawnRefused> {
+        let limit = self.settings.max_children_per_agent;
+        if self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).count() >= limit {
+            return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
+        }
+        let ancestors = std::iter::successors(Some(parent), |at| self.task(at)?.parent.as_ref());
+        // The parent itself stands at the first level below the root; its child one deeper.
+        let depth = u32::try_from(ancestors.count() + 1).unwrap_or(u32::MAX);
+        if depth > self.settings.max_depth {
+            return Err(SpawnRefused::TooDeep { parent: parent.clone(), limit: self.settings.max_depth });
         }
         Ok(())
     }

@@ -329,3 +329,21 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         assert_eq!(story.state.budget.check(&id("b"), 8_000), Ok(()));
     }
 }
+
+#[test]
+fn children_are_bounded_in_number_and_depth() {
+    let settings = RunSettings { max_children_per_agent: 2, max_depth: 3, ..RunSettings::default() };
+    let mut story = Story::of(settings, vec![task("a", &[])]);
+    let mut spawn = |name: &str, parent: &str| {
+        story.state.check_spawn(&id(parent)).map_err(|refused| refused.to_string())?;
+        story.tell(Event::TaskAdded { task: Box::new(task(name, &[])), parent: Some(id(parent)) });
+        Ok::<(), String>(())
+    };
+    assert_eq!(spawn("b", "a"), Ok(()));
+    assert_eq!(spawn("c", "b"), Ok(()));
+    let deep = "a child of agent c would stand deeper than --max-depth 3 allows";
+    assert_eq!(spawn("d", "c"), Err(deep.to_owned()));
+    assert_eq!(spawn("e", "a"), Ok(()));
+    let many = "agent a has 2 children already, which is the most that --max-children-per-agent allows";
+    assert_eq!(spawn("f", "a"), Err(many.to_owned()));
+}

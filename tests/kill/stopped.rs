@@ -114,6 +114,8 @@ fn a_moved_integration_branch() -> Outcome {
     meanwhile(|scene| {
         let (repository, reference) = (&scene.repository, scene.run()?.integration_ref());
         let left = repository.git(&["rev-parse", &reference])?;
+        // The kill may have left git's lock on the branch, which somebody else removes first, as git says.
+        let _ = std::fs::remove_file(repository.path().join(".git").join(format!("{reference}.lock")));
         let tree = format!("{left}^{{tree}}");
         let moved = repository.git(&["commit-tree", &tree, "-p", &left, "-m", "Somebody else's"])?;
         repository.git(&["update-ref", &reference, &moved])?;

@@ -6,7 +6,6 @@ use orchestrate_core::event::FailureCause;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::cancel::starts;
 use crate::run::{Stage, done};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, git};
 
@@ -19,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ];
     let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
     let each = tiers.into_iter().flat_map(|(tier, word)| {
-        attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)))
+        attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
     });
     each.collect()
 }
@@ -27,9 +26,6 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
 /// asked where the agent planted, runs the program: so it was no dud.
 fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
-    if !starts(tier) {
-        return Ok(());
-    }
     let stage = Stage::new()?;
     // Both places: one that only a program outside the sandbox can write, and one below the worktree.
     let outside = stage.state.path().join("canary");

@@ -9,7 +9,7 @@ use orchestrate_core::TaskState::{Cancelled, Merged};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
 use orchestrate_core::{RunState, TaskState};
 use orchestrate_journal::{Command, StopLevel};
-use orchestrate_sandbox::{Confinement, Helper, probe};
+use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::run::{Stage, done, plan_input, runtime, write};
@@ -20,23 +20,15 @@ const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("cancel::a_stop_leaves_no_process_full", || stop_leaves_no_process(Confinement::Full)),
-        case("cancel::a_stop_leaves_no_process_fallback", || stop_leaves_no_process(Confinement::Fallback)),
+        case("cancel::a_stop_leaves_no_process_full", || stop_leaves_no_process(Confinement::Full))
+            .in_tier(Confinement::Full),
+        case("cancel::a_stop_leaves_no_process_fallback", || stop_leaves_no_process(Confinement::Fallback))
+            .in_tier(Confinement::Fallback),
         case("cancel::a_drain_lets_running_work_end", a_drain_lets_running_work_end),
         case("cancel::a_timeout_leaves_no_process", a_timeout_leaves_no_process),
         case("cancel::one_agent_stops_alone", one_agent_stops_alone),
         case("cancel::what_nobody_works_on_is_called_off", what_nobody_works_on_is_called_off),
     ]
-}
-
-/// Tells whether a tier starts here; what does not start cannot leave a process.
-pub(crate) fn starts(confinement: Confinement) -> bool {
-    let found = probe(&Helper::default());
-    match confinement {
-        Confinement::Full => found.full.is_ok(),
-        Confinement::Fallback => found.fallback.is_ok(),
-        Confinement::Unconfined => true,
-    }
 }
 
 /// Tells whether a process with this word among its arguments is alive.
@@ -105,9 +97,6 @@ fn calls(state: &RunState, task: &str) -> usize {
 }
 
 fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
-    if !starts(confinement) {
-        return Ok(());
-    }
     let stage = Stage::new()?;
     let seconds = seconds(&stage, 1);
     let (script, before) = (sleeping(&sleepers(&seconds)), stage.repository.fingerprint()?);

@@ -3,8 +3,10 @@
 //! It deliberately knows nothing of what the tests do.
 
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use libtest_mimic::{Completion, Failed, Trial};
+use orchestrate_sandbox::{Confinement, Helper, Probe, probe};
 
 /// How a test ends: anything that can be displayed is a failure, so `?` works on every error.
 pub(crate) type Outcome = Result<(), Failed>;
@@ -26,6 +28,15 @@ impl Need {
     pub(crate) const BUBBLEWRAP: Need = Need::new("bubblewrap", "apt install bubblewrap", || {
         starts("bwrap", &["--ro-bind", "/", "/", "--unshare-all", "true"])
     });
+    /// The full tier, found by starting a process in it.
+    pub(crate) const FULL_TIER: Need = Need::new(
+        "the full sandbox tier",
+        "apt install bubblewrap; `orchestrate doctor` says what else is missing",
+        || tiers().full.is_ok(),
+    );
+    /// The fallback tier, found in the same way.
+    pub(crate) const FALLBACK_TIER: Need =
+        Need::new("the fallback sandbox tier", "Linux 6.2 or newer with Landlock enabled", || tiers().fallback.is_ok());
     /// The checker of dependencies.
     pub(crate) const CARGO_DENY: Need =
         Need::new("cargo-deny", "cargo install --locked cargo-deny", || starts("cargo-deny", &["--version"]));
@@ -38,6 +49,15 @@ impl Need {
         Self { name, how_to_get, is_present }
     }
 
+    /// Gives what a tier needs, none if nothing.
+    pub(crate) fn of_tier(confinement: Confinement) -> Option<Need> {
+        match confinement {
+            Confinement::Full => Some(Need::FULL_TIER),
+            Confinement::Fallback => Some(Need::FALLBACK_TIER),
+            Confinement::Unconfined => None,
+        }
+    }
+
     fn verdict(&self, required: bool) -> Result<Option<String>, Failed> {
         if (self.is_present)() {
             return Ok(None);
@@ -45,6 +65,12 @@ impl Need {
         let reason = format!("not run: needs {} ({})", self.name, self.how_to_get);
         if required { Err(Failed::from(reason)) } else { Ok(Some(reason)) }
     }
+}
+
+/// Tells which tiers start here; the machine is asked once.
+fn tiers() -> &'static Probe {
+    static FOUND: OnceLock<Probe> = OnceLock::new();
+    FOUND.get_or_init(|| probe(&Helper::default()))
 }
 
 /// Tells whether a program starts and succeeds.
@@ -74,6 +100,12 @@ impl Case {
     /// Adds a tool without which the test is shown as ignored.
     pub(crate) fn needs(mut self, need: Need) -> Self {
         self.needs.push(need);
+        self
+    }
+
+    /// Adds a tier without which the test is shown as ignored.
+    pub(crate) fn in_tier(mut self, confinement: Confinement) -> Self {
+        self.needs.extend(Need::of_tier(confinement));
         self
     }
 

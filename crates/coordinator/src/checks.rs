@@ -69,6 +69,15 @@ impl Check<'_> {
     }
 }
 
+/// Says how a command ended, and what the two codes mean that are the shell's own and not the command's.
+fn explained(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(126) => format!("{exit}: a command cannot be executed"),
+        Exit::Code(127) => format!("{exit}: a command was not found"),
+        _ => exit.to_string(),
+    }
+}
+
 impl CheckResult {
     fn of(finished: &Finished) -> Self {
         let mut output = finished.stdout.text();
@@ -79,7 +88,7 @@ impl CheckResult {
         output.push_str(&errors);
         Self {
             passed: finished.exit.success(),
-            exit: finished.exit.to_string(),
+            exit: explained(&finished.exit),
             output,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
             cancelled: finished.exit == Exit::Cancelled,

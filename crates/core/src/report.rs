@@ -150,7 +150,7 @@ impl From<Usage> for ReportUsage {
 ///
 /// Tasks whose worker is alive count as work to do, so the caller asks only when none is.
 pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
-    if state.tasks().any(|record| can_go_on(state, record)) {
+    if !state.due_facts().is_empty() || state.tasks().any(|record| can_go_on(state, record)) {
         return None;
     }
     let worst = state.tasks().map(|record| severity(state, record)).max();
@@ -201,7 +201,6 @@ fn can_go_on(state: &RunState, record: &TaskRecord) -> bool {
     match record.state {
         TaskState::Ready | TaskState::Running | TaskState::Committed => true,
         TaskState::Verified => state.settings.merge != MergeMode::None,
-        TaskState::Pending => state.startable().contains(&record.task.id) || !state.unreachable().is_empty(),
         _ => false,
     }
 }

@@ -15,6 +15,7 @@ use crate::event::{Event, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
+use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
 pub use crate::task_record::{TaskError, TaskRecord, TaskState, Verify};
 
@@ -53,7 +54,7 @@ pub struct RunState {
     pub budget: BudgetTree,
     /// The landing that has not been undone.
     pub landed: Option<Landing>,
-    order: Vec<TaskId>,
+    schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
     undelivered: Vec<Envelope>,
     sent: BTreeMap<Sender, u64>,
@@ -181,7 +182,7 @@ impl RunState {
             merges: MergeQueue::default(),
             budget: BudgetTree::new(settings.budget_tokens),
             landed: None,
-            order: Vec::new(),
+            schedule: Schedule::default(),
             tasks: BTreeMap::new(),
             undelivered: Vec::new(),
             sent: BTreeMap::new(),
@@ -249,11 +250,8 @@ impl RunState {
     }
 
     fn add_task(&mut self, task: &crate::task::Task, parent: Option<&AgentId>) -> Result<(), String> {
-        if self.tasks.contains_key(&task.id) {
-            return Err(format!("there is a task {} already", task.id));
-        }
+        self.schedule.add(task).map_err(|error| format!("it would {error}"))?;
         self.budget.add(task.id.clone(), parent.cloned(), task.tokens);
-        self.order.push(task.id.clone());
         self.tasks.insert(task.id.clone(), Arc::new(TaskRecord::new(task.clone(), parent.cloned())));
         Ok(())
     }
@@ -285,24 +283,18 @@ impl RunState {
 
     /// Lets what was skipped because of this task wait for it again.
     fn unskip(&mut self, retried: &TaskId) {
-        let mut reached = vec![retried.clone()];
-        for id in &self.order {
-            let Some(record) = self.tasks.get_mut(id) else { continue };
-            if record.state == TaskState::Skipped && record.task.depends.iter().any(|on| reached.contains(on)) {
+        for id in self.schedule.dependents(retried) {
+            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state == TaskState::Skipped) {
                 Arc::make_mut(record).wait_again();
-                reached.push(id.clone());
             }
         }
     }
 
     /// Marks everything merged that was built on this task.
     fn mark_stale(&mut self, rejected: &TaskId) {
-        let mut reached = vec![rejected.clone()];
-        for id in &self.order {
-            let Some(record) = self.tasks.get_mut(id) else { continue };
-            if record.state == TaskState::Merged && record.task.depends.iter().any(|on| reached.contains(on)) {
+        for id in self.schedule.dependents(rejected) {
+            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state == TaskState::Merged) {
                 Arc::make_mut(record).stale = true;
-                reached.push(id.clone());
             }
         }
     }
@@ -350,7 +342,7 @@ impl RunState {
 
     /// Gives all records in the order that the tasks were added.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
-        self.order.iter().filter_map(|id| self.task(id))
+        self.schedule.tasks().filter_map(|id| self.task(id))
     }
 
     /// Gives the messages that an agent has not read, oldest first.
@@ -371,7 +363,7 @@ impl RunState {
     pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
         let id = TaskId::from(to);
         let Some(record) = self.task(&id) else {
-            let known: Vec<&str> = self.order.iter().map(TaskId::as_str).collect();
+            let known: Vec<&str> = self.schedule.tasks().map(TaskId::as_str).collect();
             return Err(MessageRefused::UnknownRecipient { to: to.to_owned(), known: known.join(", ") });
         };
         if record.state.is_settled() {
@@ -420,33 +412,6 @@ impl RunState {
         self.approvals.get(call)
     }
 
-    /// Gives the pending tasks that can start now, those of higher priority first, then in the plan's order.
-    ///
-    /// `depends` want their task merged; `after` wants it settled, however it ended.
-    pub fn startable(&self) -> Vec<TaskId> {
-        let mut ready: Vec<&TaskRecord> = self
-            .tasks()
-            .filter(|record| record.state == TaskState::Pending)
-            .filter(|record| record.task.depends.iter().all(|on| self.satisfies(on)))
-            .filter(|record| record.task.after.iter().all(|on| self.is_over(on)))
-            .collect();
-        ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
-        ready.into_iter().map(|record| record.task.id.clone()).collect()
-    }
-
-    /// Gives the pending tasks that can never start, each with what it waited for.
-    pub fn unreachable(&self) -> Vec<(TaskId, TaskId)> {
-        self.tasks()
-            .filter(|record| record.state == TaskState::Pending)
-            .filter_map(|record| {
-                let broken = record.task.depends.iter().find(|on| {
-                    self.task(on).is_some_and(|on| on.state.is_settled() && on.state != TaskState::Merged)
-                })?;
-                Some((record.task.id.clone(), broken.clone()))
-            })
-            .collect()
-    }
-
     /// Decides the next step of merging; none if there is nothing to do now.
     ///
     /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.
@@ -478,8 +443,9 @@ impl RunState {
     ///
     /// The sequencer evaluates this on the newest state, so asking twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
-        let skipped = self.unreachable().into_iter().map(|(task, because)| Event::TaskSkipped { task, because });
-        let ready = self.startable().into_iter().map(|task| Event::TaskReady { task });
+        let skipped = self.schedule.skipped(|id| self.progress(id)).into_iter();
+        let skipped = skipped.map(|(task, because)| Event::TaskSkipped { task, because });
+        let ready = self.schedule.ready(|id| self.progress(id)).into_iter().map(|task| Event::TaskReady { task });
         let reviews = self
             .tasks()
             .filter(|record| record.state == TaskState::Verified && self.needs_review(record))
@@ -497,16 +463,21 @@ impl RunState {
         begun.chain(ready).map(|record| record.task.id.clone()).collect()
     }
 
-    fn satisfies(&self, on: &TaskId) -> bool {
-        self.task(on).is_some_and(|record| record.state == TaskState::Merged)
-    }
-
-    fn is_over(&self, on: &TaskId) -> bool {
-        self.task(on).is_none_or(|record| {
-            let parked = matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting);
-            let kept = self.settings.merge == MergeMode::None && record.state == TaskState::Verified;
-            record.state.is_settled() || parked || kept
-        })
+    /// Tells the schedule how far a task is.
+    fn progress(&self, id: &TaskId) -> Progress {
+        match self.task(id).map(|record| record.state) {
+            None | Some(TaskState::Pending) => Progress::Waiting,
+            // Nothing is merged in this mode, so work that has passed its check is as far as it comes.
+            Some(TaskState::Verified) if self.settings.merge == MergeMode::None => Progress::Parked,
+            Some(TaskState::Ready | TaskState::Running | TaskState::Committed | TaskState::Verified) => {
+                Progress::Active
+            }
+            Some(TaskState::Waiting | TaskState::AwaitingReview) => Progress::Parked,
+            Some(TaskState::Merged) => Progress::Merged,
+            Some(TaskState::Failed | TaskState::Conflicted | TaskState::Skipped | TaskState::Cancelled) => {
+                Progress::Failed
+            }
+        }
     }
 }
 

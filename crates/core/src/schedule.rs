@@ -1,26 +1,44 @@
 //! The order of tasks as a graph without cycles: what may start, what never will, what could run together.
 //!
 //! A task starts when every task that it `depends` on is merged (or was done before the run) and every task that it
-//! comes `after` is settled. The answers are functions of the graph and of the progress that the caller
-//! gives; the schedule itself holds no state of a run. Cloning one copies a pointer.
+//! comes `after` is settled. This is the only place that decides it, for a plan that is checked as for a run. The
+//! answers are functions of the graph and of the progress that the caller gives; the schedule itself holds no state of
+//! a run. A plan's tasks come one by one, so a task may name one that is still to come, and waits until it has come.
+//! Cloning a schedule copies a pointer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::TaskId;
-use crate::task::Task;
+use crate::task::{Task, TaskStatus};
 
 /// How far one task is, as the schedule needs to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Progress {
     /// It has not started.
     Waiting,
     /// It has started and not ended.
     Active,
+    /// It is set aside for a person: what depends on it waits, what only comes after it goes on, since a person may
+    /// take days.
+    Parked,
     /// It has ended and is part of the result.
     Merged,
     /// It has ended without being merged.
     Failed,
+}
+
+impl Progress {
+    /// Gives how far a task is that nothing has happened to but what its box says.
+    pub fn of_box(status: TaskStatus) -> Self {
+        match status {
+            TaskStatus::Todo | TaskStatus::InProgress => Progress::Waiting,
+            TaskStatus::Done => Progress::Merged,
+            TaskStatus::Cancelled | TaskStatus::Blocked => Progress::Failed,
+        }
+    }
 }
 
 /// Why tasks do not make a schedule.
@@ -47,35 +65,40 @@ fn path(ids: &[TaskId]) -> String {
 }
 
 /// The tasks of a run and what each waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Schedule {
     graph: Arc<Graph>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Graph {
+    /// In the order of the plan, then of adding.
     nodes: Vec<Node>,
-    index: HashMap<TaskId, usize>,
+    index: BTreeMap<TaskId, usize>,
     /// Indices, each after everything that it waits for.
     order: Vec<usize>,
+    /// Tasks that are named and still to come, with those that name them.
+    awaited: BTreeMap<TaskId, Vec<(usize, Wait)>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Node {
     id: TaskId,
-    depends: Vec<usize>,
-    after: Vec<usize>,
+    depends: BTreeSet<usize>,
+    after: BTreeSet<usize>,
+    /// How many of its names are of tasks still to come.
+    missing: usize,
     priority: i64,
-    kind: Kind,
+    /// How far it is when nothing has happened.
+    begins: Progress,
 }
 
-/// What a task's box means for the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Runs,
-    Done,
-    /// Cancelled or blocked: it never runs.
-    Never,
+/// What a task wants of one that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Wait {
+    Depends,
+    After,
 }
 
 impl Schedule {
@@ -86,84 +109,82 @@ impl Schedule {
     pub fn new(tasks: &[Task]) -> Result<Self, ScheduleError> {
         let mut graph = Graph::default();
         for task in tasks {
-            graph.name(&task.id)?;
+            graph.require_new(&task.id)?;
+            graph.append(task);
         }
-        for task in tasks {
-            let node = graph.node(task)?;
-            graph.nodes.push(node);
-        }
-        let waits: Vec<Vec<usize>> = graph.nodes.iter().map(|node| node.waits().collect()).collect();
-        graph.order = topological(&waits).map_err(|cycle| {
-            ScheduleError::Cycle(cycle.into_iter().filter_map(|at| Some(graph.nodes.get(at)?.id.clone())).collect())
-        })?;
+        graph.require_complete()?;
+        graph.put_in_order()?;
         Ok(Self { graph: Arc::new(graph) })
     }
 
-    /// Adds a task while the run goes on; it may wait for tasks that exist already.
+    /// Adds a task; it may wait for tasks that are still to come, and is not ready before.
     ///
     /// # Errors
-    /// As [`Schedule::new`]; the schedule is then unchanged.
+    /// A cycle, with its path; an id that is there already. The schedule is then unchanged.
     pub fn add(&mut self, task: &Task) -> Result<(), ScheduleError> {
-        if task.depends.contains(&task.id) || task.after.contains(&task.id) {
-            return Err(ScheduleError::Cycle(vec![task.id.clone(), task.id.clone()]));
+        self.graph.require_new(&task.id)?;
+        if !self.graph.awaited.contains_key(&task.id) && !names(task).any(|(id, _)| *id == task.id) {
+            // Nobody waits for it, so it comes last in the order and closes no cycle.
+            Arc::make_mut(&mut self.graph).append(task);
+            return Ok(());
         }
-        if self.graph.index.contains_key(&task.id) {
-            return Err(ScheduleError::Duplicate(task.id.clone()));
-        }
-        let node = self.graph.node(task)?;
-        let graph = Arc::make_mut(&mut self.graph);
-        graph.index.insert(task.id.clone(), graph.nodes.len());
-        graph.order.push(graph.nodes.len());
-        graph.nodes.push(node);
+        let mut graph = Graph::clone(&self.graph);
+        graph.append(task);
+        graph.put_in_order()?;
+        self.graph = Arc::new(graph);
         Ok(())
     }
 
     /// Gives the tasks that may start now, by falling priority, then in the order of the plan.
     pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
         let states = self.states(progress);
-        let mut ready: Vec<(i64, usize)> = self
-            .graph
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(at, node)| {
-                let waits = states.get(*at).is_some_and(|state| state.waiting);
-                let depends = node.depends.iter().all(|at| states.get(*at).is_some_and(|state| state.satisfied));
-                let after = node.after.iter().all(|at| states.get(*at).is_some_and(|state| state.settled));
-                waits && depends && after
-            })
-            .map(|(at, node)| (node.priority, at))
-            .collect();
-        ready.sort_by_key(|(priority, at)| (std::cmp::Reverse(*priority), *at));
-        self.ids(ready.into_iter().map(|(_, at)| at))
+        let ready = self.graph.nodes.iter().zip(&states).filter(|(_, state)| state.ready);
+        let mut ready: Vec<&Node> = ready.map(|(node, _)| node).collect();
+        ready.sort_by_key(|node| std::cmp::Reverse(node.priority));
+        ready.into_iter().map(|node| node.id.clone()).collect()
     }
 
-    /// Gives the waiting tasks that can never start, since something that they depend on was not merged.
-    pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
+    /// Gives the waiting tasks that can never start, each with what it depends on and will not be merged.
+    pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
         let states = self.states(progress);
-        let skipped = states.iter().enumerate().filter(|(_, state)| state.skipped).map(|(at, _)| at);
-        self.ids(skipped)
+        let skipped = self.graph.nodes.iter().zip(&states).filter_map(|(node, state)| {
+            let because = self.graph.nodes.get(state.skipped?)?;
+            Some((node.id.clone(), because.id.clone()))
+        });
+        skipped.collect()
+    }
+
+    /// Gives everything that depends on a task, directly or through others, in the order of the plan.
+    pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
+        let graph = &self.graph;
+        let mut reached: BTreeSet<usize> = graph.index.get(of).copied().into_iter().collect();
+        for at in &graph.order {
+            if graph.nodes.get(*at).is_some_and(|node| node.depends.iter().any(|on| reached.contains(on))) {
+                reached.insert(*at);
+            }
+        }
+        let ids = reached.into_iter().filter_map(|at| graph.nodes.get(at)).map(|node| &node.id);
+        ids.filter(|id| *id != of).cloned().collect()
     }
 
     /// Gives the tasks that would run, in groups that could run together, if nothing fails.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
-        let states = self.states(|_| Progress::Waiting);
+        let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
+        let states = self.states(begins);
+        let runs = |at: usize| states.get(at).is_some_and(State::runs);
         let mut level: Vec<Option<usize>> = vec![None; self.graph.nodes.len()];
         for at in self.graph.order.iter().copied() {
             let Some(node) = self.graph.nodes.get(at) else { continue };
-            let runs = states.get(at).is_some_and(|state| state.waiting && !state.skipped);
             // What does not run still hands on the order of what stands before it.
             let before = node.waits().filter_map(|at| level.get(at).copied().flatten()).max();
-            let own = if runs { Some(before.map_or(0, |before| before + 1)) } else { before };
+            let own = if runs(at) { Some(before.map_or(0, |before| before + 1)) } else { before };
             if let Some(slot) = level.get_mut(at) {
                 *slot = own;
             }
         }
         let mut waves: Vec<Vec<TaskId>> = Vec::new();
-        for ((node, level), state) in self.graph.nodes.iter().zip(level).zip(&states) {
-            let Some(level) = level.filter(|_| state.waiting && !state.skipped) else {
-                continue;
-            };
+        for (at, (node, level)) in self.graph.nodes.iter().zip(level).enumerate() {
+            let Some(level) = level.filter(|_| runs(at)) else { continue };
             if waves.len() <= level {
                 waves.resize_with(level + 1, Vec::new);
             }
@@ -177,10 +198,6 @@ impl Schedule {
     /// Gives every task, in the order of the plan, then of adding.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
         self.graph.nodes.iter().map(|node| &node.id)
-    }
-
-    fn ids(&self, at: impl Iterator<Item = usize>) -> Vec<TaskId> {
-        at.filter_map(|at| Some(self.graph.nodes.get(at)?.id.clone())).collect()
     }
 
     /// Derives what each task means for those that wait for it, following the order.
@@ -200,66 +217,114 @@ impl Schedule {
 /// What one task means for the others at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// It could still start, or will be skipped.
+    /// It has not started.
     waiting: bool,
+    /// It may start.
+    ready: bool,
     /// What depends on it may go on.
     satisfied: bool,
-    /// It waits and can never start.
-    skipped: bool,
+    /// It waits and can never start, because of this one.
+    skipped: Option<usize>,
     /// It will never be merged as things stand.
     dead: bool,
-    /// It has ended, and so has everything that it comes after: a skipped task must not let others overtake.
+    /// Nobody waits for its end, nor for that of what it comes after: a skipped task must not let others overtake.
     settled: bool,
 }
 
 impl State {
     fn of(node: &Node, progress: Progress, states: &[State]) -> Self {
         let of = |at: &usize| states.get(*at).copied().unwrap_or_default();
-        let waiting = node.kind == Kind::Runs && progress == Progress::Waiting;
-        let skipped = waiting && node.depends.iter().any(|at| of(at).dead);
-        let failed = node.kind == Kind::Runs && progress == Progress::Failed;
-        let satisfied = node.kind == Kind::Done || (node.kind == Kind::Runs && progress == Progress::Merged);
-        let dead = skipped || failed || node.kind == Kind::Never;
-        let settled = (satisfied || dead) && node.after.iter().all(|at| of(at).settled);
-        Self { waiting, satisfied, skipped, dead, settled }
+        let waiting = progress == Progress::Waiting;
+        let skipped = node.depends.iter().copied().find(|at| waiting && of(at).dead);
+        let satisfied = progress == Progress::Merged;
+        let dead = skipped.is_some() || progress == Progress::Failed;
+        let in_turn = node.after.iter().all(|at| of(at).settled);
+        let complete = node.missing == 0 && node.depends.iter().all(|at| of(at).satisfied);
+        Self {
+            waiting,
+            ready: waiting && complete && in_turn,
+            satisfied,
+            skipped,
+            dead,
+            settled: in_turn && (satisfied || dead || progress == Progress::Parked),
+        }
+    }
+
+    fn runs(&self) -> bool {
+        self.waiting && self.skipped.is_none()
     }
 }
 
 impl Graph {
-    fn name(&mut self, id: &TaskId) -> Result<(), ScheduleError> {
-        match self.index.insert(id.clone(), self.index.len()) {
-            Some(_) => Err(ScheduleError::Duplicate(id.clone())),
+    fn node(&self, id: &TaskId) -> Option<&Node> {
+        self.nodes.get(*self.index.get(id)?)
+    }
+
+    fn require_new(&self, id: &TaskId) -> Result<(), ScheduleError> {
+        if self.index.contains_key(id) { Err(ScheduleError::Duplicate(id.clone())) } else { Ok(()) }
+    }
+
+    fn require_complete(&self) -> Result<(), ScheduleError> {
+        let namers = self.awaited.iter().filter_map(|(name, waits)| Some((waits.first()?.0, name)));
+        match namers.min().and_then(|(at, name)| Some((self.nodes.get(at)?, name))) {
             None => Ok(()),
+            Some((node, name)) => Err(ScheduleError::Unknown { task: node.id.clone(), dependency: name.clone() }),
         }
     }
 
-    fn node(&self, task: &Task) -> Result<Node, ScheduleError> {
-        let find = |ids: &[TaskId]| -> Result<Vec<usize>, ScheduleError> {
-            let mut seen = HashSet::new();
-            ids.iter()
-                .map(|id| {
-                    let unknown = || ScheduleError::Unknown { task: task.id.clone(), dependency: id.clone() };
-                    self.index.get(id).copied().ok_or_else(unknown)
-                })
-                .filter(|found| found.as_ref().map_or(true, |at| seen.insert(*at)))
-                .collect()
-        };
-        let kind = match task.status {
-            crate::task::TaskStatus::Done => Kind::Done,
-            status if status.runs() => Kind::Runs,
-            _ => Kind::Never,
-        };
-        Ok(Node {
+    /// Adds a task behind all others, and closes the gaps of those that named it before it came.
+    fn append(&mut self, task: &Task) {
+        let at = self.nodes.len();
+        self.index.insert(task.id.clone(), at);
+        let mut node = Node {
             id: task.id.clone(),
-            depends: find(&task.depends)?,
-            after: find(&task.after)?,
+            depends: BTreeSet::new(),
+            after: BTreeSet::new(),
+            missing: 0,
             priority: task.priority,
-            kind,
-        })
+            begins: Progress::of_box(task.status),
+        };
+        for (id, wait) in names(task) {
+            match self.index.get(id) {
+                Some(earlier) => node.join(*earlier, wait),
+                None => {
+                    node.missing += 1;
+                    self.awaited.entry(id.clone()).or_default().push((at, wait));
+                }
+            }
+        }
+        self.nodes.push(node);
+        self.order.push(at);
+        for (namer, wait) in self.awaited.remove(&task.id).unwrap_or_default() {
+            if let Some(node) = self.nodes.get_mut(namer) {
+                node.join(at, wait);
+                node.missing -= 1;
+            }
+        }
+    }
+
+    fn put_in_order(&mut self) -> Result<(), ScheduleError> {
+        let waits: Vec<Vec<usize>> = self.nodes.iter().map(|node| node.waits().collect()).collect();
+        let ids = |cycle: Vec<usize>| cycle.into_iter().filter_map(|at| Some(self.nodes.get(at)?.id.clone())).collect();
+        self.order = topological(&waits).map_err(|cycle| ScheduleError::Cycle(ids(cycle)))?;
+        Ok(())
     }
 }
 
+/// Gives everything that a task names, with what it wants of it.
+fn names(task: &Task) -> impl Iterator<Item = (&TaskId, Wait)> {
+    let depends = task.depends.iter().map(|id| (id, Wait::Depends));
+    depends.chain(task.after.iter().map(|id| (id, Wait::After)))
+}
+
 impl Node {
+    fn join(&mut self, on: usize, wait: Wait) {
+        match wait {
+            Wait::Depends => self.depends.insert(on),
+            Wait::After => self.after.insert(on),
+        };
+    }
+
     fn waits(&self) -> impl Iterator<Item = usize> {
         self.depends.iter().chain(&self.after).copied()
     }
@@ -343,8 +408,9 @@ mod tests {
             .collect()
     }
 
-    /// Gives what is ready and what is skipped, where the ids are as the second text says.
+    /// Gives what is ready, and what is skipped because of what, where the ids are as the second text says.
     fn state(lines: &str, progress: &str) -> (String, String) {
+        let tasks = tasks(lines);
         let of = |id: &TaskId| {
             let found = progress
                 .split_whitespace()
@@ -353,13 +419,19 @@ mod tests {
             match found.map(|(_, state)| state) {
                 Some("active") => Progress::Active,
                 Some("merged") => Progress::Merged,
+                Some("parked") => Progress::Parked,
                 Some("failed") => Progress::Failed,
-                _ => Progress::Waiting,
+                _ => tasks
+                    .iter()
+                    .find(|task| task.id == *id)
+                    .map_or(Progress::Failed, |task| Progress::of_box(task.status)),
             }
         };
-        let schedule = Schedule::new(&tasks(lines)).unwrap();
-        let text = |ids: Vec<TaskId>| ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" ");
-        (text(schedule.ready(of)), text(schedule.skipped(of)))
+        let schedule = Schedule::new(&tasks).unwrap();
+        let ready: Vec<String> = schedule.ready(of).iter().map(TaskId::to_string).collect();
+        let skipped: Vec<String> =
+            schedule.skipped(of).iter().map(|(task, because)| format!("{task}({because})")).collect();
+        (ready.join(" "), skipped.join(" "))
     }
 
     #[test]
@@ -370,16 +442,20 @@ mod tests {
             (diamond, "a=active", "", ""),
             (diamond, "a=merged", "b c", ""),
             (diamond, "a=merged b=merged c=active", "", ""),
-            (diamond, "a=merged b=merged c=failed", "", "d"),
-            (diamond, "a=failed", "", "b c d"),
+            (diamond, "a=merged b=merged c=failed", "", "d(c)"),
+            (diamond, "a=failed", "", "b(a) c(a) d(b)"),
+            (diamond, "a=parked", "", ""),
             ("a\nb 5\nc 1", "", "b c a", ""),
             ("a done\nb: a", "", "b", ""),
-            ("a -\nb: a\nc: < a", "", "c", "b"),
+            ("a -\nb: a\nc: < a", "", "c", "b(a)"),
+            ("a: b\nb", "", "b", ""),
+            ("a: b\nb", "b=failed", "", "a(b)"),
             ("a\nb: < a", "a=active", "", ""),
+            ("a\nb: < a", "a=parked", "b", ""),
             ("a\nb: < a", "a=failed", "b", ""),
             // A skipped task lets nobody overtake the one that it comes after.
-            ("x\na\nb: x < a\nc: < b", "x=failed a=active", "", "b"),
-            ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b"),
+            ("x\na\nb: x < a\nc: < b", "x=failed a=active", "", "b(x)"),
+            ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b(x)"),
         ];
         for (lines, progress, ready, skipped) in table {
             assert_eq!(state(lines, progress), (ready.to_owned(), skipped.to_owned()), "{lines} / {progress}");
@@ -409,16 +485,45 @@ mod tests {
 
     #[test]
     fn tasks_are_added_while_a_run_goes_on() {
-        let all = tasks("a\nb: a\nc: b\nd: z\ne: e\na");
-        let mut schedule = Schedule::new(&all[..1]).unwrap();
+        let all = tasks("a: c\nb: a\nc: < z\nz\ne: e\na");
+        let mut schedule = Schedule::default();
+        let mut ready = |task: &Task| -> Result<String, String> {
+            schedule.add(task).map_err(|error| error.to_string())?;
+            let ready = schedule.ready(|_| Progress::Waiting);
+            Ok(ready.iter().map(TaskId::as_str).collect::<Vec<_>>().join(" "))
+        };
+        let told: Vec<Result<String, String>> = all.iter().map(&mut ready).collect();
+        let refused = |text: &str| Err(text.to_owned());
+        let nothing = || Ok(String::new());
+        let expected = [
+            nothing(),
+            nothing(),
+            nothing(),
+            Ok("z".to_owned()),
+            refused("order tasks that wait for each other: e → e"),
+            refused("add a second task `a`"),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(schedule, Schedule::new(&all[..4]).unwrap());
+    }
+
+    #[test]
+    fn a_task_that_closes_a_cycle_changes_nothing() {
+        let all = tasks("a: b\nb: < c\nc: a");
+        let mut schedule = Schedule::default();
+        schedule.add(&all[0]).unwrap();
+        schedule.add(&all[1]).unwrap();
         let before = schedule.clone();
-        assert_eq!(schedule.add(&all[1]), Ok(()));
-        assert_eq!(schedule.add(&all[2]), Ok(()));
-        let unknown = ScheduleError::Unknown { task: TaskId::from("d"), dependency: TaskId::from("z") };
-        assert_eq!(schedule.add(&all[3]), Err(unknown));
-        assert_eq!(schedule.add(&all[4]), Err(ScheduleError::Cycle(vec![TaskId::from("e"), TaskId::from("e")])));
-        assert_eq!(schedule.add(&all[5]), Err(ScheduleError::Duplicate(TaskId::from("a"))));
-        assert_eq!(schedule, Schedule::new(&all[..3]).unwrap());
-        assert_eq!(before, Schedule::new(&all[..1]).unwrap());
+        let cycle = ["a", "b", "c", "a"].map(TaskId::from).to_vec();
+        assert_eq!(schedule.add(&all[2]), Err(ScheduleError::Cycle(cycle)));
+        assert_eq!(schedule, before);
+    }
+
+    #[test]
+    fn what_depends_on_a_task_in_the_order_of_the_plan() {
+        let schedule = Schedule::new(&tasks("d: c\na\nb: < a\nc: a\ne: b")).unwrap();
+        let names = |of: &str| schedule.dependents(&of.into()).iter().map(TaskId::to_string).collect::<Vec<_>>();
+        assert_eq!(names("a"), ["d", "c"]);
+        assert_eq!(names("e"), [""; 0]);
     }
 }

@@ -147,6 +147,55 @@ fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
 }
 
 #[test]
+fn a_skipped_task_lets_nobody_overtake_what_it_comes_after() {
+    let after = |name: &str, depends: &[&str], on: &str| Task { after: vec![id(on)], ..task(name, depends) };
+    let tasks = vec![task("x", &[]), task("a", &[]), after("b", &["x"], "a"), after("c", &[], "b")];
+    let mut story = Story::of(RunSettings::default(), tasks);
+    story.tell(Event::TaskReady { task: id("x") }).tell(spawned("x", 1));
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    let failed = |task: &str| Event::TaskFailed { task: id(task), cause: FailureCause::Check, message: String::new() };
+    story.tell(failed("x")).tell(Event::TaskSkipped { task: id("b"), because: id("x") });
+    assert_eq!(story.state.due_facts(), []);
+    story.tell(failed("a"));
+    assert_eq!(story.state.due_facts(), [Event::TaskReady { task: id("c") }]);
+}
+
+#[test]
+fn work_that_waits_for_a_person_holds_up_only_what_depends_on_it() {
+    let after = Task { after: vec![id("a")], ..task("b", &[]) };
+    let tasks = || vec![task("a", &[]), after.clone(), task("c", &["a"])];
+    for merge in [MergeMode::Review, MergeMode::None] {
+        let mut story = Story::of(RunSettings { merge, ..RunSettings::default() }, tasks());
+        story.commit("a", "a1");
+        if merge == MergeMode::Review {
+            story.tell(Event::ReviewRequested { task: id("a") });
+        }
+        assert_eq!(story.state.due_facts(), [Event::TaskReady { task: id("b") }]);
+    }
+}
+
+#[test]
+fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
+    let tasks = || vec![task("c", &["b"]), task("b", &["a"]), task("a", &[])];
+    let mut story = Story::of(RunSettings::default(), tasks());
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
+    while let Some(due) = story.state.due_facts().first().cloned() {
+        story.tell(due);
+    }
+    story.tell(returned("a", ReturnCause::Retried));
+    let expected = [("c", TaskState::Pending), ("b", TaskState::Pending), ("a", TaskState::Ready)];
+    assert_eq!(story.states(), expected.map(|(task, state)| (task.to_owned(), state)));
+
+    let mut story = Story::of(RunSettings::default(), tasks());
+    for task in ["a", "b", "c"] {
+        story.commit(task, task).merge(task, &format!("m{task}"));
+    }
+    story.tell(returned("a", ReturnCause::Rejected));
+    assert_eq!(story.state.tasks().map(|record| record.stale).collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[test]
 fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
     let settings = RunSettings { verify: Some("check".to_owned()), merge_rounds: 1, ..RunSettings::default() };
     let mut story = Story::of(settings, vec![task("a", &[])]);
@@ -246,12 +295,16 @@ fn messages_are_counted_and_mailboxes_are_bounded() {
 #[test]
 fn impossible_facts_are_refused_and_say_why() {
     let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
-    let table: [(Event, &str); 5] = [
+    let table: [(Event, &str); 6] = [
         (spawned("a", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending"),
         (spawned("z", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z"),
         (
             Event::TaskAdded { task: Box::new(task("a", &[])), parent: None },
-            "run r-abcdef: fact 3 (task.added) is impossible: there is a task a already",
+            "run r-abcdef: fact 3 (task.added) is impossible: it would add a second task `a`",
+        ),
+        (
+            Event::TaskAdded { task: Box::new(task("b", &["b"])), parent: None },
+            "run r-abcdef: fact 3 (task.added) is impossible: it would order tasks that wait for each other: b → b",
         ),
         (
             Event::MergeConflicted { task: id("a"), files: Vec::new() },

@@ -26,6 +26,10 @@ pub const KEPT_RESULTS: usize = 4;
 /// turns away and the provider's prompt cache serves in between.
 const TARGET_PERCENT: usize = 70;
 
+/// A compaction leaves at least this share of the bound (in percent) free, if it can: one that frees less is followed
+/// by the next within a turn or two, and each of them costs the provider's prompt cache.
+const ROOM_PERCENT: usize = 15;
+
 /// Results of fewer bytes than this are left as they are: their stub would be no shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
 
@@ -101,14 +105,18 @@ impl Context {
 
     /// Gives the messages as they are sent.
     pub fn sent(&self) -> Vec<Message> {
-        let (from, to) = self.compaction.dropped.unwrap_or((0, 0));
+        self.sent_under(&self.compaction)
+    }
+
+    fn sent_under(&self, compaction: &Compaction) -> Vec<Message> {
+        let (from, to) = compaction.dropped.unwrap_or((0, 0));
         let mut sent = Vec::with_capacity(self.messages.len());
         for (at, message) in self.messages.iter().enumerate() {
             if at >= from && at < to {
                 if at == from {
                     sent.push(Message::User { text: dropped_note(to - from) });
                 }
-            } else if self.compaction.collapsed.contains(&at) {
+            } else if compaction.collapsed.contains(&at) {
                 sent.push(collapse(message));
             } else {
                 sent.push(message.clone());
@@ -119,33 +127,43 @@ impl Context {
 
     /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
     ///
-    /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task.
-    /// `None` means that nothing more can be given up.
+    /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task, as soon
+    /// as results alone make too little room to last. `None` means that nothing that may be given up is enough.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
-        let target = bound.saturating_mul(TARGET_PERCENT) / 100;
-        let mut next = self.clone();
-        let fits = |context: &Context, limit: usize| {
-            let mut smaller = request.clone();
-            smaller.messages = context.sent();
-            request_tokens(&smaller, counter) <= limit
+        let percent = |share: usize| bound.saturating_mul(share) / 100;
+        let (target, roomy) = (percent(TARGET_PERCENT), percent(100 - ROOM_PERCENT));
+        let (collapsing, dropping) = (self.collapsing(), self.dropping());
+        let size = |compaction: &Compaction| {
+            let messages = self.sent_under(compaction);
+            request_tokens(&ModelRequest { messages, ..request.clone() }, counter)
         };
-        let collapsible = self.collapsible();
-        for at in collapsible {
-            next.compaction.collapsed.push(at);
-            if fits(&next, target) {
-                return Some(next.compaction);
-            }
-        }
-        if next != *self && fits(&next, bound) {
-            return Some(next.compaction);
-        }
-        for to in self.droppable() {
-            next.compaction.dropped = Some((1, to));
-            if fits(&next, bound) {
-                return Some(next.compaction);
-            }
-        }
-        None
+        // Each list gives up more and more, so the first that fits is found by halving.
+        let least =
+            |list: &[Compaction], limit: usize| list.get(list.partition_point(|one| size(one) > limit)).cloned();
+        least(&collapsing, target)
+            .or_else(|| least(&collapsing, roomy))
+            .or_else(|| least(&dropping, target))
+            .or_else(|| least(&dropping, roomy))
+            .or_else(|| least(&collapsing, bound))
+            .or_else(|| least(&dropping, bound))
+    }
+
+    /// Gives the ways of collapsing old results, one more in each.
+    fn collapsing(&self) -> Vec<Compaction> {
+        let mut compaction = self.compaction.clone();
+        let collapsible = self.collapsible().into_iter();
+        let one_more = collapsible.map(|at| {
+            compaction.collapsed.push(at);
+            compaction.clone()
+        });
+        one_more.collect()
+    }
+
+    /// Gives the ways of leaving out turns, one more in each; all old results are collapsed.
+    fn dropping(&self) -> Vec<Compaction> {
+        let collapsed = self.collapsing().pop().unwrap_or_else(|| self.compaction.clone());
+        let ends = self.droppable().into_iter();
+        ends.map(|to| Compaction { dropped: Some((1, to)), ..collapsed.clone() }).collect()
     }
 
     /// Indices of tool messages that may still be collapsed, oldest first.
@@ -318,6 +336,31 @@ mod tests {
                 assert!(!orphan, "{turns} turns: a result without its call");
             }
             assert!(matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task")));
+        }
+    }
+
+    /// Plays turns of an agent whose results have this many words; gives how often it had to compact.
+    fn compactions(turns: usize, words: usize, bound: usize) -> usize {
+        let (mut context, mut count) = (context(0, 0), 0);
+        for n in 0..turns {
+            turn(n, words).into_iter().for_each(|message| context.push(message));
+            if let Fit::TooLarge(_) = fit(&request(&context), bound, &Words) {
+                context.compact(context.decide(&request(&context), bound, &Words).unwrap());
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn compactions_stay_some_turns_apart_however_long_an_agent_works() {
+        let (turns, bound) = (200, 3_000);
+        // Results too short to be collapsed, such that collapsing frees a little, and large ones.
+        for words in [20, 100, 200] {
+            let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;
+            let apart = bound * ROOM_PERCENT / 100 / of_turn;
+            let count = compactions(turns, words, bound);
+            assert!(apart >= 1 && count <= turns / apart, "{count} compactions in {turns} turns of {words} words");
         }
     }
 

@@ -143,33 +143,43 @@ fn coordinate(home: &Path) -> Result<String, Failed> {
 /// Two tasks: T1 is done at once, T2 takes many turns, has a red check, and conflicts with T1.
 ///
 /// The replies follow from what the files hold, not from the number of a request, as a real model's would: whatever
-/// was interrupted, T2 looks at its notes first and goes on from there.
+/// was interrupted, T2 looks at its notes first and goes on from there, and whoever is merged second adds its line to
+/// the other's. So the end depends neither on where the run was killed nor on how fast each of the two was.
 fn reference_play() -> Play {
     let reads = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
     let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
-    let (one, two) = (|| Rule::task("T1"), |text: &str| Rule::task("T2").last_contains(text));
+    let deletes = |rule: Rule, path: &str| rule.call("delete_file", &json!({ "path": path }));
+    let (one, two) =
+        (|text: &str| Rule::task("T1").last_contains(text), |text: &str| Rule::task("T2").last_contains(text));
+    let (both, conflict) = ("one\nT1\nT2\nthree\n", "conflicts with what other agents have merged");
     let mut script = Script::default()
+        .rule(writes(one("<<<<<<<"), "src/lib.txt", both))
         .rule(
-            writes(one().last_contains("\ttwo"), "src/lib.txt", "one\nT1\nthree\n")
+            writes(one("\ttwo"), "src/lib.txt", "one\nT1\nthree\n")
                 .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "The second line is mine."})),
         )
-        .rule(one().last_contains("\tT1").text("T1 is done."))
-        .rule(reads(one(), "src/lib.txt"))
-        .rule(reads(two("conflicts with what other agents have merged"), "src/lib.txt"))
-        .rule(writes(two("<<<<<<<"), "src/lib.txt", "one\nT1\nT2\nthree\n"))
+        .rule(one("\tT1").text("T1 is done."))
+        .rule(writes(one("\tT2"), "src/lib.txt", both))
+        .rule(reads(Rule::task("T1"), "src/lib.txt"))
+        .rule(reads(two(conflict), "src/lib.txt"))
+        .rule(writes(two("<<<<<<<"), "src/lib.txt", both))
         .rule(writes(two("\ttwo"), "src/lib.txt", "one\nT2\nthree\n"))
         .rule(two("\tT2").text("T2 is done."))
+        .rule(writes(two("\tT1"), "src/lib.txt", both))
         .rule(writes(two("found 41"), "answer.txt", "42\n"))
         .rule(writes(two("found nothing"), "answer.txt", "42\n"))
         .rule(writes(two("file not found: notes.txt"), "notes.txt", "step 00.\n"))
-        .rule(reads(two(&format!("step {STEPS:02}.")), "src/lib.txt"));
+        // A deletion that was interrupted may not have happened.
+        .rule(reads(two(&format!("step {STEPS:02}.")), "kept.txt"))
+        .rule(deletes(two("\tkept"), "kept.txt"))
+        .rule(reads(two("file not found: kept.txt"), "src/lib.txt"));
     for step in 0..STEPS {
         let mut rule = two(&format!("step {step:02}."));
         if step == STEPS / 2 {
             rule = writes(rule, "answer.txt", "41\n");
         }
         if step == STEPS / 3 {
-            rule = rule.call("delete_file", &json!({ "path": "kept.txt" }));
+            rule = deletes(rule, "kept.txt");
         }
         if step == 2 * STEPS / 3 {
             rule = rule.call("git_commit", &json!({ "message": "Half of it" }));

@@ -13,6 +13,7 @@ use std::time::Duration;
 use orchestrate_core::ids::RunId;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::database;
@@ -20,6 +21,9 @@ use crate::error::JournalError;
 
 /// How often taking the lease is tried: whoever only looks at it holds the lock for some microseconds.
 const TRIES: u32 = 5;
+/// How often it is tried if its holder is dead: a program that the holder was just starting has a copy of every open
+/// file until the kernel lets it run, and on a loaded machine that takes a while. Two seconds.
+const TRIES_AFTER_DEATH: u32 = 400;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -52,7 +56,9 @@ impl Lease {
         let path = path(folder, run);
         let failed = |error| JournalError::io(&path, error);
         database::create_private_folder(folder).map_err(failed)?;
-        for again in (0..TRIES).rev() {
+        let mut tried = 0;
+        loop {
+            tried += 1;
             let file = open(&path).map_err(failed)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &path) => {
@@ -60,16 +66,18 @@ impl Lease {
                     lease.sign(since_ms).map_err(failed)?;
                     return Ok(lease);
                 }
+                Ok(()) if tried >= TRIES => return Err(JournalError::Held { run: run.clone(), pid: 0 }),
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) if again == 0 => {
+                Err(Errno::WOULDBLOCK) => {
                     let pid = signature(file).map_or(0, |holder| holder.pid);
-                    return Err(JournalError::Held { run: run.clone(), pid });
+                    if tried >= tries(pid) {
+                        return Err(JournalError::Held { run: run.clone(), pid });
+                    }
+                    std::thread::sleep(PAUSE);
                 }
-                Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
                 Err(error) => return Err(failed(error.into())),
             }
         }
-        Err(JournalError::Held { run: run.clone(), pid: 0 })
     }
 
     fn sign(&mut self, since_ms: u64) -> std::io::Result<()> {
@@ -94,6 +102,13 @@ pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, Journ
     }
 }
 
+/// Gives how often to try for a lease that this process has signed.
+fn tries(holder: u32) -> u32 {
+    let pid = i32::try_from(holder).ok().and_then(Pid::from_raw);
+    let is_dead = pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+    if is_dead { TRIES_AFTER_DEATH } else { TRIES }
+}
+
 fn path(folder: &Path, run: &RunId) -> PathBuf {
     folder.join(format!("{run}.lock"))
 }
@@ -114,4 +129,17 @@ fn signature(mut file: File) -> Option<Holder> {
     let mut text = String::new();
     file.read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a process that is dead for certain has to be started first")]
+    fn a_dead_holder_is_given_time_to_let_go() {
+        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+        child.wait().unwrap();
+        assert_eq!([child.id(), std::process::id(), 0].map(tries), [TRIES_AFTER_DEATH, TRIES, TRIES]);
+    }
 }

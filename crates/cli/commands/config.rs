@@ -157,8 +157,8 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         let state = if consents.covers(command) { "consented" } else { "not consented" };
         output::line(&format!("{state}: {} = {}  ({})", command.key, output::plain(&command.command), command.place))?;
     }
-    for command in commands.iter().filter(|command| wanted(context, command, yes)) {
-        if !consents.covers(command) {
+    for command in &commands {
+        if !consents.covers(command) && wanted(context, command, yes) {
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
         }
     }

@@ -93,7 +93,9 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
     let merged = report.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
     if state.landed.is_none() && merged && report.exit_code.is_some() {
         next.push("orchestrate review".to_owned());
-        next.push("orchestrate land".to_owned());
+        // Started from no branch, there is none to land on.
+        let merge = || format!("git merge {}", report.integration_branch);
+        next.push(state.base_branch.as_ref().map_or_else(merge, |_| "orchestrate land".to_owned()));
     }
     next
 }

@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Tells whether a process with this word among its arguments is alive.
-fn is_alive(word: &str) -> Result<bool, Failed> {
+pub(crate) fn is_alive(word: &str) -> Result<bool, Failed> {
     for entry in std::fs::read_dir("/proc")? {
         let path = entry?.path();
         let is_process =
@@ -45,14 +45,13 @@ fn is_alive(word: &str) -> Result<bool, Failed> {
     Ok(false)
 }
 
-fn require_gone(word: &str) -> Outcome {
+pub(crate) fn require_gone(word: &str) -> Outcome {
     until(GRACE, || Ok((!is_alive(word)?).then_some(())))
 }
 
 /// A time to sleep that no other process of the machine sleeps, so that the process is found again.
-fn seconds(stage: &Stage, salt: u32) -> String {
-    let name =
-        stage.state.path().to_string_lossy().bytes().fold(0_u64, |sum, byte| sum * 31 % 999_983 + u64::from(byte));
+pub(crate) fn seconds(folder: &Path, salt: u32) -> String {
+    let name = folder.to_string_lossy().bytes().fold(0_u64, |sum, byte| sum * 31 % 999_983 + u64::from(byte));
     format!("{}.{salt}{name}", 300 + salt)
 }
 
@@ -98,7 +97,7 @@ fn calls(state: &RunState, task: &str) -> usize {
 
 fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     let stage = Stage::new()?;
-    let seconds = seconds(&stage, 1);
+    let seconds = seconds(stage.state.path(), 1);
     let (script, before) = (sleeping(&sleepers(&seconds)), stage.repository.fingerprint()?);
     let exactly = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(confinement);
     let stop = |run: &orchestrate_coordinator::Run| {
@@ -144,7 +143,7 @@ fn a_drain_lets_running_work_end() -> Outcome {
 
 fn a_timeout_leaves_no_process() -> Outcome {
     let stage = Stage::new()?;
-    let seconds = seconds(&stage, 2);
+    let seconds = seconds(stage.state.path(), 2);
     let plan = "- [ ] T1 slow (timeout: 1s)\n";
     let played = stage.play(plan, &sleeping(&sleepers(&seconds)), |_| {})?;
     require_gone(&seconds)?;
@@ -158,7 +157,7 @@ fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Outcome {
 
 fn one_agent_stops_alone() -> Outcome {
     let stage = Stage::new()?;
-    let seconds = seconds(&stage, 3);
+    let seconds = seconds(stage.state.path(), 3);
     let script = sleeping(&sleepers(&seconds));
     let plan = "- [ ] T1 slow\n- [ ] T2 quick\n";
     let nothing = |_: &mut Settings| {};

@@ -16,6 +16,7 @@ mod check;
 mod children;
 mod cli;
 mod demo;
+mod ends;
 mod kill;
 mod land;
 mod limits;
@@ -38,6 +39,7 @@ fn cases() -> Vec<Case> {
         check::cases,
         cli::cases,
         demo::cases,
+        ends::cases,
         kill::cases,
         land::cases,
         review::cases,

@@ -107,6 +107,11 @@ impl Display {
         }
     }
 
+    /// Takes note that the terminal has gone; a result that goes elsewhere is still written.
+    pub(crate) fn hang_up(&mut self) {
+        self.deaf |= self.style.terminal.shows_results;
+    }
+
     /// Tells whether nobody reads standard output any more.
     pub(crate) fn is_deaf(&self) -> bool {
         self.deaf

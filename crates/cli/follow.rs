@@ -66,21 +66,17 @@ pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, Com
     if style.terminal.github && !style.quiet {
         display.note(&format!("::group::orchestrate {id}"));
     }
-    let (ended, signalled) = attend(run, &mut display, &mut news).await?;
+    let ended = attend(run, &mut display, &mut news).await?;
     news.pass_on(&mut display)?;
     display.end();
     if style.terminal.github && !style.quiet {
         output::note("::endgroup::");
     }
     let state = store.state(&id)?;
-    let mut report = match ended {
-        Some(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
-        // A killed run says nothing any more, and must not be called running.
-        None => Report { r#type: "run.finished", status: INTERRUPTED.to_owned(), ..Report::of(&state) },
+    let report = match ended {
+        Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
+        Err(Killed(code)) => killed(&state, code),
     };
-    if let Some(code) = signalled {
-        report.exit_code = Some(code);
-    }
     let code = report.exit_code.unwrap_or(EXIT_OK);
     if !display.is_deaf() {
         print(&report, &state, style, news.seen)?;
@@ -92,11 +88,20 @@ fn kept(run: &RunId) -> String {
     format!("what was recorded is kept; `orchestrate resume {run}` goes on from there")
 }
 
-/// What the run said at its end, none if it was killed; and the exit code that signals ask for.
-type Attended = (Option<Result<Report, CoordinatorError>>, Option<u8>);
+/// What a run says at its end.
+type Ended = Result<Report, CoordinatorError>;
+
+/// A run was killed and says nothing; with the exit code of whoever killed it.
+struct Killed(u8);
+
+/// Gives the report of a run that says nothing any more, and must not be called running.
+fn killed(state: &RunState, exit_code: u8) -> Report {
+    let status = INTERRUPTED.to_owned();
+    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..Report::of(state) }
+}
 
 /// Waits for the run, passing on what happens and what is asked.
-async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Attended, CommandError> {
+async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
     let mut state = run.watch();
     let shutdown = run.shutdown();
@@ -108,14 +113,18 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Atte
         let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
         display.state(&newest);
         tokio::select! {
-            ended = &mut waiting => return Ok((Some(ended), signals.exit_code())),
+            ended = &mut waiting => return Ok(Ok(ended)),
             changed = state.changed(), if open => open = changed.is_ok(),
             request = signals.next() => {
+                if request.hung_up {
+                    display.hang_up();
+                }
                 display.note(request.words);
-                shutdown.raise(request.level);
+                shutdown.ask(request.level, request.exit_code);
                 if request.level == ShutdownLevel::Kill {
-                    let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await.ok();
-                    return Ok((ended, signals.exit_code()));
+                    let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
+                    let code = shutdown.asked_exit_code().unwrap_or(request.exit_code);
+                    return Ok(ended.map_err(|_| Killed(code)));
                 }
             }
         }

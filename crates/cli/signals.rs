@@ -12,7 +12,6 @@ pub(crate) struct Signals {
     terminate: Signal,
     hang_up: Signal,
     interrupts: u32,
-    code: Option<u8>,
 }
 
 /// What a signal asks for.
@@ -22,6 +21,10 @@ pub(crate) struct Request {
     pub(crate) level: ShutdownLevel,
     /// What the user is told.
     pub(crate) words: &'static str,
+    /// The exit code of a run that ends because of it.
+    pub(crate) exit_code: u8,
+    /// Whether the terminal has gone, and whoever sat in front of it.
+    pub(crate) hung_up: bool,
 }
 
 impl Signals {
@@ -35,7 +38,6 @@ impl Signals {
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
             interrupts: 0,
-            code: None,
         })
     }
 
@@ -44,23 +46,17 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {
                 self.interrupts += 1;
-                self.code.get_or_insert(EXIT_INTERRUPTED);
                 interrupted(self.interrupts)
             }
             _ = self.terminate.recv() => {
-                self.code.get_or_insert(EXIT_TERMINATED);
-                Request { level: ShutdownLevel::Stop, words: "terminated: stopping; the state is kept" }
+                let words = "terminated: stopping; the state is kept";
+                Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_TERMINATED, hung_up: false }
             }
             _ = self.hang_up.recv() => {
-                self.code.get_or_insert(EXIT_INTERRUPTED);
-                Request { level: ShutdownLevel::Stop, words: "the terminal is gone: stopping; the state is kept" }
+                let words = "the terminal is gone: stopping; the state is kept";
+                Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_INTERRUPTED, hung_up: true }
             }
         }
-    }
-
-    /// Gives the exit code that the signals so far ask for.
-    pub(crate) fn exit_code(&self) -> Option<u8> {
-        self.code
     }
 }
 
@@ -70,7 +66,7 @@ fn interrupted(times: u32) -> Request {
         2 => (ShutdownLevel::Stop, "stopping; the state is kept; Ctrl-C again kills"),
         _ => (ShutdownLevel::Kill, "killing; what was recorded is kept"),
     };
-    Request { level, words }
+    Request { level, words, exit_code: EXIT_INTERRUPTED, hung_up: false }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ pub(crate) struct Terminal {
     pub(crate) live: bool,
     /// Whether results may have colours.
     pub(crate) colour: bool,
+    /// Whether results are shown on a terminal, which can go away.
+    pub(crate) shows_results: bool,
     /// Whether nobody can be asked.
     pub(crate) headless: bool,
     /// Whether a question can be typed an answer to.
@@ -34,6 +36,7 @@ impl Terminal {
         let headless = !stderr || ci;
         Terminal {
             live: stderr && decorated,
+            shows_results: stdout,
             colour: stdout && stderr && decorated,
             headless,
             can_ask: !headless && stdin,

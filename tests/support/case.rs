@@ -37,6 +37,18 @@ impl Need {
     /// The fallback tier, found in the same way.
     pub(crate) const FALLBACK_TIER: Need =
         Need::new("the fallback sandbox tier", "Linux 6.2 or newer with Landlock enabled", || tiers().fallback.is_ok());
+    /// A terminal for a program of a test: `setsid` of util-linux, which gives it one.
+    pub(crate) const TERMINAL: Need =
+        Need::new("setsid", "apt install util-linux", || starts("setsid", &["--version"]));
+    /// Mounts of a test's own, in namespaces that need no privilege.
+    pub(crate) const MOUNTS: Need = Need::new(
+        "user and mount namespaces",
+        "apt install util-linux; `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+        || {
+            let mount = ["sh", "-c", "mount -t tmpfs none /mnt && mount -o remount,ro /mnt"];
+            starts("unshare", &[&["--user", "--map-root-user", "--mount"], &mount[..]].concat())
+        },
+    );
     /// The checker of dependencies.
     pub(crate) const CARGO_DENY: Need =
         Need::new("cargo-deny", "cargo install --locked cargo-deny", || starts("cargo-deny", &["--version"]));

@@ -10,12 +10,13 @@ mod program;
 mod repository;
 mod script;
 mod server;
+mod terminal;
 mod trials;
 
 pub(crate) use case::{Case, Need, Outcome, case, fail};
 pub(crate) use json::{at, lines};
 pub(crate) use played::Played;
-pub(crate) use program::{Home, Ran, Running, until};
+pub(crate) use program::{Home, Invocation, Ran, Running, until};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};

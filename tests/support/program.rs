@@ -34,9 +34,9 @@ pub(crate) struct Home {
 
 /// A program about to be started.
 pub(crate) struct Invocation {
-    command: Command,
+    pub(super) command: Command,
     stdin: Vec<u8>,
-    patience: Duration,
+    pub(super) patience: Duration,
 }
 
 /// A program that runs.
@@ -83,6 +83,14 @@ impl Home {
     /// Prepares to start the built program in a directory.
     pub(crate) fn orchestrate(&self, directory: &Path, arguments: &[&str]) -> Invocation {
         self.command(env!("CARGO_BIN_EXE_orchestrate"), directory, arguments)
+    }
+
+    /// Prepares to start the built program where a shell script has changed what is mounted, for this program alone.
+    pub(crate) fn remounted(&self, script: &str, directory: &Path, arguments: &[&str]) -> Invocation {
+        let script = format!("set -e; {script}; exec \"$@\"");
+        let shell =
+            ["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_orchestrate")];
+        self.command("unshare", directory, &[&shell, arguments].concat())
     }
 
     /// Prepares to start any other program in the same way.
@@ -244,7 +252,7 @@ impl Drop for Running {
     }
 }
 
-fn code_of(status: ExitStatus) -> i32 {
+pub(super) fn code_of(status: ExitStatus) -> i32 {
     let by_signal = || status.signal().map_or(-1, |signal| 128 + signal);
     status.code().unwrap_or_else(by_signal)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::report::outcome;
+use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
@@ -67,7 +67,7 @@ impl Run {
 
     /// Asks the run to end; a lower level than before changes nothing.
     pub fn raise(&self, level: ShutdownLevel) {
-        self.shutdown.raise(level);
+        self.shutdown.ask(level, EXIT_INTERRUPTED);
     }
 
     /// Gives the level, for others to raise.
@@ -241,7 +241,7 @@ impl Dispatcher {
                 StopLevel::Kill => ShutdownLevel::Kill,
             };
             match agent {
-                None => self.shutdown.raise(level),
+                None => self.shutdown.ask(level, EXIT_INTERRUPTED),
                 Some(agent) => self.stop_agent(agent, level).await?,
             }
         }
@@ -280,6 +280,8 @@ impl Dispatcher {
         } else {
             (status, exit_code)
         };
+        let interrupted = self.shutdown.asked_exit_code().map(|asked| (RunStatus::Interrupted, asked));
+        let (status, exit_code) = interrupted.unwrap_or((status, exit_code));
         self.context.record(vec![Event::RunFinished { status, exit_code }]).await?;
         Ok(true)
     }

@@ -3,7 +3,7 @@
 //! Each agent has one of its own; what counts is the higher of its own and the run's. The first Ctrl-C drains, the
 //! second stops, the third kills; a time-out or `cancel()` raises the agent's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use orchestrate_sandbox::Cancel;
 use tokio::sync::watch;
@@ -38,19 +38,20 @@ impl ShutdownLevel {
 pub struct Shutdown {
     own: Arc<watch::Sender<ShutdownLevel>>,
     run: watch::Receiver<ShutdownLevel>,
+    asked: Arc<OnceLock<u8>>,
 }
 
 impl Shutdown {
     /// Makes the run's level.
     pub fn of_run() -> Self {
         let (own, run) = watch::channel(ShutdownLevel::None);
-        Self { own: Arc::new(own), run }
+        Self { own: Arc::new(own), run, asked: Arc::default() }
     }
 
     /// Makes an agent's level below this one.
     pub fn of_agent(&self) -> Self {
         let (own, _) = watch::channel(ShutdownLevel::None);
-        Self { own: Arc::new(own), run: self.own.subscribe() }
+        Self { own: Arc::new(own), run: self.own.subscribe(), asked: Arc::default() }
     }
 
     /// Raises the level; a lower one changes nothing.
@@ -60,6 +61,19 @@ impl Shutdown {
             *now = level.max(*now);
             rises
         });
+    }
+
+    /// Raises the level because somebody asked for it, and not because of a limit; the run then ends interrupted, with
+    /// the exit code of whoever asked first.
+    pub fn ask(&self, level: ShutdownLevel, exit_code: u8) {
+        // Who comes later only hurries what the first one asked for.
+        let _ = self.asked.set(exit_code);
+        self.raise(level);
+    }
+
+    /// Gives the exit code that goes with what was asked for, none if nobody asked.
+    pub fn asked_exit_code(&self) -> Option<u8> {
+        self.asked.get().copied()
     }
 
     /// Gives the level that counts now.

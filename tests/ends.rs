@@ -1,0 +1,190 @@
+//! How a run of the built program is ended from outside: Ctrl-C once, twice and three times, a terminal that closes,
+//! and the signals of a service manager. The state is kept, the exit code and the journal agree, no process stays.
+
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_sandbox::Confinement;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::cancel::{is_alive, require_gone, seconds};
+use crate::run::done;
+use crate::support::{Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, at, case, fail, until};
+
+/// How long a command may take to start on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Takes bubblewrap away, so that the fallback tier is the strongest.
+const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
+     if [ -f $program ]; then mount --bind /dev/null $program; fi; done";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("ends::ctrl_c_once_lets_what_runs_end", ctrl_c_once).needs(Need::TERMINAL),
+        case("ends::ctrl_c_twice_stops_and_the_run_goes_on_later", ctrl_c_twice).needs(Need::TERMINAL),
+        case("ends::ctrl_c_three_times_leaves_no_process_full", || ctrl_c_three_times(Confinement::Full))
+            .needs(Need::TERMINAL)
+            .in_tier(Confinement::Full),
+        case("ends::ctrl_c_three_times_leaves_no_process_fallback", || ctrl_c_three_times(Confinement::Fallback))
+            .needs(Need::TERMINAL)
+            .needs(Need::MOUNTS)
+            .in_tier(Confinement::Fallback),
+        case("ends::a_closed_terminal_stops_the_run", a_closed_terminal).needs(Need::TERMINAL),
+        case("ends::the_journal_has_the_exit_code_of_the_process", the_journal_has_the_exit_code),
+    ]
+}
+
+/// One repository, and a run of it in a terminal.
+struct Scene {
+    home: Home,
+    repository: Repository,
+}
+
+impl Scene {
+    /// A first task whose command runs until it is ended, and a second that waits for it.
+    fn endless(word: &str) -> Result<Self, Failed> {
+        let one = || Rule::task("T1");
+        let script = Script::default()
+            .rule(one().turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+            .rule(one().turn(1).call("run_shell_command", &json!({ "command": format!("sleep {word}") })))
+            .rule(done("T1"));
+        Self::of("- [ ] T1 Wait\n- [ ] T2 After (depends: T1) (run: touch two)\n", &script)
+    }
+
+    fn of(plan: &str, script: &Script) -> Result<Self, Failed> {
+        let (home, repository) = (Home::new()?, Repository::lived_in()?);
+        std::fs::write(home.path().join("plan.md"), plan)?;
+        script.write_to(&home.path().join("model.jsonl"))?;
+        Ok(Self { home, repository })
+    }
+
+    fn run(&self) -> [String; 4] {
+        let file = |name: &str| self.home.path().join(name).display().to_string();
+        ["run".to_owned(), file("plan.md"), "--model".to_owned(), format!("script:{}", file("model.jsonl"))]
+    }
+
+    fn prepare(&self) -> Invocation {
+        let run = self.run();
+        self.home.orchestrate(self.repository.path(), &run.each_ref().map(String::as_str))
+    }
+
+    /// Requires what the journal says of the run: status, exit code, the state of each task.
+    fn require(&self, status: &str, exit_code: Option<i32>, tasks: &[&str]) -> Outcome {
+        let shown = self.home.orchestrate(self.repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+        let states: Vec<_> =
+            at(&shown, "/tasks")?.as_array().into_iter().flatten().map(|task| &task["state"]).collect();
+        if at(&shown, "/status")? == status
+            && *at(&shown, "/exit_code")? == json!(exit_code)
+            && json!(states) == json!(tasks)
+        {
+            return Ok(());
+        }
+        fail(shown)
+    }
+
+    fn resume(&self) -> Outcome {
+        self.home.orchestrate(self.repository.path(), &["resume"]).run()?.exits(0)?;
+        self.require("succeeded", Some(0), &["merged", "merged"])
+    }
+}
+
+fn wait_until_alive(word: &str) -> Outcome {
+    until(PATIENCE, || Ok(is_alive(word)?.then_some(())))
+}
+
+fn ctrl_c_once() -> Outcome {
+    let plan = "- [ ] T1 Wait (run: sleep 1; touch one)\n- [ ] T2 After (depends: T1) (run: touch two)\n";
+    let scene = Scene::of(plan, &Script::default())?;
+    let before = scene.repository.fingerprint()?;
+    let terminal = scene.prepare().start_in_terminal()?;
+    terminal.shows("T1: started")?;
+    terminal.interrupts()?;
+    terminal.shows("finishing what runs, beginning nothing new; Ctrl-C again stops now")?;
+    let ended = terminal.end()?.exits(130)?;
+    if !ended.stdout.contains("orchestrate resume r-") {
+        return fail(ended.stdout);
+    }
+    scene.require("interrupted", Some(130), &["merged", "pending"])?;
+    scene.resume()?;
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn ctrl_c_twice() -> Outcome {
+    let home = Home::new()?;
+    let word = seconds(home.path(), 4);
+    let scene = Scene::endless(&word)?;
+    let before = scene.repository.fingerprint()?;
+    let terminal = scene.prepare().start_in_terminal()?;
+    wait_until_alive(&word)?;
+    terminal.interrupts()?;
+    terminal.shows("Ctrl-C again stops now")?;
+    terminal.interrupts()?;
+    terminal.shows("stopping; the state is kept; Ctrl-C again kills")?;
+    terminal.end()?.exits(130)?;
+    require_gone(&word)?;
+    scene.require("interrupted", Some(130), &["running", "pending"])?;
+    scene.resume()?;
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+/// A command that hears no signal, with a child, a grandchild and a daemon that hear none either.
+fn deaf(word: &str) -> String {
+    let deaf = "trap '' TERM INT HUP QUIT;";
+    format!(
+        "- [ ] T1 Hang (run: {deaf} sleep {word} & setsid sh -c \"{deaf} sleep {word} & sleep {word}\" & sleep {word})\n"
+    )
+}
+
+fn ctrl_c_three_times(tier: Confinement) -> Outcome {
+    let home = Home::new()?;
+    let word = seconds(home.path(), 5 + u32::from(tier == Confinement::Full));
+    let scene = Scene::of(&deaf(&word), &Script::default())?;
+    let (before, run) = (scene.repository.fingerprint()?, scene.run());
+    let arguments = run.each_ref().map(String::as_str);
+    let (invocation, name) = match tier {
+        Confinement::Full => (scene.prepare(), "tier: full"),
+        _ => (scene.home.remounted(WITHOUT_BUBBLEWRAP, scene.repository.path(), &arguments), "tier: fallback"),
+    };
+    let terminal = invocation.start_in_terminal()?;
+    terminal.shows(name)?;
+    wait_until_alive(&word)?;
+    for answer in ["Ctrl-C again stops now", "Ctrl-C again kills", "killing; what was recorded is kept"] {
+        terminal.interrupts()?;
+        terminal.shows(answer)?;
+    }
+    require_gone(&word)?;
+    terminal.end()?.exits(130)?;
+    before.require_same(&scene.repository.fingerprint()?)?;
+    // It was killed, so nobody wrote down how it ended; and it is not called running.
+    scene.require("stopped", None, &["running"])
+}
+
+fn a_closed_terminal() -> Outcome {
+    let home = Home::new()?;
+    let word = seconds(home.path(), 7);
+    let scene = Scene::endless(&word)?;
+    let before = scene.repository.fingerprint()?;
+    let mut terminal = scene.prepare().start_in_terminal()?;
+    wait_until_alive(&word)?;
+    terminal.close()?;
+    terminal.end()?.exits(130)?;
+    require_gone(&word)?;
+    scene.require("interrupted", Some(130), &["running", "pending"])?;
+    scene.resume()?;
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn the_journal_has_the_exit_code() -> Outcome {
+    let home = Home::new()?;
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 130)] {
+        let word = seconds(home.path(), u32::from(code == 143) + 8);
+        let scene = Scene::endless(&word)?;
+        let running = scene.prepare().start()?;
+        wait_until_alive(&word)?;
+        running.signal(signal)?;
+        running.end()?.exits(code)?;
+        require_gone(&word)?;
+        scene.require("interrupted", Some(code), &["running", "pending"])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! A terminal of a test's own, with a program in its foreground: keys are typed, and the terminal can be closed.
+//!
+//! The program is the leader of the terminal's session, as under a login shell, so that a key like Ctrl-C reaches
+//! exactly what the terminal would reach. `setsid` of util-linux makes it that, which needs no unsafe code here.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::program::{Invocation, Ran, code_of, until};
+
+/// What the Ctrl-C key sends.
+const INTERRUPT: &str = "\u{3}";
+
+/// A program in the foreground of a terminal.
+pub(crate) struct Terminal {
+    child: Child,
+    /// The side of whoever sits in front; the terminal is gone when the last handle of it is.
+    front: Option<Arc<File>>,
+    shown: Arc<Mutex<String>>,
+    /// Reads what is shown until this socket is closed.
+    reader: Option<(UnixStream, JoinHandle<()>)>,
+    patience: Duration,
+}
+
+impl Invocation {
+    /// Starts the program in a terminal.
+    pub(crate) fn start_in_terminal(self) -> Result<Terminal, Failed> {
+        let (front, back) = pair()?;
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(self.command.get_program()).args(self.command.get_args()).env_clear();
+        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs([("TERM", "xterm")]);
+        if let Some(directory) = self.command.get_current_dir() {
+            command.current_dir(directory);
+        }
+        command.stdin(back.try_clone()?).stdout(back.try_clone()?).stderr(Stdio::from(back));
+        let child = command.spawn()?;
+        // The command holds the back of the terminal open as long as it lives.
+        drop(command);
+        let (front, shown) = (Arc::new(File::from(front)), Arc::default());
+        let (closing, closed) = UnixStream::pair()?;
+        let reader = thread::spawn({
+            let (front, shown) = (Arc::clone(&front), Arc::clone(&shown));
+            move || read(&front, &closed, &shown)
+        });
+        Ok(Terminal { child, front: Some(front), shown, reader: Some((closing, reader)), patience: self.patience })
+    }
+}
+
+/// Makes a terminal: the side of the person, and the side of the program.
+fn pair() -> Result<(OwnedFd, OwnedFd), Failed> {
+    let front = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&front)?;
+    unlockpt(&front)?;
+    let name = ptsname(&front, Vec::new())?;
+    let name = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let back = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok((front, back))
+}
+
+/// Collects what is shown until the terminal is closed from either side.
+fn read(mut front: &File, closed: &UnixStream, shown: &Mutex<String>) {
+    let mut chunk = [0; 4096];
+    loop {
+        let mut events = [PollFd::new(front, PollFlags::IN), PollFd::new(closed, PollFlags::IN)];
+        if poll(&mut events, None).is_err() || !events[1].revents().is_empty() {
+            return;
+        }
+        // A terminal whose programs are all gone cannot be read any more.
+        let Ok(count @ 1..) = front.read(&mut chunk) else { return };
+        let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
+        shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+    }
+}
+
+impl Terminal {
+    /// Waits until the terminal has shown a text.
+    pub(crate) fn shows(&self, words: &str) -> Result<(), Failed> {
+        let shown = until(self.patience, || Ok(self.text().contains(words).then_some(())));
+        shown.map_err(|_| Failed::from(format!("no {words:?} in {:?}", self.text())))
+    }
+
+    fn text(&self) -> String {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Types keys.
+    pub(crate) fn types(&self, keys: &str) -> Result<(), Failed> {
+        let mut front: &File = self.front.as_ref().ok_or_else(|| Failed::from("the terminal is closed"))?;
+        front.write_all(keys.as_bytes()).map_err(Failed::from)
+    }
+
+    /// Presses Ctrl-C.
+    pub(crate) fn interrupts(&self) -> Result<(), Failed> {
+        self.types(INTERRUPT)
+    }
+
+    /// Closes the terminal, as closing its window does.
+    pub(crate) fn close(&mut self) -> Result<(), Failed> {
+        if let Some((closing, reader)) = self.reader.take() {
+            drop(closing);
+            reader.join().map_err(|_| Failed::from("the reader of the terminal panicked"))?;
+        }
+        self.front = None;
+        Ok(())
+    }
+
+    /// Waits for the end; kills the program and fails when its time is over.
+    pub(crate) fn end(mut self) -> Result<Ran, Failed> {
+        let status = until(self.patience, || Ok(self.child.try_wait()?));
+        let status = status.map_err(|_| Failed::from(format!("no end after {:?}: {}", self.patience, self.text())))?;
+        // All of it is readable before the terminal says that its last program is gone.
+        if let Some((closing, reader)) = self.reader.take() {
+            let _ = reader.join();
+            drop(closing);
+        }
+        Ok(Ran { code: code_of(status), stdout: self.text(), stderr: String::new() })
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -66,6 +66,10 @@ impl Runs {
         for record in state.tasks() {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
+                // Whoever deleted the folder left git's entry, which a task at work gets its files back by.
+                if !is_at_work(record) && self.repo.forget_worktree(&path, remove)? {
+                    cleaned.removed.push((Some(task), path));
+                }
                 continue;
             }
             match self.obstacle(record, &path, remove)? {
@@ -80,6 +84,8 @@ impl Runs {
                 self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
             }
             cleaned.removed.push((None, verifier));
+        } else if !verifier.exists() {
+            self.repo.forget_worktree(&verifier, remove)?;
         }
         Ok(cleaned)
     }

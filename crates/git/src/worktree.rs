@@ -267,6 +267,22 @@ impl Repo {
         Ok(Removed { trashed })
     }
 
+    /// Removes git's entry for a worktree whose folder is gone, if that is asked for; tells whether there is one.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn forget_worktree(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
+        let held = lock::common(self.common_dir())?;
+        if path.exists() {
+            return Ok(false);
+        }
+        let Some(admin_dir) = self.entry_at(&real_if_it_were_there(path))? else { return Ok(false) };
+        if remove {
+            reconcile::drop_entry(&admin_dir, &held)?;
+        }
+        Ok(true)
+    }
+
     /// Finds git's entry whose worktree is at this real path.
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
@@ -372,4 +388,11 @@ impl Repo {
         }
         Err(GitError::Unkept { path: worktree.path.clone() })
     }
+}
+
+/// Resolves as much of a path as there is, and leaves the rest as it is.
+fn real_if_it_were_there(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else { return path.to_owned() };
+    path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest))
 }

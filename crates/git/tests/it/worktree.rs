@@ -42,6 +42,23 @@ fn a_worktree_deleted_by_hand_is_made_again_from_its_branch() {
 }
 
 #[test]
+fn the_entry_of_a_folder_that_is_gone_is_forgotten() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let (gone, left) = (fixture.worktree(&repo, "T1"), fixture.worktree(&repo, "T2"));
+    std::fs::remove_dir_all(gone.path()).unwrap();
+    assert!(repo.forget_worktree(gone.path(), false).unwrap());
+    assert!(gone.admin_dir().exists(), "it was only asked about");
+    assert!(repo.forget_worktree(gone.path(), true).unwrap());
+    assert!(!gone.admin_dir().exists());
+    assert!(!repo.forget_worktree(gone.path(), true).unwrap());
+    assert!(!repo.forget_worktree(left.path(), true).unwrap(), "its folder is there");
+    std::fs::remove_dir_all(left.path().parent().unwrap()).unwrap();
+    assert!(repo.forget_worktree(left.path(), true).unwrap());
+    assert_eq!(fixture.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
+}
+
+#[test]
 fn half_made_entries_are_healed_and_foreign_ones_named() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();

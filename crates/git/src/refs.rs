@@ -1,10 +1,9 @@
-//! Refs: read, moved by compare-and-swap, never deleted without their expected value.
+//! Refs: read, and moved by compare-and-swap; none is ever deleted.
 
 use git2::ErrorCode;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::lock;
 use crate::repo::{Repo, ours, theirs};
 
 /// How often a ref that another git process has locked is tried again.
@@ -112,27 +111,6 @@ impl Repo {
             self.advance(&format!("{name}-{before}"), None, before)?;
         }
         self.advance(name, before.as_ref(), target)
-    }
-
-    /// Deletes a ref that is where the caller believes it to be; an absent one is no error.
-    ///
-    /// # Errors
-    /// [`GitError::RefMoved`] if it is elsewhere.
-    pub fn delete_ref(&self, name: &str, expected: &Oid) -> Result<(), GitError> {
-        let _held = lock::common(self.common_dir())?;
-        let Some(actual) = self.read_ref(name)? else {
-            return Ok(());
-        };
-        if actual != *expected {
-            let (expected, actual) = (Some(expected.clone()), Some(actual));
-            return Err(GitError::RefMoved { name: name.to_owned(), expected, actual });
-        }
-        let handle = self.handle()?;
-        // libgit2 compares the value that it looked up under the ref's lock before it deletes.
-        retry_while_locked(|| handle.find_reference(name)?.delete()).map_err(|error| match error.code() {
-            ErrorCode::Locked => GitError::Locked { path: self.common_dir().join("packed-refs.lock") },
-            _ => GitError::library(format!("delete {name}"))(error),
-        })
     }
 
     /// Lists a run's snapshots and attempts that are held by refs of ours.

@@ -8,6 +8,7 @@ mod attack;
 mod conflict;
 mod land;
 mod merge;
+mod refs;
 mod refuse;
 mod snapshot;
 mod worktree;

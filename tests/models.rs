@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("models::one_plan_over_both_protocols", one_plan_over_both_protocols),
         case("models::parallel_calls_are_all_answered", parallel_calls_are_all_answered),
         case("models::a_rate_limit_is_waited_out", a_rate_limit_is_waited_out),
+        case("models::a_used_up_rate_is_waited_out", a_used_up_rate_is_waited_out),
         case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
         case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
         case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
@@ -142,11 +143,33 @@ fn a_rate_limit_is_waited_out() -> Outcome {
     let stage = Stage::new()?;
     let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
     played.require(0, &[("T1", Merged)])?;
+    let waited = first_wait(&played)?;
+    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+}
+
+/// Gives the time from the first request to the first reply.
+fn first_wait(played: &Played) -> Result<u64, Failed> {
     let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
     let at = |seq: u64| played.facts.iter().find(|fact| fact.seq == seq).map_or(0, |fact| fact.ts_ms);
-    let waited = at(replied).saturating_sub(at(requested));
-    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+    Ok(at(replied).saturating_sub(at(requested)))
+}
+
+/// Servers that say no Retry-After say when the rate that is used up is whole again.
+fn a_used_up_rate_is_waited_out() -> Outcome {
+    let server = ModelServer::answering(|request, number| match number {
+        0 => Reply::error(429, "slow down")
+            .header("x-ratelimit-remaining-requests", "0")
+            .header("x-ratelimit-reset-requests", "2s")
+            .header("x-ratelimit-remaining-tokens", "1000")
+            .header("x-ratelimit-reset-tokens", "6m0s"),
+        _ => write_then_end(&request.body),
+    })?;
+    let stage = Stage::new()?;
+    let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(0, &[("T1", Merged)])?;
+    let waited = first_wait(&played)?;
+    if (2_000..60_000).contains(&waited) { Ok(()) } else { fail(format!("it asked again after {waited} ms")) }
 }
 
 fn a_stream_without_its_end_runs_no_tool() -> Outcome {

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
 use crate::provider::Endpoint;
-use crate::wire::fault::{Fault, Headers, Refusal, RefusalKind, refused};
+use crate::wire::fault::{Allowance, Fault, Headers, Refusal, RefusalKind, refused};
 use crate::wire::sse::SseDecoder;
 use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, chat, messages};
 
@@ -318,7 +318,12 @@ fn is_json(response: &Response) -> bool {
 }
 
 fn retry_headers(headers: &HeaderMap) -> Headers {
+    let allowance = |of: &str| {
+        let reset = text_of(headers, &format!("x-ratelimit-reset{of}"))?;
+        Some(Allowance { remaining: text_of(headers, &format!("x-ratelimit-remaining{of}")), reset })
+    };
     Headers {
+        allowances: ["", "-requests", "-tokens"].into_iter().filter_map(allowance).collect(),
         retry_after_ms: text_of(headers, "retry-after-ms"),
         retry_after: text_of(headers, "retry-after"),
         should_retry: text_of(headers, "x-should-retry"),

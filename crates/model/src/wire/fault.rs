@@ -78,6 +78,14 @@ pub(crate) struct Headers {
     pub(crate) retry_after_ms: Option<String>,
     pub(crate) retry_after: Option<String>,
     pub(crate) should_retry: Option<String>,
+    pub(crate) allowances: Vec<Allowance>,
+}
+
+/// What is left of one of a provider's rates, and when it is whole again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    pub(crate) remaining: Option<String>,
+    pub(crate) reset: String,
 }
 
 /// Reads the response to a request that was not answered with success.
@@ -92,7 +100,9 @@ pub(crate) fn refused(status: u16, headers: &Headers, body: &str) -> Fault {
 fn refusal(status: u16, headers: &Headers, error: &Value) -> Refusal {
     let message = message_of(error);
     let kind = kind_of(status, headers, error, &message);
-    let retry_after = headers.delay(SystemTime::now()).or_else(|| delay_in(error));
+    let now = SystemTime::now();
+    let used_up = || (status == 429).then(|| headers.reset(now)).flatten();
+    let retry_after = headers.delay(now).or_else(|| delay_in(error)).or_else(used_up);
     Refusal { status, kind, message, retry_after }
 }
 
@@ -170,6 +180,53 @@ impl Headers {
             Some(then.duration_since(now).unwrap_or_default())
         })
     }
+
+    /// Gives the time until every rate that is used up is whole again. Rates of which something is left are reported
+    /// along with the others, and are not what the request ran into.
+    fn reset(&self, now: SystemTime) -> Option<Duration> {
+        let used_up = |allowance: &&Allowance| allowance.remaining.as_deref().is_none_or(|left| left.trim() == "0");
+        self.allowances.iter().filter(used_up).filter_map(|allowance| until_reset(&allowance.reset, now)).max()
+    }
+}
+
+/// The smallest numbers that are a time since 1970 in seconds and in milliseconds, and not a delay: the year 2001.
+const EPOCH_SECONDS: f64 = 1e9;
+const EPOCH_MILLISECONDS: f64 = 1e12;
+
+/// Reads a reset: a duration as Go writes it (OpenAI, Groq), a time since 1970 (OpenRouter), or plain seconds.
+fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    let Ok(number) = text.parse::<f64>() else { return go_duration(text) };
+    let unit = if number >= EPOCH_MILLISECONDS { 1000.0 } else { 1.0 };
+    let time = seconds(text, unit)?;
+    if number < EPOCH_SECONDS {
+        return Some(time);
+    }
+    let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Some(time.saturating_sub(since_1970))
+}
+
+/// Reads `1h2m3.5s`, `12ms` and the like (Go, `time.ParseDuration`).
+fn go_duration(mut text: &str) -> Option<Duration> {
+    let mut sum = Duration::ZERO;
+    while !text.is_empty() {
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, rest) = text.split_at(digits);
+        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (unit, rest) = rest.split_at(letters);
+        let part = match unit {
+            "h" => seconds(number, 1.0 / 3600.0),
+            "m" => seconds(number, 1.0 / 60.0),
+            "s" => seconds(number, 1.0),
+            "ms" => seconds(number, 1e3),
+            "us" | "µs" => seconds(number, 1e6),
+            "ns" => seconds(number, 1e9),
+            _ => None,
+        };
+        sum = sum.checked_add(part?)?;
+        text = rest;
+    }
+    Some(sum)
 }
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {
@@ -258,7 +315,8 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         let delay = |ms: Option<&str>, after: Option<&str>| {
             let own = |text: &str| text.to_owned();
-            let headers = Headers { retry_after_ms: ms.map(own), retry_after: after.map(own), should_retry: None };
+            let (retry_after_ms, retry_after) = (ms.map(own), after.map(own));
+            let headers = Headers { retry_after_ms, retry_after, ..Headers::default() };
             headers.delay(now)
         };
         assert_eq!(delay(Some("250"), Some("9")), Some(Duration::from_millis(250)));
@@ -273,6 +331,45 @@ mod tests {
         let body = r#"[{"error":{"code":429,"message":"m","details":[{"@type":"x"},{"retryDelay":"34s"}]}}]"#;
         let Fault::Refused(refusal) = refused(429, &Headers::default(), body) else { panic!() };
         assert_eq!(refusal.retry_after, Some(Duration::from_secs(34)));
+    }
+
+    #[test]
+    fn a_rate_that_is_used_up_says_when_it_is_whole_again() {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let wait = |allowances: &[(Option<&str>, &str)]| {
+            let of = |(remaining, reset): &(Option<&str>, &str)| Allowance {
+                remaining: remaining.map(str::to_owned),
+                reset: (*reset).to_owned(),
+            };
+            Headers { allowances: allowances.iter().map(of).collect(), ..Headers::default() }.reset(at)
+        };
+        for (reset, milliseconds) in [
+            ("12ms", 12),
+            ("1s", 1_000),
+            ("6m0s", 360_000),
+            ("1h2m3.5s", 3_723_500),
+            ("7", 7_000),
+            ("1700000009", 9_000),
+            ("1700000002500", 2_500),
+            ("1600000000", 0),
+        ] {
+            assert_eq!(wait(&[(Some("0"), reset)]), Some(Duration::from_millis(milliseconds)), "{reset}");
+        }
+        for garbage in ["soon", "", "-1", "1x", "s", "1h-2m"] {
+            assert_eq!(wait(&[(Some("0"), garbage)]).unwrap_or_default(), Duration::ZERO, "{garbage}");
+        }
+        assert_eq!(wait(&[(Some("5"), "1s"), (Some("0"), "2s"), (None, "3s")]), Some(Duration::from_secs(3)));
+        assert_eq!(wait(&[(Some("5"), "1s")]), None);
+        let used_up = Allowance { remaining: Some("0".to_owned()), reset: "30s".to_owned() };
+        let headers = Headers { allowances: vec![used_up], ..Headers::default() };
+        let asked = |status, headers: &Headers| match refused(status, headers, "x") {
+            Fault::Refused(refusal) => refusal.retry_after,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(asked(429, &headers), Some(Duration::from_secs(30)));
+        assert_eq!(asked(503, &headers), None);
+        let both = Headers { retry_after: Some("2".to_owned()), ..headers };
+        assert_eq!(asked(429, &both), Some(Duration::from_secs(2)));
     }
 
     #[test]

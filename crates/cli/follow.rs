@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_coordinator::settings::Resolved;
+use orchestrate_coordinator::settings::{Loaded, Resolved};
 use orchestrate_coordinator::{CoordinatorError, Run, ShutdownLevel};
 use orchestrate_core::report::EXIT_OK;
 use orchestrate_core::{Report, RunId, RunState};
@@ -37,6 +37,15 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
         .enable_all()
         .build()
         .map_err(|error| CommandError::internal(format!("failed to start the runtime: {error}")))
+}
+
+/// Refuses to go on without a sandbox, as a run was begun, where one is required now.
+pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
+    if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
+        let message = format!("run {run} was started with --no-sandbox, and the sandbox is required here");
+        return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
+    }
+    Ok(())
 }
 
 /// Reads what was set about the output.

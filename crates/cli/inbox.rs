@@ -42,6 +42,7 @@ pub(crate) fn ask_or_take_over(
     follow::log(style);
     let state = store.state(run)?;
     loaded.run = state.settings;
+    follow::require_sandbox(&loaded, run)?;
     let settings = settings_of(&loaded, &context.directories()?);
     let runtime = follow::runtime()?;
     let code = runtime.block_on(take_over(context, (run, command), settings, (style, state.seq)));

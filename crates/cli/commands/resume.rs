@@ -16,10 +16,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     loaded.run = store.state(&run)?.settings;
-    if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
-        let message = format!("run {run} was started with --no-sandbox, and the sandbox is required here");
-        return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
-    }
+    follow::require_sandbox(&loaded, &run)?;
     let settings = settings_of(&loaded, &context.directories()?);
     let runtime = follow::runtime()?;
     let code = runtime.block_on(async {

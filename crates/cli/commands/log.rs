@@ -79,8 +79,7 @@ fn print(store: &Store, fact: &Recorded, arguments: &LogArgs) -> Result<(), Comm
     if arguments.tools
         && let Event::ToolFinished { result, .. } = &fact.event
     {
-        let text = store.blob(result)?;
-        output::line(&indented(&String::from_utf8_lossy(&text)))?;
+        output::line(&indented(&said(&store.blob(result)?)))?;
     }
     Ok(())
 }
@@ -107,9 +106,9 @@ fn transcript(store: &Store, event: &Event) -> Result<(), CommandError> {
             Ok(())
         }
         Event::ToolFinished { tool, outcome, result, .. } => {
-            let text = store.blob(result)?;
+            let result = store.blob(result)?;
             output::line(&output::plain(&format!("< {tool}: {}", progress::outcome_words(*outcome))))?;
-            output::line(&indented(&String::from_utf8_lossy(&text)))
+            output::line(&indented(&said(&result)))
         }
         Event::TaskReturned { text, .. } => {
             let text = store.blob(text)?;
@@ -118,6 +117,13 @@ fn transcript(store: &Store, event: &Event) -> Result<(), CommandError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Gives what a recorded result said to the model.
+fn said(result: &[u8]) -> String {
+    let recorded: Option<serde_json::Value> = serde_json::from_slice(result).ok();
+    let text = recorded.as_ref().and_then(|recorded| recorded.get("text")?.as_str());
+    text.map_or_else(|| String::from_utf8_lossy(result).into_owned(), str::to_owned)
 }
 
 fn indented(text: &str) -> String {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step, interrupted};
 use orchestrate_core::context::request_tokens;
-use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
 use orchestrate_core::policy::{Grant, Policy};
 use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, CallHash, CallId, ModelRequest, TaskId, ToolCall};
 use orchestrate_journal::{Batch, Blob};
@@ -48,8 +48,11 @@ impl LoopDriver {
             .as_ref()
             .ok_or_else(|| CoordinatorError::UnknownTask { run: context.run.clone(), task: workplace.task.clone() })?;
         let spec: AgentSpec = context.blob_value(spec_id, "agent")?;
-        for call in &record.open_calls {
-            close_interrupted(workplace, call, record.turns).await?;
+        if !record.open_calls.is_empty() {
+            let facts = context.store.events_of_task(&context.run, &workplace.task, 0, usize::MAX)?;
+            for call in &record.open_calls {
+                close_interrupted(workplace, call, (record.turns, tool_of(call, &facts))).await?;
+            }
         }
         let role = context.roles.role(record.agent.as_deref().unwrap_or_default())?;
         let facts = context.store.events_of_task(&context.run, &workplace.task, 0, usize::MAX)?;
@@ -267,8 +270,21 @@ async fn failed(
     Ok(DriverEnd::Failed(cause, error))
 }
 
+/// Gives the name of the tool that a call started.
+fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
+    let started = facts.iter().rev().find_map(|fact| match &fact.event {
+        Event::ToolStarted { call_id, tool, .. } if call_id == call => Some(tool.clone()),
+        _ => None,
+    });
+    started.unwrap_or_default()
+}
+
 /// Records the end of a call that nobody saw, so that the model is told and nothing is assumed.
-async fn close_interrupted(workplace: &Workplace, call: &CallId, turn: u32) -> Result<(), CoordinatorError> {
+async fn close_interrupted(
+    workplace: &Workplace,
+    call: &CallId,
+    (turn, tool): (u32, String),
+) -> Result<(), CoordinatorError> {
     let result = interrupted(call);
     let end = CallEnd {
         call: call.clone(),
@@ -289,7 +305,7 @@ async fn close_interrupted(workplace: &Workplace, call: &CallId, turn: u32) -> R
         task,
         turn,
         call_id: call.clone(),
-        tool: String::new(),
+        tool,
         outcome: ToolOutcome::Interrupted,
         result,
         duration_ms: 0,

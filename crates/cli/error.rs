@@ -280,7 +280,12 @@ impl miette::Diagnostic for Located {
 impl From<CoordinatorError> for CommandError {
     fn from(error: CoordinatorError) -> Self {
         let message = format!("failed to {error}");
-        if error.is_defect() {
+        if error.is_disk_full() {
+            CommandError::new(ErrorKind::Failed, message).hint("free some space; what was recorded is kept")
+        } else if error.is_read_only() {
+            CommandError::usage(message)
+                .hint("make it writable for you, or work in a clone that is: `git clone . ELSEWHERE`")
+        } else if error.is_defect() {
             CommandError::internal(message)
         } else if error.needs_person() {
             CommandError::new(ErrorKind::NeedsPerson, message)

@@ -142,6 +142,20 @@ impl CoordinatorError {
         }
     }
 
+    /// Tells whether a disk is full, which somebody can change.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Git(error) => error.is_disk_full(),
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
+    /// Tells whether the repository cannot be written to, which somebody can change.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::Git(error) if error.is_read_only())
+    }
+
     /// Tells whether it is a defect of this program.
     pub fn is_defect(&self) -> bool {
         matches!(self, Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. })

@@ -43,7 +43,10 @@ pub enum GitError {
         name: String,
     },
     /// Another process holds a lock of git's.
-    #[error("lock {path}: another process holds it, or a process that was killed left it behind")]
+    #[error(
+        "lock {path}: another process holds it, or a process that was killed left it behind; if no git runs in this \
+         repository, delete that file"
+    )]
     Locked {
         /// The lock file.
         path: PathBuf,
@@ -136,7 +139,7 @@ pub enum GitError {
         limit: u64,
     },
     /// Landing would overwrite changes that the user has not committed.
-    #[error("land on {branch}: it would overwrite local changes in {}", listed(.paths))]
+    #[error("land on {branch}: it would overwrite local changes in {}; commit or stash them first", listed(.paths))]
     LocalChanges {
         /// The short name of the branch.
         branch: String,
@@ -144,13 +147,16 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// The branch is gone.
-    #[error("land on {branch}: the branch is gone")]
+    #[error("land on {branch}: the branch is gone; make it again with `git branch {branch} COMMIT`")]
     BranchGone {
         /// The short name of the branch.
         branch: String,
     },
     /// The branch no longer contains what the run started from.
-    #[error("land on {branch}: it no longer contains {base}, which the run started from")]
+    #[error(
+        "land on {branch}: it no longer contains {base}, which the run started from; merge the integration branch by \
+         hand, with `git merge`"
+    )]
     BaseLost {
         /// The short name of the branch.
         branch: String,
@@ -217,6 +223,19 @@ impl GitError {
             }
             GitError::Library { source: LibraryError(error), .. } => error.message().contains("No space left"),
             GitError::Program { reason, .. } => reason.contains("No space left"),
+            _ => false,
+        }
+    }
+
+    /// Tells whether the repository cannot be written to.
+    pub fn is_read_only(&self) -> bool {
+        let says = |text: &str| text.contains("Read-only file system") || text.contains("Permission denied");
+        match self {
+            GitError::Io { source, .. } => {
+                matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
+            }
+            GitError::Library { source: LibraryError(error), .. } => says(error.message()),
+            GitError::Program { reason, .. } => says(reason),
             _ => false,
         }
     }

@@ -162,7 +162,7 @@ impl JournalError {
         if source.kind() == std::io::ErrorKind::StorageFull {
             return Self::DiskFull { path: path.to_owned() };
         }
-        if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem {
+        if matches!(source.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied) {
             return Self::ReadOnly { path: path.to_owned() };
         }
         Self::Io { path: path.to_owned(), source: Arc::new(source) }
@@ -173,6 +173,8 @@ impl JournalError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            // Even reading takes a file for shared memory beside the database.
+            Some(ErrorCode::CannotOpen) if !is_writable(folder(&path)) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, source: Arc::new(source) },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
@@ -186,6 +188,10 @@ impl JournalError {
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. })
     }
+}
+
+fn is_writable(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 fn folder(path: &Path) -> &Path {

@@ -17,7 +17,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
         case("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
         case("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
-        case("cli::completions_name_the_commands", completions_name_the_commands),
     ]
 }
 
@@ -262,15 +261,4 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
     let ran = run.run()?.exits(2)?;
     before.require_same(&repository.fingerprint()?)?;
     if ran.stderr.contains("blocked") { Ok(()) } else { fail(ran.stderr) }
-}
-
-fn completions_name_the_commands() -> Outcome {
-    let home = Home::new()?;
-    for shell in ["bash", "zsh", "fish"] {
-        let script = home.orchestrate(home.path(), &["completions", shell]).run()?.exits(0)?.stdout;
-        if !script.contains("doctor") || !script.contains("max-agents") {
-            return fail(format!("{shell} knows no doctor"));
-        }
-    }
-    Ok(())
 }

@@ -11,10 +11,12 @@
 mod approvals;
 mod architecture;
 mod attacks;
+mod bad_input;
 mod cancel;
 mod check;
 mod children;
 mod cli;
+mod commands;
 mod demo;
 mod ends;
 mod kill;
@@ -38,6 +40,7 @@ fn cases() -> Vec<Case> {
         architecture::cases,
         check::cases,
         cli::cases,
+        commands::cases,
         demo::cases,
         ends::cases,
         kill::cases,
@@ -45,6 +48,7 @@ fn cases() -> Vec<Case> {
         review::cases,
         approvals::cases,
         attacks::cases,
+        bad_input::cases,
         cancel::cases,
         children::cases,
         limits::cases,

@@ -1,0 +1,351 @@
+//! What a user's machine, repository and plan may be like instead of fine: each says what to do next, and loses nothing.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::run::done;
+use crate::support::{
+    Case, Home, ModelServer, Need, Outcome, Ran, Reply, Repository, Rule, Script, at, case, fail, lines,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("bad_input::plans_that_cannot_run_leave_nothing", plans_that_cannot_run_leave_nothing),
+        case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
+        case("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
+        case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
+        case("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
+        case("bad_input::a_check_that_does_not_exist_says_so", a_check_that_does_not_exist_says_so),
+        case("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
+        case("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
+        case("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
+        case("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
+        case("bad_input::a_read_only_state_is_refused", a_read_only_state_is_refused).needs(Need::MOUNTS),
+        case("bad_input::a_read_only_repository_is_refused", a_read_only_repository_is_refused).needs(Need::MOUNTS),
+        case("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
+    ]
+}
+
+/// A plan of one command.
+const PLAN: &str = "- [ ] T1 Make it (run: touch made)\n";
+
+/// One user with one lived-in repository.
+struct Scene {
+    home: Home,
+    repository: Repository,
+}
+
+impl Scene {
+    fn new() -> Result<Self, Failed> {
+        let scene = Self { home: Home::new()?, repository: Repository::lived_in()? };
+        std::fs::write(scene.home.path().join("plan.md"), PLAN)?;
+        Ok(scene)
+    }
+
+    /// Gives the path of a file of the test's own, outside the repository.
+    fn file(&self, name: &str) -> String {
+        self.home.path().join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<String, Failed> {
+        std::fs::write(self.home.path().join(name), text)?;
+        Ok(self.file(name))
+    }
+
+    fn type_in(&self, arguments: &[&str]) -> Result<Ran, Failed> {
+        self.home.orchestrate(self.repository.path(), arguments).run()
+    }
+
+    /// Requires that the plan is refused with these words before anything has begun.
+    fn refuses(&self, said: &[&str]) -> Outcome {
+        let before = self.repository.fingerprint()?;
+        let ran = self.type_in(&["run", &self.file("plan.md")])?.exits(2)?;
+        require_words(&ran.stderr, said)?;
+        before.require_same(&self.repository.fingerprint()?)
+    }
+}
+
+/// Requires that a text has all of these in it.
+fn require_words(text: &str, words: &[&str]) -> Outcome {
+    match words.iter().find(|word| !text.contains(**word)) {
+        Some(missing) => fail(format!("no {missing:?} in {text}")),
+        None => Ok(()),
+    }
+}
+
+fn plans_that_cannot_run_leave_nothing() -> Outcome {
+    let scene = Scene::new()?;
+    let table: [(&str, &[&str]); 6] = [
+        ("", &["the plan is empty", "write a list of `- [ ] task` lines"]),
+        ("words\n", &["no tasks found", "write a list of `- [ ] task` lines"]),
+        ("- [ ] T1\u{0}\n", &["the plan is not text", "name a Markdown file"]),
+        ("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n", &["T1 → T2 → T1", "remove one of these"]),
+        ("- [ ] T1 a (depends: T9)\n", &["no task is called `T9`"]),
+        ("- [ ] T1 a @nobody\n", &["unknown role `nobody`", "known roles: coordinator, implementer"]),
+    ];
+    for (plan, said) in table {
+        scene.write("plan.md", plan)?;
+        scene.refuses(said)?;
+        scene.refuses(&["nothing was run", "orchestrate check"])?;
+    }
+    std::fs::remove_file(scene.home.path().join("plan.md"))?;
+    scene.refuses(&["No such file", "type the path of a Markdown file"])?;
+    if scene.home.state().exists() { fail("there is a state of nothing") } else { Ok(()) }
+}
+
+fn a_bare_repository_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let bare = scene.file("bare.git");
+    scene.repository.git(&["clone", "-q", "--bare", ".", &bare])?;
+    let ran = scene.home.orchestrate(Path::new(&bare), &["run", &scene.file("plan.md")]).run()?.exits(2)?;
+    require_words(&ran.stderr, &["it is bare, which is not supported yet; run from a clone with a working tree"])
+}
+
+fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
+    for (command, words) in [("merge", "a merge is in progress"), ("rebase", "a rebase is in progress")] {
+        let scene = Scene { home: Home::new()?, repository: Repository::plain()? };
+        scene.write("plan.md", PLAN)?;
+        let repository = &scene.repository;
+        repository.git(&["checkout", "-q", "-b", "theirs"])?;
+        repository.write("README.md", "# theirs\n")?;
+        repository.commit_all("Theirs")?;
+        repository.git(&["checkout", "-q", "main"])?;
+        repository.write("README.md", "# ours\n")?;
+        repository.commit_all("Ours")?;
+        if repository.git(&[command, "theirs"]).is_ok() {
+            return fail(format!("{command} has no conflict"));
+        }
+        scene.refuses(&[words, "finish or abort that first"])?;
+        repository.git(&[command, "--abort"])?;
+        scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
+    }
+    Ok(())
+}
+
+/// Puts a program of this name in front of all others.
+fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
+    let folder = home.path().join("programs");
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
+}
+
+fn a_git_that_is_too_old_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let path = with_program(&scene.home, "git", "echo git version 2.37.9")?;
+    let nowhere = scene.home.path().join("nowhere").display().to_string();
+    let before = scene.repository.fingerprint()?;
+    for (path, words) in [(path, "is git version 2.37.9; install git 2.38"), (nowhere, "git is not installed")] {
+        for arguments in [["run", &scene.file("plan.md")].as_slice(), &["status"], &["land"]] {
+            let typed = scene.home.orchestrate(scene.repository.path(), arguments).env("PATH", &path);
+            require_words(&typed.run()?.exits(2)?.stderr, &[words])?;
+        }
+    }
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn dirty_and_detached_are_warnings() -> Outcome {
+    let scene = Scene::new()?;
+    scene.repository.git(&["checkout", "-q", "--detach"])?;
+    let before = scene.repository.fingerprint()?;
+    let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
+    let warnings = ["3 files have changes that are not committed", "no branch is checked out"];
+    require_words(&ran.stderr, &warnings)?;
+    if ran.stderr.matches("warning: ").count() != warnings.len() || ran.stdout.contains("orchestrate land") {
+        return fail(format!("{ran:?}"));
+    }
+    require_words(&ran.stdout, &["  git merge orchestrate/r-"])?;
+    let refused = scene.type_in(&["land"])?.exits(3)?;
+    require_words(&refused.stderr, &["HEAD was detached", "git merge orchestrate/r-"])?;
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_check_that_does_not_exist_says_so() -> Outcome {
+    let scene = Scene::new()?;
+    let before = scene.repository.fingerprint()?;
+    let plan = scene.file("plan.md");
+    let ran = scene.type_in(&["run", &plan, "--verify", "no-such-program --all"])?.exits(3)?;
+    require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
+    require_words(&ran.stderr, &["no-such-program --all", "CONFLICTED, its branch is kept"])?;
+    scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
+    let ran = scene.type_in(&["run", &plan])?.exits(1)?;
+    require_words(&ran.stdout, &["`./no-such-script` ended with exit code 127: a command was not found"])?;
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn endpoints_that_refuse_say_what_to_do() -> Outcome {
+    // A server that has just gone: nobody listens on its port.
+    let gone = ModelServer::scripted(Vec::new())?.openai_base();
+    let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
+    let (locked, empty) = (refusing(401)?, refusing(404)?);
+    let table = [
+        (gone, "set OPENAI_BASE_URL to where it runs"),
+        (locked.openai_base(), "check the key in OPENAI_API_KEY"),
+        (empty.openai_base(), "find the model openai/test"),
+    ];
+    for (base, words) in table {
+        let scene = Scene::new()?;
+        let before = scene.repository.fingerprint()?;
+        let plan = scene.write("plan.md", "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n")?;
+        let arguments = ["run", &plan, "--model", "openai/test"];
+        let typed = scene.home.orchestrate(scene.repository.path(), &arguments);
+        let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(1)?;
+        require_words(&ran.stdout, &["T1    failed", "T2    merged", words, "orchestrate retry T1 -m TEXT"])?;
+        before.require_same(&scene.repository.fingerprint()?)?;
+    }
+    Ok(())
+}
+
+/// A task whose command can be waited for, and lasts until the test has done what it does.
+fn while_it_runs(scene: &Scene, acts: impl FnOnce(&Path) -> Outcome) -> Result<Ran, Failed> {
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": "until test -e go -o ! -e .git; do sleep 0.05; done"})),
+        )
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"));
+    let model = script.write_to(&scene.home.path().join("model.jsonl"))?;
+    let plan = scene.write("plan.md", "- [ ] T1 Wait\n- [ ] T2 Make it (run: touch made)\n")?;
+    let arguments = ["run", &plan, "--model", &model, "--output-format", "stream-json"];
+    let running = scene.home.orchestrate(scene.repository.path(), &arguments).start()?;
+    let line = running.line(|line| line.contains("\"tool.started\"") && line.contains("until test"))?;
+    let run = at(&lines(&line)?[0], "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let listed = scene.repository.git(&["worktree", "list", "--porcelain"])?;
+    let place = listed
+        .lines()
+        .find_map(|line| line.strip_prefix("worktree ")?.ends_with(&format!("{run}/T1")).then_some(&line[9..]));
+    let Some(place) = place else { return fail(listed) };
+    acts(Path::new(place))?;
+    running.end()
+}
+
+fn the_base_branch_changes(goes: bool) -> Outcome {
+    let scene = Scene { home: Home::new()?, repository: Repository::plain()? };
+    let repository = &scene.repository;
+    repository.git(&["checkout", "-q", "-b", "base"])?;
+    let ran = while_it_runs(&scene, |worktree| {
+        if goes {
+            repository.git(&["checkout", "-q", "main"])?;
+            repository.git(&["branch", "-D", "base"])?;
+        } else {
+            repository.write("theirs.txt", "theirs\n")?;
+            repository.commit_all("Theirs")?;
+        }
+        Ok(std::fs::write(worktree.join("go"), "")?)
+    })?;
+    let before = repository.fingerprint()?;
+    let report = lines(&ran.exits(0)?.stdout)?.pop().unwrap_or_default();
+    let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+    if repository.show(&branch, "one.txt")? != "1" {
+        return fail("the result is not there");
+    }
+    if goes {
+        let refused = scene.type_in(&["land"])?.exits(3)?;
+        require_words(&refused.stderr, &["land on base: the branch is gone", "git branch base COMMIT"])?;
+        return before.require_same(&repository.fingerprint()?);
+    }
+    scene.type_in(&["land"])?.exits(0)?;
+    let landed = ["theirs.txt", "one.txt", "made"].map(|file| repository.path().join(file).exists());
+    if landed == [true; 3] { Ok(()) } else { fail(format!("{landed:?}")) }
+}
+
+fn a_worktree_is_deleted() -> Outcome {
+    let scene = Scene::new()?;
+    let before = scene.repository.fingerprint()?;
+    let ran = while_it_runs(&scene, |worktree| Ok(std::fs::remove_dir_all(worktree)?))?.exits(1)?;
+    let report = lines(&ran.stdout)?.pop().unwrap_or_default();
+    let states = [at(&report, "/tasks/0/state")?, at(&report, "/tasks/1/state")?];
+    if states != ["failed", "merged"] {
+        return fail(report);
+    }
+    require_words(&report.to_string(), &["its directory is gone"])?;
+    // Cleaning takes what git still knows of it, and nothing of the work.
+    scene.type_in(&["clean"])?.exits(0)?;
+    let listed = scene.repository.git(&["worktree", "list", "--porcelain"])?;
+    if listed.matches("worktree ").count() != 1 {
+        return fail(listed);
+    }
+    before.require_same(&scene.repository.fingerprint()?)?;
+    // A further attempt has its worktree again.
+    let again = scene.type_in(&["retry", "T1", "-m", "The folder was deleted.", "--output-format", "json"])?;
+    let report = again.json()?;
+    if at(&report, "/tasks/0/attempt")? == 2 { Ok(()) } else { fail(report) }
+}
+
+/// Runs lines of a shell where the state is on a file system of its own, which the first argument names; in the lines,
+/// `$1` is the program and `$2` the plan.
+fn on_a_file_system(scene: &Scene, options: &str, script: &str) -> Result<Ran, Failed> {
+    let state = scene.home.path().join("state");
+    std::fs::create_dir_all(&state)?;
+    let mount = format!("cd {}; mount -t tmpfs -o {options} none {}; cd \"$OLDPWD\"", state.display(), state.display());
+    let plan = scene.file("plan.md");
+    let script = format!("{mount}\nstate={}\n{script}", state.display());
+    let arguments =
+        ["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &plan];
+    scene.home.command("unshare", scene.repository.path(), &arguments).run()
+}
+
+fn a_read_only_state_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let before = scene.repository.fingerprint()?;
+    let script = "mount -o remount,ro $state; $1 run $2; echo first $?
+        mount -o remount,rw $state; $1 run $2 >/dev/null; echo second $?
+        mount -o remount,ro $state; $1 status; echo third $?; $1 resume; echo fourth $?
+        mount -o remount,rw $state; $1 status >/dev/null; echo fifth $?";
+    let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
+    require_words(&ran.stdout, &["first 2\n", "second 0\n", "third 2\n", "fourth 2\n", "fifth 0\n"])?;
+    let said = ran.stderr.matches("it is read-only; make it writable or set XDG_STATE_HOME").count();
+    if said != 3 {
+        return fail(ran.stderr);
+    }
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_read_only_repository_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy
+        mount -o remount,ro $state/copy; cd $state/copy; XDG_STATE_HOME=$state/own $1 run $2; echo first $?";
+    let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
+    require_words(&ran.stdout, &["first 2\n"])?;
+    require_words(&ran.stderr, &["Read-only file system", "make it writable for you, or work in a clone that is"])
+}
+
+fn a_real_full_disk_loses_nothing() -> Outcome {
+    let scene = Scene::new()?;
+    let before = scene.repository.fingerprint()?;
+    let turn =
+        |turn, command: &str| Rule::task("T1").turn(turn).call("run_shell_command", &json!({ "command": command }));
+    // Eight megabytes are soon full; what fills them is the agent's own file.
+    let script = Script::default()
+        .rule(turn(1, "echo early > early.txt"))
+        .rule(turn(2, "head -c 20000000 /dev/zero > big; true"))
+        .rule(turn(3, "rm -f big; echo late > late.txt"))
+        .rule(done("T1"));
+    script.write_to(&scene.home.path().join("model.jsonl"))?;
+    scene.write("plan.md", "- [ ] T1 Fill it\n- [ ] T2 After (depends: T1) (run: touch two)\n")?;
+    let script = format!(
+        "$1 run $2 --model script:{}; echo first $?
+        $1 status; echo second $?
+        mount -o remount,size=256m $state; $1 resume --json; echo third $?",
+        scene.file("model.jsonl")
+    );
+    let ran = on_a_file_system(&scene, "size=8m", &script)?.exits(0)?;
+    require_words(&ran.stdout, &["first 1\n", "stopped in", "second 0\n", "third 0\n"])?;
+    require_words(&ran.stderr, &["the disk is full; free some space", "`orchestrate resume r-"])?;
+    let report = ran.stdout.lines().find_map(|line| lines(line.strip_prefix('{').map(|_| line)?).ok()?.pop());
+    let report = report.ok_or_else(|| Failed::from("no report"))?;
+    let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default();
+    let files = scene.repository.git(&["ls-tree", "--name-only", branch])?;
+    if at(&report, "/tasks/0/turns")? != 4 || !["early.txt", "late.txt", "two"].iter().all(|file| files.contains(file))
+    {
+        return fail(format!("{report:#}\n{files}"));
+    }
+    before.require_same(&scene.repository.fingerprint()?)
+}

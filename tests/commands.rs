@@ -1,0 +1,210 @@
+//! Commands that people type beside `run`: consents on a terminal, the log, the roles, completions, two runs at once.
+
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::run::done;
+use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("commands::consent_is_typed_once_on_a_terminal", consent_is_typed_once).needs(Need::TERMINAL),
+        case("commands::config_trust_asks_for_each_command", config_trust_asks).needs(Need::TERMINAL),
+        case("commands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
+        case("commands::roles_are_listed_and_shown", roles_are_listed_and_shown),
+        case("commands::completions_name_every_command", completions_name_every_command),
+        case("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
+        case("commands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
+    ]
+}
+
+const PLAN: &str = "- [ ] T1 Make it (run: touch made)\n";
+const QUESTION: &str = "Allow it here from now on? [y/N] ";
+
+fn consent_is_typed_once() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
+    repository.write("plan.md", PLAN)?;
+    let answered = |keys: &str| {
+        let terminal = home.orchestrate(repository.path(), &["run", "plan.md"]).start_in_terminal()?;
+        terminal.shows(QUESTION)?;
+        terminal.types(keys)?;
+        terminal.end()
+    };
+    let refused = answered("n\n")?.exits(2)?;
+    if !refused.stdout.contains("has not been consented to; nothing was run")
+        || repository.git(&["branch"])? != "* main"
+    {
+        return fail(refused.stdout);
+    }
+    // The key of a person who only wants to get on is no consent either.
+    answered("\n")?.exits(2)?;
+    let allowed = answered("y\n")?.exits(0)?;
+    if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command, confined, as `verify`") {
+        return fail(allowed.stdout);
+    }
+    let terminal = home.orchestrate(repository.path(), &["run", "plan.md"]).start_in_terminal()?;
+    let again = terminal.end()?.exits(0)?;
+    if again.stdout.contains(QUESTION) { fail(again.stdout) } else { Ok(()) }
+}
+
+fn config_trust_asks() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("orchestrate.toml", "verify = 'make check'\n[worktree]\nsetup = 'make deps'\n")?;
+    let trust = || home.orchestrate(repository.path(), &["config", "trust"]);
+    let consented = || -> Result<Vec<bool>, Failed> {
+        let listed = home.orchestrate(repository.path(), &["config", "trust", "--json"]).run()?.exits(0)?.json()?;
+        Ok(listed.as_array().into_iter().flatten().map(|one| one["consented"] == json!(true)).collect())
+    };
+    let terminal = trust().start_in_terminal()?;
+    terminal.shows("consent to verify = make check? [y/N] ")?;
+    terminal.types("y\n")?;
+    terminal.shows("consent to worktree.setup = make deps? [y/N] ")?;
+    terminal.types("\n")?;
+    let first = terminal.end()?.exits(0)?;
+    if !first.stdout.contains("1 not consented to") || consented()? != [true, false] {
+        return fail(first.stdout);
+    }
+    // Only what is open is asked about again.
+    let terminal = trust().start_in_terminal()?;
+    terminal.shows("consent to worktree.setup")?;
+    terminal.types("yes\n")?;
+    let second = terminal.end()?.exits(0)?;
+    if second.stdout.contains("consent to verify = make check?") || consented()? != [true, true] {
+        return fail(second.stdout);
+    }
+    // Without a terminal nobody is asked, and nothing is consented to.
+    repository.write("orchestrate.toml", "verify = 'make other'\n")?;
+    trust().stdin("y\n").run()?.exits(0)?;
+    if consented()? == [false] { Ok(()) } else { fail("a pipe consented") }
+}
+
+fn the_transcript_is_what_was_said() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .text("I look first.")
+                .call("read_file", &json!({"path": "src/lib.txt"}))
+                .call("write_file", &json!({"path": "one.txt", "content": "1\n"})),
+        )
+        .rule(done("T1"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    repository.write("plan.md", "- [ ] T1 Write it\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md", "--model", &model]).run()?.exits(0)?;
+    let log = |arguments: &[&str]| -> Result<String, Failed> {
+        Ok(home.orchestrate(repository.path(), &[&["log"], arguments].concat()).run()?.exits(0)?.stdout)
+    };
+    let expected = "--- T1, turn 1\nI look first.\n> read_file({\"path\":\"src/lib.txt\"})\n\
+        > write_file({\"path\":\"one.txt\",\"content\":\"1\\n\"})\n\
+        < read_file: ok\n         1\tone\n         2\ttwo\n         3\tthree\n\
+        < write_file: ok\n    made one.txt (2 B)\n--- T1, turn 2\nDone.\n";
+    for said in [log(&["T1", "--transcript"])?, log(&["--transcript"])?] {
+        if said != expected {
+            return fail(format!("{said}\ninstead of\n{expected}"));
+        }
+    }
+    let tools = log(&["--tools"])?;
+    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("    made one.txt (2 B)\n") {
+        return fail(tools);
+    }
+    let facts = lines(&log(&["--json", "--tools"])?)?;
+    let kinds: Vec<&Value> = facts.iter().map(|fact| &fact["type"]).collect();
+    if kinds.len() == 4 && log(&["--messages"])?.is_empty() { Ok(()) } else { fail(format!("{kinds:?}")) }
+}
+
+fn roles_are_listed_and_shown() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let role = "---\nname: poet\ndescription: Writes verses.\ntools: read_file, write_file\n---\nRhyme in pairs.\n";
+    repository.write(".orchestrate/agents/poet.md", role)?;
+    repository.commit_all("Add a role")?;
+    let agents = |arguments: &[&str]| home.orchestrate(repository.path(), &[&["agents"], arguments].concat()).run();
+    let names: Vec<String> = agents(&["list", "--json"])?
+        .exits(0)?
+        .json()?
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|role| Some(role["name"].as_str()?.to_owned()))
+        .collect();
+    if names != ["coordinator", "implementer", "poet", "researcher", "resolver", "reviewer", "tester"] {
+        return fail(format!("{names:?}"));
+    }
+    let listed = agents(&["list"])?.exits(0)?.stdout;
+    let shown = agents(&["show", "poet"])?.exits(0)?.stdout;
+    let words =
+        ["poet: Writes verses.", ".orchestrate/agents/poet.md", "tools: read_file, write_file", "Rhyme in pairs."];
+    if !listed.contains("Writes verses.") || !words.iter().all(|word| shown.contains(word)) {
+        return fail(format!("{listed}\n{shown}"));
+    }
+    let unknown = agents(&["show", "poets"])?.exits(2)?.stderr;
+    if unknown.contains("did you mean `poet`?") { Ok(()) } else { fail(unknown) }
+}
+
+fn completions_name_every_command() -> Outcome {
+    let home = Home::new()?;
+    let help = home.orchestrate(home.path(), &["--help"]).run()?.exits(0)?.stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let first_words = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let commands: Vec<&str> = first_words.filter(|word| !word.is_empty()).collect();
+    if commands.len() < 20 {
+        return fail(help);
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = home.orchestrate(home.path(), &["completions", shell]).run()?.exits(0)?.stdout;
+        if let Some(missing) = commands.iter().chain(&["max-agents"]).find(|command| !script.contains(**command)) {
+            return fail(format!("{shell} knows no {missing}"));
+        }
+    }
+    home.orchestrate(home.path(), &["completions", "tcsh"]).run()?.exits(2)?;
+    Ok(())
+}
+
+fn two_runs_work_side_by_side() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::lived_in()?);
+    let before = repository.fingerprint()?;
+    let plan = home.path().join("plan.md");
+    std::fs::write(&plan, "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Make more (run: touch more)\n")?;
+    let arguments = ["run", &plan.display().to_string(), "--output-format", "stream-json"];
+    let start = || home.orchestrate(repository.path(), &arguments).start();
+    let (first, second) = (start()?, start()?);
+    // Both work before either ends.
+    for running in [&first, &second] {
+        running.line(|line| line.contains("\"tool.started\""))?;
+    }
+    let mut branches = Vec::new();
+    for running in [first, second] {
+        let report = lines(&running.end()?.exits(0)?.stdout)?.pop().unwrap_or_default();
+        let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+        for file in ["made", "more"] {
+            repository.show(&branch, file)?;
+        }
+        branches.push(branch);
+    }
+    before.require_same(&repository.fingerprint()?)?;
+    let runs = home.orchestrate(repository.path(), &["status", "--all", "--json"]).run()?.exits(0)?.json()?;
+    if branches[0] != branches[1] && runs.as_array().map(Vec::len) == Some(2) { Ok(()) } else { fail(runs) }
+}
+
+/// Neither `resume` nor a command that takes the run over goes on without a sandbox where one is required by now.
+fn a_required_sandbox_is_required() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: sleep 1; touch made)\n")?;
+    let arguments = ["run", "plan.md", "--no-sandbox", "--output-format", "stream-json"];
+    let running = home.orchestrate(repository.path(), &arguments).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    running.signal(Signal::KILL)?;
+    running.end()?.exits(137)?;
+    let typed: [&[&str]; 3] = [&["resume"], &["message", "T1", "go on"], &["retry", "T1", "-m", "go on"]];
+    for arguments in typed {
+        let strict = home.orchestrate(repository.path(), arguments).env("ORCHESTRATE_SANDBOX_MODE", "strict");
+        let refused = strict.run()?.exits(2)?.stderr;
+        if !refused.contains("was started with --no-sandbox, and the sandbox is required here") {
+            return fail(format!("{arguments:?}: {refused}"));
+        }
+    }
+    home.orchestrate(repository.path(), &["message", "T1", "go on"]).run()?.exits(0)?;
+    Ok(())
+}

@@ -17,6 +17,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("review::an_approval_is_bound_to_the_tree_that_was_seen", an_approval_is_bound_to_the_tree),
         case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
         case("review::a_rejection_after_the_merge_is_a_new_attempt", a_rejection_after_the_merge_is_a_new_attempt),
+        case(
+            "review::a_rejected_command_runs_on_what_it_started_from",
+            a_rejected_command_runs_on_what_it_started_from,
+        ),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
@@ -155,6 +159,24 @@ fn a_rejection_after_the_merge_is_a_new_attempt() -> Outcome {
     require(&report, "T2", TaskState::Merged, 1)?;
     let texts = [reviewed.stage.merged(&report, "one.txt")?, reviewed.stage.merged(&report, "two.txt")?];
     if texts == ["one", "2"] { Ok(()) } else { fail(texts.join(", ")) }
+}
+
+/// A command that adds to a file would add twice, were it run on what it has made itself.
+fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
+    let reviewed = Reviewed::new("- [ ] T1 add (run: echo 1 >> log.txt)\n", &Script::default(), MergeMode::Review)?;
+    require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
+    let reject = Command::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
+    let report = reviewed.ask(reject)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Failed, 2)?;
+    let why = report.tasks[0].error.as_ref().map(|error| (error.cause.as_str(), error.message.as_str()));
+    if !why.is_some_and(|(cause, message)| cause == "no_changes" && message.contains("what was rejected once more")) {
+        return fail(format!("{report:#?}"));
+    }
+    let branch = format!("orchestrate/{}/T1", report.run_id);
+    match reviewed.stage.repository.show(&branch, "log.txt")?.as_str() {
+        "1" => Ok(()),
+        other => fail(format!("{branch} has {other:?}")),
+    }
 }
 
 fn a_failed_task_is_tried_again() -> Outcome {

@@ -203,16 +203,20 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     Ok(true)
 }
 
-/// A command that changes nothing has done what it should; an agent whose role delivers changes has not.
+/// A command that changes nothing has done what it should, unless a person has sent back the same; an agent whose role
+/// delivers changes has not.
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
-    let task = workplace.task.clone();
-    if matches!(record.task.work, Work::Run(_)) {
-        let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
-        workplace.context.record(vec![merged]).await?;
-    } else {
-        let text = format!("the agent ended without changing a file; it said: {}", cut(summary.trim(), EVIDENCE_BYTES));
-        fail(&workplace.context, &task, FailureCause::NoChanges, text).await?;
-    }
+    let (task, said) = (workplace.task.clone(), cut(summary.trim(), EVIDENCE_BYTES));
+    let text = match &record.task.work {
+        Work::Run(_) if record.returned != Some(ReturnCause::Rejected) => {
+            let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
+            workplace.context.record(vec![merged]).await?;
+            return Ok(false);
+        }
+        Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
+        Work::Agent(_) => format!("the agent ended without changing a file; it said: {said}"),
+    };
+    fail(&workplace.context, &task, FailureCause::NoChanges, text).await?;
     Ok(false)
 }
 

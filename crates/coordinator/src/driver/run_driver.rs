@@ -1,6 +1,7 @@
 //! Drives a `run:` task: one shell command in the task's worktree, without a model.
 //!
-//! The command is deterministic, so an interrupted one is run again from a clean worktree.
+//! The command is deterministic, so an interrupted one is run again, and always on the files that the task started
+//! from: on what it had made itself, a command that adds to a file would add twice.
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
@@ -33,8 +34,8 @@ impl AgentDriver for RunDriver {
             self.record_end(workplace, call, None).await?;
         }
         let worktree = workplace.worktree.clone();
-        let tip = workplace.tip()?;
-        context.git(move |repo| repo.restart_worktree(&worktree, &tip, &tip)).await?;
+        let base = record.base.clone().map_or_else(|| workplace.tip(), Ok)?;
+        context.git(move |repo| repo.restore_files(&worktree, &base)).await?;
 
         let call = CallId::new(format!("run-{}-{}", record.attempt, record.returns));
         let started = Event::ToolStarted {

@@ -6,7 +6,7 @@ use orchestrate_core::{Oid, Report, RunId};
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
-use crate::support::{Case, Outcome, Rule, Script, case, fail};
+use crate::support::{Case, Outcome, Repository, Rule, Script, case, fail};
 
 /// Two independent tasks; the second box is nested in prose that must stay byte for byte.
 const PLAN: &str =
@@ -24,7 +24,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
         case("land::a_plan_that_was_edited_is_left_alone", a_plan_that_was_edited_is_left_alone),
         case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
+        case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
+        case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
         case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
     ]
 }
@@ -75,28 +77,8 @@ impl Ended {
         self.stage.repository.git(arguments)
     }
 
-    /// Everything of the user's that landing may move only where it says so, apart from reflogs and times.
     fn look(&self) -> Result<String, Failed> {
-        let mut look = String::new();
-        let questions: [&[&str]; 8] = [
-            &["status", "--porcelain=v2", "--branch", "--ignored", "--untracked-files=all"],
-            &["diff"],
-            &["diff", "--cached"],
-            &["stash", "list"],
-            &["stash", "show", "-p"],
-            &["for-each-ref", "refs/heads/main", "refs/heads/other", "refs/tags", "refs/stash"],
-            &["config", "--local", "--list"],
-            &["ls-files", "--stage"],
-        ];
-        for question in questions {
-            look.push_str(&self.git(question)?);
-            look.push('\n');
-        }
-        for file in ["plan.md", "kept.txt", "staged.txt", "src/lib.txt", "untracked/new file.txt", "debug.log"] {
-            look.push_str(&self.stage.repository.read(file)?);
-        }
-        look.push_str(&self.stage.repository.read(".git/hooks/pre-commit")?);
-        Ok(look)
+        look(&self.stage.repository)
     }
 
     /// Requires that landing is refused for this reason and that nothing of the user's has changed.
@@ -112,6 +94,30 @@ impl Ended {
             other => fail(format!("{other:?}")),
         }
     }
+}
+
+/// Everything of the user's that landing may move only where it says so, apart from reflogs and times.
+pub(crate) fn look(repository: &Repository) -> Result<String, Failed> {
+    let mut look = String::new();
+    let questions: [&[&str]; 8] = [
+        &["status", "--porcelain=v2", "--branch", "--ignored", "--untracked-files=all"],
+        &["diff"],
+        &["diff", "--cached"],
+        &["stash", "list"],
+        &["stash", "show", "-p"],
+        &["for-each-ref", "refs/heads/main", "refs/heads/other", "refs/tags", "refs/stash"],
+        &["config", "--local", "--list"],
+        &["ls-files", "--stage"],
+    ];
+    for question in questions {
+        look.push_str(&repository.git(question)?);
+        look.push('\n');
+    }
+    for file in ["plan.md", "kept.txt", "staged.txt", "src/lib.txt", "untracked/new file.txt", "debug.log"] {
+        look.push_str(&repository.read(file)?);
+    }
+    look.push_str(&repository.read(".git/hooks/pre-commit")?);
+    Ok(look)
 }
 
 fn is(reason: fn(&Refusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
@@ -270,6 +276,25 @@ fn a_killed_landing_is_finished_by_the_next() -> Outcome {
     same(&ended.git(&["rev-parse", "main"])?, &to.to_string())
 }
 
+/// As a kill leaves it while the merged tree is checked, and while the boxes are written.
+fn what_a_killed_landing_left_is_used_up() -> Outcome {
+    let ended = Ended::new(Some("test ! -e red.txt"))?;
+    commit_on_main(&ended, "meanwhile.txt", "m\n")?;
+    let repository = &ended.stage.repository;
+    let entries = std::fs::read_dir(repository.path().join(".git/worktrees"))?.collect::<Result<Vec<_>, _>>()?;
+    let of_verifier = |entry: &std::fs::DirEntry| {
+        std::fs::read_to_string(entry.path().join("gitdir")).is_ok_and(|path| path.contains("/.verifier/"))
+    };
+    let entry = entries.into_iter().find(of_verifier).ok_or_else(|| Failed::from("there is no verifier"))?;
+    let lock = entry.path().join("index.lock");
+    std::fs::write(&lock, "")?;
+    let half_written = format!(".plan.md.{}", ended.run());
+    repository.write(&half_written, "half")?;
+    let landed = ended.land()?;
+    same(&(landed.merged, landed.boxes), &(true, Boxes::Written(repository.path().join("plan.md"))))?;
+    same(&[lock, repository.path().join(half_written)].map(|path| path.exists()), &[false, false])
+}
+
 fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let (runs, before) = (ended.runs()?, ended.stage.repository.fingerprint()?);
@@ -295,6 +320,18 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     same(&ended.git(&["for-each-ref"])?, &refs)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     before.require_same(&ended.stage.repository.fingerprint()?)
+}
+
+/// As a kill leaves it between moving the files away and removing git's entry for them.
+fn what_a_killed_cleaning_left_is_removed() -> Outcome {
+    let ended = Ended::new(None)?;
+    let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
+    let places = ended.git(&["worktree", "list", "--porcelain"])?;
+    let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
+    std::fs::remove_dir_all(first.unwrap_or_default())?;
+    runs.clean(ended.run(), false)?;
+    same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
+    same(&ended.git(&["for-each-ref"])?, &refs)
 }
 
 fn a_snapshot_is_restored_as_a_branch() -> Outcome {

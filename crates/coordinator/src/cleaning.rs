@@ -50,6 +50,7 @@ impl Runs {
         }
         let journal = Journal::resume(&self.store, run)?;
         let cleaned = self.survey(run, true)?;
+        self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
         if !tasks.is_empty() {
             // Nothing follows from this fact, so it may follow the act: it tells what is gone.

@@ -3,7 +3,8 @@
 //! It is the only step that moves a branch of the user's. By fast-forward where that is possible; if the branch has
 //! new commits, by a merge whose exact tree passes the run's check first. The fact is recorded before the branch
 //! moves, so a landing that was killed in between is finished by the next one; one that git refuses is recorded as
-//! undone. Undoing moves the branch back only if nobody has moved it since.
+//! undone. Undoing moves the branch back only if nobody has moved it since; it is recorded last, so one that was killed
+//! is repeated.
 
 use std::path::PathBuf;
 
@@ -71,6 +72,9 @@ impl Runs {
         if state.exit_code.is_none() {
             return Err(Refusal::Unfinished { run: run.clone() }.into());
         }
+        // A landing that was killed may have left git's locks on the verifier's worktree.
+        let ours = format!("orchestrate {run}");
+        self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
         let detached = || Refusal::DetachedHead { run: run.clone(), branch: run.integration_branch() };
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         let course = self.course(&state, &branch)?;
@@ -95,10 +99,10 @@ impl Runs {
             let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
             return Err(Refusal::MovedSince { run, branch, landed, found }.into());
         }
-        // Moving back what is back already succeeds, so the fact may follow the act: killed in between, it is repeated.
+        // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
         self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
-        journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         let boxes = if options.write_back { self.boxes(&state, options, Target::AsBefore)? } else { Boxes::Nothing };
+        journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         Ok(Landed { run: run.clone(), branch, from, to, merged: false, checkout: None, boxes })
     }
 
@@ -181,16 +185,23 @@ impl Runs {
         course: &Course,
     ) -> Result<Option<PathBuf>, CoordinatorError> {
         let Course { from, to, .. } = course;
+        let landing = |expected: &Oid, new: &Oid| {
+            let (base, expected, new) = (state.base.clone(), expected.clone(), new.clone());
+            Landing { branch: branch.to_owned(), base, expected, new }
+        };
         if from == to {
-            return Ok(None);
+            // The branch is there; the files may not be, if taking it back was killed.
+            let landed = state.landed.as_ref().filter(|landed| landed.branch == branch && landed.to == *to);
+            return Ok(match landed {
+                Some(landed) => self.repo.land(&landing(&landed.from, to))?.checkout,
+                None => None,
+            });
         }
         if !course.recorded {
             let (from, to) = (from.clone(), to.clone());
             journal.append_blocking(Event::RunLanded { branch: branch.to_owned(), from, to })?;
         }
-        let (base, expected, new) = (state.base.clone(), from.clone(), to.clone());
-        let landing = Landing { branch: branch.to_owned(), base, expected, new };
-        match self.repo.land(&landing) {
+        match self.repo.land(&landing(from, to)) {
             Ok(landed) => Ok(landed.checkout),
             Err(refused) => {
                 journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: from.clone() })?;

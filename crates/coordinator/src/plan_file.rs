@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::plan::write_boxes;
-use orchestrate_core::{RunState, TaskId, TaskState};
+use orchestrate_core::{RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::Store;
 
 use crate::error::CoordinatorError;
@@ -62,7 +62,8 @@ pub(crate) fn write(
             return Ok(Boxes::Nothing);
         }
         if write_boxes(&text, &merged) == ticked {
-            replace(&path, wanted).map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+            replace(&path, wanted, &state.run_id)
+                .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
             return Ok(Boxes::Written(path));
         }
         found = Some(path);
@@ -75,10 +76,13 @@ pub(crate) fn write(
 }
 
 /// Replaces a file in one step, its permissions kept.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+///
+/// What is half written is called after the run, whose lease we hold: one that was killed left it, and we take its name.
+fn replace(path: &Path, text: &str, run: &RunId) -> std::io::Result<()> {
     let permissions = std::fs::metadata(path)?.permissions();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let temporary = path.with_file_name(format!(".{name}.{run}"));
+    drop(std::fs::remove_file(&temporary));
     let written = || {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
         file.set_permissions(permissions)?;

@@ -3,6 +3,10 @@
 //! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
 //! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
 //! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
+//!
+//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it. What
+//! may be left is the files and the index of one commit with the branch at the other, which landing finishes and
+//! [`Repo::unland`] takes back.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +14,13 @@ use git2::Status;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::lock;
+use crate::lock::{self, Held};
 use crate::probe;
 use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::refusal::Refusal;
-use crate::repo::Repo;
+use crate::repo::{Repo, tree_of};
 
 /// A branch to be landed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,18 +56,20 @@ pub(crate) struct Place {
 impl Repo {
     /// Brings a commit into a branch of the user's by fast-forward.
     ///
-    /// Landing what is already there succeeds.
+    /// Landing what is already there succeeds; a checkout where taking it back was killed gets its files again.
     ///
     /// # Errors
     /// [`GitError::BranchGone`], [`GitError::BaseLost`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
     /// [`GitError::LocalChanges`] with the overlapping files, or [`GitError::Refused`] in the middle of a merge.
     pub fn land(&self, landing: &Landing) -> Result<Landed, GitError> {
         let Landing { branch, base, expected, new } = landing;
+        let held = lock::common(self.common_dir())?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         let landed =
             Landed { old: expected.clone(), new: new.clone(), checkout: checkout.as_ref().map(|at| at.path.clone()) };
         if actual == *new {
+            self.finish_files(checkout.as_ref(), branch, [expected, new], &held)?;
             return Ok(landed);
         }
         if !self.contains(&actual, base)? {
@@ -75,7 +81,7 @@ impl Repo {
         }
         match checkout {
             None => self.advance(&branch_ref(branch), Some(expected), new)?,
-            Some(place) => self.move_checkout(&place, branch, [expected, new])?,
+            Some(place) => self.move_checkout(&place, branch, [expected, new], &held)?,
         }
         Ok(landed)
     }
@@ -85,14 +91,17 @@ impl Repo {
     /// # Errors
     /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`].
     pub fn unland(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
+        let held = lock::common(self.common_dir())?;
         let actual = self.branch_tip(branch)?;
-        if actual == landed.old {
-            return Ok(());
+        let checkout = self.only_checkout(branch)?;
+        let (from, to) = (&landed.new, &landed.old);
+        if actual == *to {
+            return self.finish_files(checkout.as_ref(), branch, [from, to], &held);
         }
-        self.require_at(branch, &landed.new, &actual)?;
-        match self.only_checkout(branch)? {
-            None => self.advance(&branch_ref(branch), Some(&landed.new), &landed.old),
-            Some(place) => self.move_checkout(&place, branch, [&landed.new, &landed.old]),
+        self.require_at(branch, from, &actual)?;
+        match checkout {
+            None => self.advance(&branch_ref(branch), Some(from), to),
+            Some(place) => self.move_checkout(&place, branch, [from, to], &held),
         }
     }
 
@@ -131,11 +140,28 @@ impl Repo {
         }
     }
 
+    /// Moves a checkout's files to where the branch is already: whoever was killed on the way to `from` has written its
+    /// files and has not moved the branch.
+    fn finish_files(
+        &self,
+        checkout: Option<&Place>,
+        branch: &str,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<(), GitError> {
+        match checkout {
+            Some(place) if from != to && self.index_holds(place, from, [from, to])? => {
+                self.move_checkout(place, branch, [from, to], held)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
     /// changes overlap, then the branch. It can be repeated from anywhere in between.
-    fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2]) -> Result<(), GitError> {
-        let _held = lock::common(self.common_dir())?;
-        let git = |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args));
+    fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+        let git =
+            |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args).outlives_us(held));
         let switch = |from: &Oid, to: &Oid| git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
         // Git itself would write over files that it ignores.
         let in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
@@ -178,6 +204,17 @@ impl Repo {
         let statuses = repository.statuses(Some(&mut options)).map_err(failed)?;
         let overlapping = statuses.iter().filter(|entry| entry.status().intersects(states));
         Ok(overlapping.map(|entry| crate::beneath::path_of(entry.path_bytes())).collect())
+    }
+
+    /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
+    fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+        let (handle, path) = (self.handle()?, place.git_dir.join("index"));
+        let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let tree = tree_of(&handle, commit)?;
+        let holds = |path: &PathBuf| {
+            index.get_path(path, 0).map(|entry| entry.id) == tree.get_path(path).ok().map(|entry| entry.id())
+        };
+        Ok(self.changed_paths(from, to)?.iter().all(holds))
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {

@@ -5,7 +5,9 @@
 //! a process that is killed.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -17,7 +19,14 @@ const LOCK_FILE: &str = "orchestrate.lock";
 /// The lock, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
-    _file: File,
+    file: Arc<OwnedFd>,
+}
+
+impl Held {
+    /// Gives the open file, for a program that goes on under the lock if this process is killed.
+    pub(crate) fn file(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.file)
+    }
 }
 
 /// Waits for the common directory's lock.
@@ -27,7 +36,7 @@ pub(crate) fn common(common_dir: &Path) -> Result<Held, GitError> {
     let file = file.map_err(GitError::io("open", &path))?;
     loop {
         match flock(&file, FlockOperation::LockExclusive) {
-            Ok(()) => return Ok(Held { _file: file }),
+            Ok(()) => return Ok(Held { file: Arc::new(file.into()) }),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(GitError::errno("lock", path)(error)),
         }

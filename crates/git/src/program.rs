@@ -14,6 +14,7 @@ use std::time::Duration;
 use orchestrate_sandbox::{Trusted, trusted};
 
 use crate::error::GitError;
+use crate::lock::Held;
 use crate::refusal::Refusal;
 use crate::version::{OLDEST, Version};
 
@@ -69,6 +70,8 @@ pub(crate) struct Run<'a> {
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The subcommand and its arguments.
     pub(crate) args: Vec<OsString>,
+    /// The lock under which it goes on if we are killed; without one it is killed with us.
+    pub(crate) outlives: Option<&'a Held>,
 }
 
 /// How a git process ended.
@@ -148,6 +151,9 @@ impl Program {
         if let Some(parent) = run.work_tree.parent() {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
+        if let Some(held) = run.outlives {
+            trusted = trusted.outlives_us(held.file());
+        }
         trusted
             .env("GIT_DIR", run.git_dir)
             .env("GIT_WORK_TREE", run.work_tree)
@@ -169,12 +175,19 @@ impl<'a> Run<'a> {
             settings: Vec::new(),
             environment: Vec::new(),
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            outlives: None,
         }
     }
 
     /// Adds settings.
     pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, String)>) -> Self {
         self.settings.extend(settings);
+        self
+    }
+
+    /// Lets it go on to its end under this lock if we are killed: for what must not stop half-way.
+    pub(crate) fn outlives_us(mut self, held: &'a Held) -> Self {
+        self.outlives = Some(held);
         self
     }
 

@@ -62,6 +62,28 @@ impl Repo {
     }
 }
 
+impl Repo {
+    /// Removes git's entries for worktrees of ours whose directories are gone; their branches stay.
+    ///
+    /// A removal that was killed has moved the directory away and left the entry, which keeps the branch from being
+    /// checked out elsewhere. `ours` is asked as in [`Repo::reconcile`].
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
+        let held = lock::common(self.common_dir())?;
+        for entry in entries(self.common_dir())? {
+            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
+            let pointer = crate::beneath::path_of(pointer.trim_ascii_end());
+            if is_ours && pointer.parent().is_some_and(|folder| matches!(folder.try_exists(), Ok(false))) {
+                drop_entry(&entry, &held)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Lists git's entries for linked worktrees, whole or not, sorted.
 pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     list(&common_dir.join("worktrees"))

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -31,6 +32,7 @@ pub struct Trusted {
     cwd: Option<PathBuf>,
     stdin: Vec<u8>,
     timeout: Duration,
+    outlives: Option<Arc<OwnedFd>>,
 }
 
 /// Tells what a trusted program did.
@@ -54,6 +56,7 @@ pub fn trusted(program: &Path) -> Trusted {
         cwd: None,
         stdin: Vec::new(),
         timeout: DEFAULT_TIMEOUT,
+        outlives: None,
     }
 }
 
@@ -100,12 +103,23 @@ impl Trusted {
         self
     }
 
+    /// Lets the program go on to its end if this process is killed; `lock` stays open in it until then.
+    ///
+    /// For what must not stop half-way. Whoever comes next waits for the lock.
+    #[must_use]
+    pub fn outlives_us(mut self, lock: Arc<OwnedFd>) -> Self {
+        self.outlives = Some(lock);
+        self
+    }
+
     /// Runs the program to its end and returns everything it wrote.
     ///
     /// # Errors
     /// If it could not be started, ran too long or wrote too much; never because of its exit status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
-        let mut child = spawner::spawn(self.command()?, Vec::new())?;
+        let lock = self.outlives.as_ref().map(|lock| lock.try_clone()).transpose();
+        let lock = lock.map_err(SandboxError::io("hand a lock to a trusted program"))?;
+        let mut child = spawner::spawn(self.command()?, lock.into_iter().collect())?;
         let stdout = Capture::new(child.stdout.take().map(OwnedFd::from), MOST_OUTPUT)?;
         let stderr = Capture::new(child.stderr.take().map(OwnedFd::from), MOST_OUTPUT)?;
         let read = self.read([stdout, stderr]);
@@ -126,7 +140,9 @@ impl Trusted {
         if let Some(dir) = &self.cwd {
             command.current_dir(dir);
         }
-        sys::die_with_spawner(&mut command);
+        if self.outlives.is_none() {
+            sys::die_with_spawner(&mut command);
+        }
         Ok(command)
     }
 

@@ -4,6 +4,9 @@
 //! [`CHILD_ARGUMENT`]; the journal's fault injection ends it with SIGKILL right after a durable append, or right
 //! before it, when the effect is done and the fact is not written. `ORCHESTRATE_KILL=all` tries every append.
 
+mod afterwards;
+mod landing;
+mod plays;
 mod scene;
 mod stopped;
 
@@ -19,6 +22,7 @@ use orchestrate_journal::fault;
 use serde_json::{Value, json};
 
 use crate::support::{Case, Outcome, case, fail};
+use plays::Play;
 use scene::{KILLED, Scene};
 
 pub(crate) use scene::coordinate_if_asked;
@@ -39,12 +43,14 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 pub(crate) fn cases() -> Vec<Case> {
     let own = vec![
-        case("kill::after_an_append_the_run_is_resumed_to_the_same_end", || kill_each("after")),
-        case("kill::before_an_append_the_run_is_resumed_to_the_same_end", || kill_each("before")),
+        case("kill::after_an_append_the_run_is_resumed_to_the_same_end", || kill_each(two_agents()?, "after")),
+        case("kill::before_an_append_the_run_is_resumed_to_the_same_end", || kill_each(two_agents()?, "before")),
+        case("kill::after_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "after")),
+        case("kill::before_an_append_commands_are_resumed_to_the_same_end", || kill_each(commands()?, "before")),
         case("kill::twice_the_run_is_resumed_to_the_same_end", killed_twice),
         case("kill::during_the_resume_the_run_is_resumed_to_the_same_end", killed_during_resume),
     ];
-    own.into_iter().chain(stopped::cases()).collect()
+    own.into_iter().chain(stopped::cases()).chain(landing::cases()).chain(afterwards::cases()).collect()
 }
 
 /// What must be the same however often a run was killed.
@@ -87,35 +93,23 @@ fn without_what_differs(mut report: Value) -> Value {
 
 /// The run that nobody kills.
 struct Reference {
+    name: &'static str,
+    play: Play,
     end: End,
     appends: u64,
 }
 
 impl Reference {
-    fn run() -> Result<Self, Failed> {
-        let scene = Scene::new()?;
+    fn run(name: &'static str, play: Play, check: impl FnOnce(&[Event], u64) -> Outcome) -> Result<Self, Failed> {
+        let scene = Scene::of(&play)?;
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let end = End::of(&scene, &ran.stdout)?;
-        let returned = |wanted: ReturnCause| move |event: &Event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted);
         let appends = ran.stderr.trim().parse()?;
-        let events = scene.events()?;
-        for cause in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
-            if !events.iter().any(returned(cause)) {
-                return fail(format!("the reference run has no {cause:?}"));
-            }
+        check(&scene.events()?, appends)?;
+        if end.report["status"] != json!("succeeded") {
+            return fail(format!("{:#}", end.report));
         }
-        // T2 looks for files that are not there yet, or no longer: how often depends on when T1's message comes.
-        let failed = events.iter().filter_map(|event| match event {
-            Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
-            _ => None,
-        });
-        if failed.clone().any(|tool| tool != "read_file") {
-            return fail(format!("a call of the reference run failed: {:?}\n{events:#?}", failed.collect::<Vec<_>>()));
-        }
-        if appends < LEAST_APPENDS || end.report["status"] != json!("succeeded") {
-            return fail(format!("the reference run has {appends} appends: {:#}", end.report));
-        }
-        Ok(Self { end, appends })
+        Ok(Self { name, play, end, appends })
     }
 
     /// Compares how a run ended, without its files.
@@ -141,12 +135,45 @@ impl Reference {
     }
 }
 
-/// Gives the run that nobody kills; it is made once.
-fn reference() -> Result<&'static Reference, Failed> {
+/// Gives the run of two agents that nobody kills; it is made once.
+fn two_agents() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
-    let made =
-        MADE.get_or_init(|| Reference::run().map_err(|failure| failure.message().unwrap_or_default().to_owned()));
+    once(&MADE, || Reference::run("two agents", plays::two_agents(), require_conflict_and_red_check))
+}
+
+/// Gives the run of commands that nobody kills; it is made once.
+fn commands() -> Result<&'static Reference, Failed> {
+    static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
+    once(&MADE, || Reference::run("commands", plays::commands(), |_, _| Ok(())))
+}
+
+fn once(
+    made: &'static OnceLock<Result<Reference, String>>,
+    make: impl FnOnce() -> Result<Reference, Failed>,
+) -> Result<&'static Reference, Failed> {
+    let made = made.get_or_init(|| make().map_err(|failure| failure.message().unwrap_or_default().to_owned()));
     made.as_ref().map_err(Failed::from)
+}
+
+/// Requires of the reference run of two agents what makes it worth killing.
+fn require_conflict_and_red_check(events: &[Event], appends: u64) -> Outcome {
+    for wanted in [ReturnCause::Conflict, ReturnCause::TaskCheck] {
+        if !events.iter().any(|event| matches!(event, Event::TaskReturned { cause, .. } if *cause == wanted)) {
+            return fail(format!("the reference run has no {wanted:?}"));
+        }
+    }
+    // T2 looks for files that are not there yet, or no longer: how often depends on when T1's message comes.
+    let failed = events.iter().filter_map(|event| match event {
+        Event::ToolFinished { outcome, tool, .. } if *outcome != ToolOutcome::Ok => Some(tool.as_str()),
+        _ => None,
+    });
+    if failed.clone().any(|tool| tool != "read_file") {
+        return fail(format!("a call of the reference run failed: {:?}\n{events:#?}", failed.collect::<Vec<_>>()));
+    }
+    if appends < LEAST_APPENDS {
+        return fail(format!("the reference run has only {appends} appends"));
+    }
+    Ok(())
 }
 
 /// Each kill may cost an agent one request whose reply nobody recorded; a recorded reply is never bought again.
@@ -174,14 +201,8 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
 }
 
 /// Kills a run right before or after each of several appends, and resumes it.
-fn kill_each(kind: &str) -> Outcome {
-    let reference = reference()?;
-    let (all, only) = long_form();
-    let places: Vec<u64> = match only {
-        Some(only) => vec![only],
-        None if all => (1..=reference.appends).collect(),
-        None => (0..SHORT_FORM).map(|at| 1 + at * (reference.appends - 1) / (SHORT_FORM - 1)).collect(),
-    };
+fn kill_each(reference: &Reference, kind: &str) -> Outcome {
+    let (all, places) = places(reference.appends, SHORT_FORM);
     let (next, survivors, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let workers = if all { thread::available_parallelism().map_or(1, NonZeroUsize::get) } else { 1 };
     thread::scope(|scope| {
@@ -200,8 +221,12 @@ fn kill_each(kind: &str) -> Outcome {
         }
     });
     let failures = failures.into_inner().unwrap_or_default();
-    let mut told =
-        format!("killed {kind} append k: {} of {} ended the same", places.len() - failures.len(), places.len());
+    let mut told = format!(
+        "{}, killed {kind} append k: {} of {} ended the same",
+        reference.name,
+        places.len() - failures.len(),
+        places.len()
+    );
     let survivors = survivors.into_inner();
     if survivors > 0 {
         told.push_str(&format!(" ({survivors} of them before their append k came)"));
@@ -214,10 +239,15 @@ fn kill_each(kind: &str) -> Outcome {
     fail(format!("{told}\n{}", texts.join("\n")))
 }
 
-/// Tells whether every append is to be tried, or a single one.
-fn long_form() -> (bool, Option<u64>) {
+/// Gives the appends to be tried, of so many: evenly spread in the short form, or all (which is told too), or one.
+fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     let wanted = std::env::var(LONG_FORM).unwrap_or_default();
-    (wanted == "all", wanted.parse().ok())
+    let spread = || (0..short_form).map(|at| 1 + at * (appends - 1) / (short_form - 1)).collect();
+    match wanted.parse() {
+        Ok(only) => (false, vec![only]),
+        Err(_) if wanted == "all" => (true, (1..=appends).collect()),
+        Err(_) => (false, spread()),
+    }
 }
 
 /// Lets each fault kill a coordinator of one run in turn, then resumes it to its end; gives how many faults never came.
@@ -225,7 +255,7 @@ fn long_form() -> (bool, Option<u64>) {
 /// Two agents at once make a few appends more or less (a message that comes between two steps is a turn of its own), so
 /// a run may end before the last appends of the reference run; then it must have made fewer of them than the fault asks.
 fn kill_at(reference: &Reference, faults: &[&str]) -> Result<usize, Failed> {
-    let (scene, mut survived) = (Scene::new()?, 0);
+    let (scene, mut survived) = (Scene::of(&reference.play)?, 0);
     for fault in faults {
         let ran = scene.coordinate(fault)?;
         let place: u64 = fault.split_once(':').unwrap_or_default().1.parse()?;
@@ -243,7 +273,7 @@ fn kill_at(reference: &Reference, faults: &[&str]) -> Result<usize, Failed> {
 
 /// Lets faults kill one run that is long enough for each of them.
 fn kill_in_turn(faults: &[&str]) -> Outcome {
-    match kill_at(reference()?, faults)? {
+    match kill_at(two_agents()?, faults)? {
         0 => Ok(()),
         survived => fail(format!("{survived} of {faults:?} never came")),
     }

@@ -1,6 +1,5 @@
 //! What else stops a run, or meets one that was stopped: shell commands, a second coordinator, full disks, people.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -8,8 +7,9 @@ use orchestrate_core::event::{Event, ToolOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::scene::{FAILED, KILLED, Play, Scene};
-use super::{NO_FAULT, reference};
+use super::plays::Play;
+use super::scene::{FAILED, KILLED, Scene};
+use super::{NO_FAULT, Reference, two_agents};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 
 /// How long a process of a killed run may live.
@@ -82,24 +82,26 @@ fn a_command_dies() -> Outcome {
     if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
 }
 
+/// Gives the reference run, and a scene of another run of the same plan.
+fn of_two_agents() -> Result<(&'static Reference, Scene), Failed> {
+    let reference = two_agents()?;
+    Ok((reference, Scene::of(&reference.play)?))
+}
+
 /// Kills the reference run in the middle, lets something happen, and compares the end after a resume.
 fn meanwhile(happens: impl FnOnce(&Scene) -> Outcome) -> Outcome {
-    let (reference, scene) = (reference()?, Scene::new()?);
+    let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
     happens(&scene)?;
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
     reference.require_same(&scene, &ran.stdout, 1)
 }
 
-fn worktree_of_t2(scene: &Scene) -> Result<PathBuf, Failed> {
-    Ok(scene.folder()?.join("runs").join(scene.run()?.as_str()).join("T2"))
-}
-
 /// What was not committed goes with the folder, so only how the run ended is compared, not every file.
 fn a_worktree_deleted_by_hand() -> Outcome {
-    let (reference, scene) = (reference()?, Scene::new()?);
+    let (reference, scene) = of_two_agents()?;
     scene.coordinate(MIDDLE)?.exits(KILLED)?;
-    std::fs::remove_dir_all(worktree_of_t2(&scene)?)?;
+    std::fs::remove_dir_all(scene.worktree("T2")?)?;
     let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
     scene.require_untouched()?;
     reference.require_same_report(&scene, &ran.stdout)
@@ -107,7 +109,7 @@ fn a_worktree_deleted_by_hand() -> Outcome {
 
 fn a_half_written_file() -> Outcome {
     let name = format!("src/{}1-1", orchestrate_tools::TEMPORARY_PREFIX);
-    meanwhile(|scene| Ok(std::fs::write(worktree_of_t2(scene)?.join(name), "half")?))
+    meanwhile(|scene| Ok(std::fs::write(scene.worktree("T2")?.join(name), "half")?))
 }
 
 fn a_moved_integration_branch() -> Outcome {
@@ -135,7 +137,7 @@ fn a_full_disk() -> Outcome {
     // Consecutive appends are those of one turn: the request, the reply, the start of the call, its end.
     let faults = ["full:1", "full:12", "full:90", "full:91", "full:92", "full:93", "full:94..", "full:130"];
     faults.iter().try_for_each(|fault| {
-        let (reference, scene) = (reference()?, Scene::new()?);
+        let (reference, scene) = of_two_agents()?;
         let failed = scene.coordinate(fault)?.exits(FAILED)?;
         if !failed.stderr.contains("the disk is full") {
             return fail(format!("{fault}: {}", failed.stderr));

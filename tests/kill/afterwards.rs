@@ -1,0 +1,68 @@
+//! What people do with a run that has ended, killed: sending work back, cleaning.
+
+use libtest_mimic::Failed;
+
+use super::plays::{self, Play};
+use super::scene::{self, Deed, KILLED, Scene};
+use super::{End, NO_FAULT, places};
+use crate::support::{Case, Outcome, case, fail};
+
+/// How many appends the short form tries, of each kind.
+const SHORT_FORM: u64 = 4;
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("kill::a_rejection_is_resumed_to_the_same_end", || sent_back(Deed::Reject, &plays::obedient())),
+        case("kill::a_retry_is_resumed_to_the_same_end", || sent_back(Deed::Retry, &plays::lazy())),
+        case("kill::cleaning_loses_nothing_and_is_finished_by_the_next", cleaning),
+    ]
+}
+
+/// Kills whoever takes a run over to send work back, and resumes the run.
+fn sent_back(deed: Deed, play: &Play) -> Outcome {
+    let ended = || {
+        let scene = Scene::of(play)?;
+        scene.coordinate(NO_FAULT)?.exits(0)?;
+        Ok::<_, Failed>(scene)
+    };
+    let scene = ended()?;
+    let ran = scene.act(deed, NO_FAULT)?.exits(0)?;
+    let (expected, appends) = (End::of(&scene, &ran.stdout)?, ran.stderr.trim().parse()?);
+    let faults: Vec<String> =
+        places(appends, SHORT_FORM).1.iter().flat_map(|k| [format!("before:{k}"), format!("after:{k}")]).collect();
+    for fault in &faults {
+        let scene = ended()?;
+        scene.act(deed, fault)?.exits(KILLED)?;
+        scene.require_untouched()?;
+        let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
+        if end != expected {
+            return fail(format!("{deed:?} {fault}: {end:#?}\ninstead of\n{expected:#?}"));
+        }
+        scene.require_untouched()?;
+    }
+    scene::say(&format!("{deed:?}, killed before and after append k: {0} of {0} ended the same", faults.len()));
+    Ok(())
+}
+
+fn cleaning() -> Outcome {
+    for fault in ["before:1", "after:1"] {
+        let scene = Scene::of(&plays::commands())?;
+        scene.coordinate(NO_FAULT)?.exits(0)?;
+        let refs = scene.repository.git(&["for-each-ref"])?;
+        let unkept = scene.worktree("T2")?.join("unkept.txt");
+        std::fs::write(&unkept, "nowhere else\n")?;
+        for (fault, code) in [(fault, KILLED), (NO_FAULT, 0)] {
+            scene.act(Deed::Clean, fault)?.exits(code)?;
+            if std::fs::read_to_string(&unkept)? != "nowhere else\n" || scene.repository.git(&["for-each-ref"])? != refs
+            {
+                return fail(format!("{fault} lost something"));
+            }
+            scene.require_untouched()?;
+        }
+        let left = scene.repository.git(&["worktree", "list"])?;
+        if left.lines().count() != 2 {
+            return fail(format!("{fault} left worktrees:\n{left}"));
+        }
+    }
+    Ok(())
+}

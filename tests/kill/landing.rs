@@ -1,0 +1,179 @@
+//! A landing, or taking it back, that is killed: the user's checkout is as it was or as it is landed, and whoever
+//! types the command again gets it done.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+
+use super::plays::Play;
+use super::scene::{Deed, FAILED, KILLED, PLAN, Scene};
+use super::{CHILD_ARGUMENT, NO_FAULT};
+use crate::land::look;
+use crate::support::{Case, Invocation, Outcome, Script, case, fail};
+
+/// Changes a file, adds one whose name comes later, and deletes none that [`look`] reads.
+const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
+/// Where a program of git's kills the coordinator: once, and nobody else should its parent have died already.
+const KILL_ONCE: &str = "test -e \"$0.killed\" || { grep -q COORDINATOR /proc/$coordinator/cmdline && : > \"$0.killed\" \
+                         && kill -KILL $coordinator; }";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("kill::at_an_append_a_landing_is_finished_by_the_next", || at_each_append(false)),
+        case("kill::at_an_append_a_landing_with_a_merge_is_finished_by_the_next", || at_each_append(true)),
+        case("kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::Before)),
+        case("kill::while_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::While)),
+        case("kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::After)),
+    ]
+}
+
+/// A run that has ended, to be landed.
+struct Landable {
+    scene: Scene,
+    tip: String,
+}
+
+impl Landable {
+    /// With new commits on the user's branch, landing has to merge.
+    fn new(has_moved: bool) -> Result<Self, Failed> {
+        let scene = Scene::of(&Play { plan: TASKS, script: Script::default() })?;
+        scene.repository.write(PLAN, TASKS)?;
+        scene.coordinate(NO_FAULT)?.exits(0)?;
+        if has_moved {
+            scene.repository.write("meanwhile.txt", "m\n")?;
+            scene.repository.git(&["add", "meanwhile.txt"])?;
+            scene.repository.git(&["commit", "-q", "-m", "Meanwhile", "--", "meanwhile.txt"])?;
+        }
+        let tip = scene.repository.git(&["rev-parse", "main"])?;
+        Ok(Self { scene, tip })
+    }
+
+    /// Everything that landing may move; a merge that is made again has another time, so its commit is not named.
+    fn look(&self) -> Result<String, Failed> {
+        let main = self.scene.repository.git(&["rev-parse", "main"])?;
+        let seen = look(&self.scene.repository)?;
+        Ok(if main == self.tip { seen } else { seen.replace(&main, "landed") })
+    }
+
+    /// Does it without being killed; gives the number of its appends.
+    fn act(&self, deed: Deed) -> Result<u64, Failed> {
+        Ok(self.scene.act(deed, NO_FAULT)?.exits(0)?.stderr.trim().parse()?)
+    }
+
+    /// Does again what was killed; taking back what is back already may be refused, as it always is.
+    fn act_again(&self, deed: Deed) -> Outcome {
+        let ran = self.scene.act(deed, NO_FAULT)?;
+        if deed == Deed::Undo && ran.code == FAILED && ran.stderr.contains("it has not landed") {
+            return Ok(());
+        }
+        ran.exits(0).map(drop)
+    }
+
+    fn require(&self, expected: &str, when: &str) -> Outcome {
+        let seen = self.look()?;
+        if seen == expected { Ok(()) } else { fail(format!("{when}:\n{seen}\ninstead of\n{expected}")) }
+    }
+}
+
+fn at_each_append(has_moved: bool) -> Outcome {
+    let run = Landable::new(has_moved)?;
+    let before = run.look()?;
+    let landing = run.act(Deed::Land)?;
+    let landed = run.look()?;
+    let undoing = run.act(Deed::Undo)?;
+    run.require(&before, "taken back")?;
+    let ways = [(Deed::Land, landing, [&before, &landed]), (Deed::Undo, undoing, [&landed, &before])];
+    for (deed, appends, [from, to]) in ways {
+        for fault in (1..=appends).flat_map(|k| [format!("before:{k}"), format!("after:{k}")]) {
+            if run.look()? != *from {
+                run.act(Deed::Land)?;
+            }
+            run.scene.act(deed, &fault)?.exits(KILLED)?;
+            let seen = run.look()?;
+            if seen != *from && seen != *to {
+                return fail(format!("{deed:?} {fault} left\n{seen}"));
+            }
+            run.act_again(deed)?;
+            run.require(to, &format!("{deed:?} again after {fault}"))?;
+            if deed == Deed::Land {
+                run.act(Deed::Undo)?;
+                run.require(from, &format!("{deed:?} {fault}, taken back"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// When the coordinator dies, seen from the git program that writes the user's files.
+#[derive(Clone, Copy)]
+enum Moment {
+    Before,
+    While,
+    After,
+}
+
+impl Moment {
+    /// Prepares a child that dies then.
+    fn arm(self, run: &Landable, name: &str, child: Invocation) -> Result<Invocation, Failed> {
+        let (folder, program) = (run.scene.home.path().join(name), real_git()?.display().to_string());
+        let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
+        let reading = "case \" $* \" in *\" read-tree \"*)";
+        let script = match self {
+            Self::Before => format!("coordinator=$PPID; {reading} {kill};; esac\nexec {program} \"$@\""),
+            Self::After => {
+                format!("coordinator=$PPID; {program} \"$@\"; code=$?; {reading} {kill};; esac\nexit $code")
+            }
+            // Git starts it for each file that it writes, and is itself what the coordinator started.
+            Self::While => format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat"),
+        };
+        std::fs::create_dir(&folder)?;
+        let path = folder.join("git");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        if let Self::While = self {
+            run.scene.repository.git(&["config", "filter.stop.smudge", &path.display().to_string()])?;
+            return Ok(child);
+        }
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let search = std::iter::once(folder).chain(std::env::split_paths(&others));
+        Ok(child.env("PATH", std::env::join_paths(search)?))
+    }
+}
+
+fn real_git() -> Result<PathBuf, Failed> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&search).map(|folder| folder.join("git")).find(|path: &PathBuf| path.is_file());
+    found.filter(|path| Path::is_absolute(path)).ok_or_else(|| Failed::from("there is no git"))
+}
+
+fn around_git(moment: Moment) -> Outcome {
+    let run = Landable::new(false)?;
+    run.scene.repository.git(&["config", "filter.stop.smudge", "cat"])?;
+    let attributes = run.scene.repository.path().join(".git/info/attributes");
+    std::fs::create_dir_all(run.scene.repository.path().join(".git/info"))?;
+    std::fs::write(attributes, "one.txt filter=stop\nkept.txt filter=stop\n")?;
+    let before = run.look()?;
+    run.act(Deed::Land)?;
+    let landed = run.look()?;
+    run.act(Deed::Undo)?;
+    run.require(&before, "taken back")?;
+    // Whoever was killed while landing may land again, or take it back; and the other way round.
+    let ways = [(Deed::Land, Deed::Land), (Deed::Land, Deed::Undo), (Deed::Undo, Deed::Undo), (Deed::Undo, Deed::Land)];
+    for (at, (killed, next)) in ways.into_iter().enumerate() {
+        if killed == Deed::Undo {
+            run.act(Deed::Land)?;
+        }
+        let child = run.scene.child(killed, NO_FAULT)?;
+        moment.arm(&run, &format!("killer-{at}"), child)?.run()?.exits(KILLED)?;
+        run.act_again(next)?;
+        run.scene.repository.git(&["config", "filter.stop.smudge", "cat"])?;
+        let expected = if next == Deed::Land { &landed } else { &before };
+        run.require(expected, &format!("{next:?} after a killed {killed:?}"))?;
+        if next == Deed::Land {
+            run.act(Deed::Undo)?;
+            run.require(&before, &format!("{next:?} after a killed {killed:?}, taken back"))?;
+        }
+    }
+    Ok(())
+}

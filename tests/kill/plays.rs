@@ -1,0 +1,100 @@
+//! What is played until it is killed: plans, and what answers their agents.
+//!
+//! Every reply follows from what the files hold, so that the end depends neither on where a run was killed nor on how
+//! fast each of its agents was.
+
+use serde_json::json;
+
+use crate::support::{Rule, Script};
+
+/// The task that a person sends back, and what it is told.
+pub(super) const SENT_BACK: &str = "T1";
+pub(super) const LOUDER: &str = "louder, please";
+/// Steps that the slow task takes; each reads a file and writes it again.
+const STEPS: u32 = 12;
+
+/// A plan, and what answers its agents.
+pub(super) struct Play {
+    pub(super) plan: &'static str,
+    pub(super) script: Script,
+}
+
+/// Two tasks: T1 is done at once, T2 takes many turns, has a red check, and conflicts with T1.
+///
+/// The replies follow from what the files hold, not from the number of a request, as a real model's would: whatever
+/// was interrupted, T2 looks at its notes first and goes on from there, and whoever is merged second adds its line to
+/// the other's. So the end depends neither on where the run was killed nor on how fast each of the two was.
+pub(super) fn two_agents() -> Play {
+    let reads = |rule: Rule, path: &str| rule.call("read_file", &json!({ "path": path }));
+    let writes = |rule: Rule, path: &str, text: &str| rule.call("write_file", &json!({"path": path, "content": text}));
+    let deletes = |rule: Rule, path: &str| rule.call("delete_file", &json!({ "path": path }));
+    let (one, two) =
+        (|text: &str| Rule::task("T1").last_contains(text), |text: &str| Rule::task("T2").last_contains(text));
+    let (both, conflict) = ("one\nT1\nT2\nthree\n", "conflicts with what other agents have merged");
+    let mut script = Script::default()
+        .rule(writes(one("<<<<<<<"), "src/lib.txt", both))
+        .rule(
+            writes(one("\ttwo"), "src/lib.txt", "one\nT1\nthree\n")
+                .call("send_message_to_agent", &json!({"agent_id": "T2", "message": "The second line is mine."})),
+        )
+        .rule(one("\tT1").text("T1 is done."))
+        .rule(writes(one("\tT2"), "src/lib.txt", both))
+        .rule(reads(Rule::task("T1"), "src/lib.txt"))
+        .rule(reads(two(conflict), "src/lib.txt"))
+        .rule(writes(two("<<<<<<<"), "src/lib.txt", both))
+        .rule(writes(two("\ttwo"), "src/lib.txt", "one\nT2\nthree\n"))
+        .rule(two("\tT2").text("T2 is done."))
+        .rule(writes(two("\tT1"), "src/lib.txt", both))
+        .rule(writes(two("found 41"), "answer.txt", "42\n"))
+        .rule(writes(two("found nothing"), "answer.txt", "42\n"))
+        .rule(writes(two("file not found: notes.txt"), "notes.txt", "step 00.\n"))
+        // A deletion that was interrupted may not have happened.
+        .rule(reads(two(&format!("step {STEPS:02}.")), "kept.txt"))
+        .rule(deletes(two("\tkept"), "kept.txt"))
+        .rule(reads(two("file not found: kept.txt"), "src/lib.txt"));
+    for step in 0..STEPS {
+        let mut rule = two(&format!("step {step:02}."));
+        if step == STEPS / 2 {
+            rule = writes(rule, "answer.txt", "41\n");
+        }
+        if step == STEPS / 3 {
+            rule = deletes(rule, "kept.txt");
+        }
+        if step == 2 * STEPS / 3 {
+            rule = rule.call("git_commit", &json!({ "message": "Half of it" }));
+        }
+        script = script.rule(writes(rule, "notes.txt", &format!("step {:02}.\n", step + 1)));
+    }
+    let plan = "- [ ] T1 quick\n- [ ] T2 slow (verify: x=$(cat answer.txt || echo nothing); test $x = 42 || \
+                { echo found $x; exit 1; })\n";
+    Play { plan, script: script.rule(reads(Rule::task("T2"), "notes.txt")) }
+}
+
+/// Commands only, one after another: each adds to what is there, so one that ran on the remains of another would show.
+pub(super) fn commands() -> Play {
+    let plan = "- [ ] T1 begin (run: echo 1 >> log.txt; rm kept.txt)\n\
+                - [ ] T2 beside (run: echo 2 >> src/lib.txt)\n\
+                - [ ] T3 go on (depends: T1) (run: echo 3 >> log.txt; cat log.txt > copy.txt)\n";
+    Play { plan, script: Script::default() }
+}
+
+/// One task whose agent does as it is told.
+pub(super) fn obedient() -> Play {
+    obeying(Rule::task(SENT_BACK).turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+}
+
+/// One task whose agent does nothing until it is told again.
+pub(super) fn lazy() -> Play {
+    obeying(Rule::task(SENT_BACK).turn(1).text("Nothing to do."))
+}
+
+fn obeying(first: Rule) -> Play {
+    let one = || Rule::task(SENT_BACK);
+    let louder = |rule: Rule| rule.call("write_file", &json!({"path": "one.txt", "content": "2\n"}));
+    let script = Script::default()
+        .rule(louder(one().last_contains(LOUDER)))
+        .rule(louder(one().last_contains("Interrupted")))
+        .rule(first)
+        .rule(one().text("Done."));
+    Play { plan: "- [ ] T1 speak\n", script }
+}

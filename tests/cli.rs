@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
         case("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
         case("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
+        case("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
         case("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
         case("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
         case("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
@@ -156,6 +157,24 @@ fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
     }
     let runs = home.orchestrate(repository.path(), &["status", "--all", "--json"]).run()?.exits(0)?.json()?;
     if runs.as_array().map(Vec::len) == Some(1) { Ok(()) } else { fail(runs) }
+}
+
+fn the_log_shows_what_commands_printed() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 Make it (run: touch made; echo said by the command) (verify: echo said by the check)\n";
+    repository.write("plan.md", plan)?;
+    let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
+    if !run.stderr.contains("warning: 1 file has changes that are not committed") {
+        return fail(run.stderr);
+    }
+    let log = home.orchestrate(repository.path(), &["log", "T1", "--tools"]).run()?.exits(0)?.stdout;
+    let said: Vec<&str> = log.lines().filter(|line| !line.contains("Z T1: ")).map(str::trim_start).collect();
+    if said != ["said by the command", "", "exit code 0", "said by the check"] {
+        return fail(log);
+    }
+    let transcript = home.orchestrate(repository.path(), &["log", "T1", "--transcript"]).run()?.exits(0)?.stdout;
+    let wanted = "< run: ok\n    said by the command\n\n    exit code 0\n";
+    if transcript == wanted { Ok(()) } else { fail(transcript) }
 }
 
 /// A plan whose only task lasts until it is ended.

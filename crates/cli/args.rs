@@ -238,7 +238,7 @@ pub(crate) struct LogArgs {
     /// The run, the task, or both
     #[arg(value_name = "[RUN] [TASK]", num_args = 0..=2)]
     pub(crate) what: Vec<String>,
-    /// Only tool calls
+    /// Only tool calls and checks, with what they printed
     #[arg(long, group = "part")]
     pub(crate) tools: bool,
     /// Only messages between agents

@@ -1,4 +1,4 @@
-//! `log`: what happened, fact by fact.
+//! `log`: what happened, fact by fact; with `--tools` also what tools and checks printed.
 
 use orchestrate_core::{Event, ModelReply, Recorded, RunId, TaskId};
 use orchestrate_journal::Store;
@@ -55,6 +55,7 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
             event,
             Event::ToolStarted { .. }
                 | Event::ToolFinished { .. }
+                | Event::VerifyFinished { .. }
                 | Event::ApprovalRequested { .. }
                 | Event::ApprovalDecided { .. }
         );
@@ -76,12 +77,14 @@ fn print(store: &Store, fact: &Recorded, arguments: &LogArgs) -> Result<(), Comm
     let time = orchestrate_core::event::rfc3339(fact.ts_ms);
     let text = progress::line(&fact.event, true).unwrap_or_else(|| kind(fact));
     output::line(&format!("{:>5} {time} {text}", fact.seq))?;
-    if arguments.tools
-        && let Event::ToolFinished { result, .. } = &fact.event
-    {
-        output::line(&indented(&said(&store.blob(result)?)))?;
-    }
-    Ok(())
+    let printed = match &fact.event {
+        Event::ToolFinished { result, .. } if arguments.tools => said(&store.blob(result)?),
+        Event::VerifyFinished { output, .. } if arguments.tools => {
+            String::from_utf8_lossy(&store.blob(output)?).into_owned()
+        }
+        _ => String::new(),
+    };
+    if printed.is_empty() { Ok(()) } else { output::line(&indented(&printed)) }
 }
 
 fn kind(fact: &Recorded) -> String {
@@ -127,5 +130,6 @@ fn said(result: &[u8]) -> String {
 }
 
 fn indented(text: &str) -> String {
-    output::plain(text).lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    let indent = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
+    output::plain(text).lines().map(indent).collect::<Vec<_>>().join("\n")
 }

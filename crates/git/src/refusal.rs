@@ -131,6 +131,9 @@ impl std::fmt::Display for Operation {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Warning::Dirty { files: 1 } => {
+                f.write_str("1 file has changes that are not committed; agents start without them")
+            }
             Warning::Dirty { files } => {
                 write!(f, "{files} files have changes that are not committed; agents start without them")
             }

@@ -52,3 +52,7 @@ bench *ARGS:
 # Runs the demonstration of the README.
 demo *ARGS:
     cargo run --release -p orchestrate -- demo {{ARGS}}
+
+# Walks through examples/real-input once more and writes down what it printed.
+record:
+    ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed_full

@@ -24,6 +24,7 @@ mod land;
 mod limits;
 mod messages;
 mod models;
+mod real_input;
 mod review;
 mod run;
 mod settings;
@@ -54,6 +55,7 @@ fn cases() -> Vec<Case> {
         limits::cases,
         messages::cases,
         models::cases,
+        real_input::cases,
         run::cases,
         settings::cases,
     ];

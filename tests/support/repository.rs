@@ -56,9 +56,13 @@ impl Repository {
         fs::create_dir(&path)?;
         let repository = Self { _dir: dir, path };
         repository.git(&["init", "-q", "-b", "main"])?;
-        repository.git(&["config", "user.name", "Test"])?;
-        repository.git(&["config", "user.email", "test@example.invalid"])?;
+        repository.identify()?;
         Ok(repository)
+    }
+
+    fn identify(&self) -> Result<(), Failed> {
+        self.git(&["config", "user.name", "Test"])?;
+        self.git(&["config", "user.email", "test@example.invalid"]).map(drop)
     }
 
     /// Makes a repository with one commit of two files.
@@ -91,6 +95,25 @@ impl Repository {
         fs::write(&hook, "#!/bin/sh\nexit 0\n")?;
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755))?;
         Ok(repository)
+    }
+
+    /// Clones this project, with what was committed last on a branch `main`, whatever is checked out there.
+    pub(crate) fn clone_of_project() -> Result<Self, Failed> {
+        let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
+        let path = dir.path().canonicalize()?.join("project");
+        let project = Self::of_project()?;
+        git(dir.path(), &["clone", "-q", "--no-checkout", &project.display().to_string(), "project"])?;
+        let repository = Self { _dir: dir, path };
+        repository.git(&["checkout", "-q", "-B", "main", "HEAD"])?;
+        repository.identify()?;
+        Ok(repository)
+    }
+
+    /// Gives the root of the checkout that these tests were built from.
+    pub(crate) fn of_project() -> Result<PathBuf, Failed> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        git(root, &["rev-parse", "--verify", "-q", "HEAD^{commit}"])?;
+        git(root, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
     }
 
     /// Gives the root of the checkout.

@@ -1,0 +1,110 @@
+//! Runs against a model server that others wrote: aimock (`@copilotkit/aimock`), over each of the two protocols.
+//!
+//! It is strict: a request that it cannot read, or that no reply fits, is refused. What it says that it was asked is
+//! held against the run.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use super::{FOLDER, require};
+use crate::support::{Case, Home, Need, Outcome, Repository, case, fail};
+
+/// The server's program, and the Node that it needs.
+const AIMOCK: Need = Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
+    let mut command = Command::new(PROGRAM);
+    command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+});
+const PROGRAM: &str = "llmock";
+/// What the server says once it listens, before its address.
+const LISTENS: &str = "listening on http://";
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("real_input::aimock_speaks_chat_completions", || speaks("openai/local", "/v1/chat/completions"))
+            .needs(AIMOCK),
+        case("real_input::aimock_speaks_anthropic_messages", || speaks("anthropic/local", "/v1/messages"))
+            .needs(AIMOCK),
+    ]
+}
+
+/// The server; it is killed when it is dropped.
+struct Aimock {
+    child: Child,
+    address: String,
+}
+
+impl Aimock {
+    fn start() -> Result<Self, Failed> {
+        let replies = Path::new(FOLDER).join("replies.json");
+        let mut command = Command::new(PROGRAM);
+        command.args(["--port", "0", "--strict", "--validate-on-load", "--fixtures"]).arg(replies);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
+        let stdout = child.stdout.take();
+        let mut server = Self { child, address: String::new() };
+        let lines = BufReader::new(stdout.ok_or_else(|| Failed::from("it has no output"))?).lines();
+        for line in lines {
+            if let Some((_, address)) = line?.split_once(LISTENS) {
+                server.address = address.trim().to_owned();
+                return Ok(server);
+            }
+        }
+        fail("aimock ended before it listened")
+    }
+
+    /// Gives path and status of everything that it was asked.
+    fn asked(&self) -> Result<Vec<(String, u64)>, Failed> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.write_all(b"GET /__aimock/journal HTTP/1.0\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| Failed::from(answer.clone()))?;
+        let entries: Vec<Value> = serde_json::from_str(body)?;
+        let asked = entries.iter().filter(|entry| entry["method"] == "POST").map(|entry| {
+            let path = entry["path"].as_str().unwrap_or_default().to_owned();
+            (path, entry["response"]["status"].as_u64().unwrap_or_default())
+        });
+        Ok(asked.collect())
+    }
+}
+
+impl Drop for Aimock {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One task over one protocol: parallel reads, parallel edits, a red check that comes back, and its repair.
+fn speaks(model: &str, path: &str) -> Outcome {
+    let (home, repository, server) = (Home::new()?, Repository::unborn()?, Aimock::start()?);
+    for file in ["crates/core/src/lib.rs", "crates/core/src/words.rs"] {
+        repository.write(file, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file))?)?;
+    }
+    repository.commit_all("Start")?;
+    // The agent is told the command from the start, so the words that come back are not in it.
+    let check =
+        "grep -q 'Did you mean' crates/core/src/words.rs || { printf 'begin with a %s letter' capital; exit 1; }";
+    repository.write("plan.md", &format!("- [ ] T3 Add `suggestion` (model: {model})\n  - verify: {check}\n"))?;
+    let run = home
+        .orchestrate(repository.path(), &["run", "plan.md"])
+        .env("OPENAI_BASE_URL", format!("http://{}/v1", server.address))
+        .env("OPENAI_API_KEY", "local")
+        .env("ANTHROPIC_BASE_URL", format!("http://{}", server.address))
+        .env("ANTHROPIC_API_KEY", "local")
+        .run()?
+        .exits(0)?;
+    require(&run.stderr, &["T3: went back to its author: its check failed", "T3: merged as"])?;
+    let branch = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
+    require(&repository.show(&branch, "crates/core/src/lib.rs")?, &["pub use words::{nearest, suggestion};"])?;
+    require(&repository.show(&branch, "crates/core/src/words.rs")?, &["Did you mean `{known}`?"])?;
+    let asked = server.asked()?;
+    let expected = vec![(path.to_owned(), 200); 6];
+    if asked == expected { Ok(()) } else { fail(format!("{asked:#?}")) }
+}

@@ -1,0 +1,110 @@
+//! What a person types and reads: shell lines run as they stand, with the built program on the `PATH`.
+//!
+//! The tier is the machine's choice, so the weaker one is had by hiding bubblewrap, which bubblewrap itself can do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_sandbox::{Confinement, Helper, probe};
+
+use crate::support::{Home, ModelServer, fail};
+
+/// Compiling the dependencies takes this long on a loaded machine, at most.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// Where the program looks for bubblewrap before it looks at the `PATH`.
+const USUAL: [&str; 3] = ["/usr/bin", "/bin", "/usr/local/bin"];
+
+/// A terminal in a folder.
+pub(super) struct Session<'a> {
+    home: &'a Home,
+    folder: PathBuf,
+    hidden: Vec<PathBuf>,
+    variables: Vec<(&'static str, String)>,
+    typed: Vec<(String, String)>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens a terminal in which the program finds this tier.
+    pub(super) fn new(home: &'a Home, folder: &Path, tier: Confinement) -> Result<Self, Failed> {
+        let is_hidden = tier == Confinement::Fallback && probe(&Helper::default()).full.is_ok();
+        let hidden = if is_hidden { bubblewraps()? } else { Vec::new() };
+        let program = Path::new(env!("CARGO_BIN_EXE_orchestrate")).parent().map(Path::to_owned).unwrap_or_default();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(std::iter::once(program).chain(std::env::split_paths(&path)))?;
+        let path = path.into_string().map_err(|path| Failed::from(format!("{path:?} is no text")))?;
+        let variables = vec![("PATH", path)];
+        Ok(Self { home, folder: folder.to_owned(), hidden, variables, typed: Vec::new() })
+    }
+
+    /// Sets what leads to the model server.
+    pub(super) fn with_models(mut self, server: &ModelServer) -> Self {
+        self.variables.extend([
+            ("OPENAI_BASE_URL", server.openai_base()),
+            ("OPENAI_API_KEY", "local".to_owned()),
+            ("ANTHROPIC_BASE_URL", server.anthropic_base()),
+            ("ANTHROPIC_API_KEY", "local".to_owned()),
+        ]);
+        self
+    }
+
+    /// Sets homes of the toolchain other than those of whoever runs the tests.
+    pub(super) fn with_toolchain_below(mut self, folder: &Path) -> Self {
+        let below = |name: &str| folder.join(name).display().to_string();
+        self.variables.extend([("CARGO_HOME", below("cargo")), ("RUSTUP_HOME", below("rustup"))]);
+        self
+    }
+
+    /// Types a line that has to succeed, and gives what the terminal shows.
+    pub(super) fn types(&mut self, line: &str) -> Result<String, Failed> {
+        let shown = self.quietly(line)?;
+        self.typed.push((line.to_owned(), shown.clone()));
+        Ok(shown)
+    }
+
+    /// The same, but it does not belong to what is told.
+    pub(super) fn quietly(&self, line: &str) -> Result<String, Failed> {
+        let script = format!("{{ {line}\n}} 2>&1");
+        let mut arguments = vec!["--dev-bind", "/", "/"];
+        for path in &self.hidden {
+            let path = path.to_str().ok_or_else(|| Failed::from(format!("{path:?} is no text")))?;
+            arguments.extend(["--bind", "/dev/null", path]);
+        }
+        let shell = ["/bin/sh", "-c", script.as_str()];
+        arguments.extend(shell);
+        let mut invocation = if self.hidden.is_empty() {
+            self.home.command(shell[0], &self.folder, &shell[1..])
+        } else {
+            self.home.command("bwrap", &self.folder, &arguments)
+        };
+        invocation = invocation.with_toolchain().patience(PATIENCE);
+        for (name, value) in &self.variables {
+            invocation = invocation.env(name, value);
+        }
+        Ok(invocation.run()?.exits(0)?.stdout)
+    }
+
+    /// Gives what was typed, and what was shown.
+    pub(super) fn typed(&self) -> &[(String, String)] {
+        &self.typed
+    }
+
+    /// Gives the folders of this session and the names that they have for people.
+    pub(super) fn names(&self) -> [(String, &'static str); 2] {
+        [
+            (self.home.state().display().to_string(), "~/.local/state/orchestrate"),
+            (self.folder.display().to_string(), "~/orchestrate"),
+        ]
+    }
+}
+
+/// Lists every bubblewrap that the program could find.
+fn bubblewraps() -> Result<Vec<PathBuf>, Failed> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = USUAL.iter().map(PathBuf::from).chain(std::env::split_paths(&path));
+    let found = folders.filter_map(|folder| folder.join("bwrap").canonicalize().ok()).filter(|path| path.is_file());
+    let mut found: Vec<PathBuf> = found.collect();
+    found.sort();
+    found.dedup();
+    if found.is_empty() { fail("the full tier starts, but there is no bubblewrap") } else { Ok(found) }
+}

@@ -65,6 +65,17 @@ pub(crate) fn before_exec_single_threaded(
     unsafe { command.pre_exec(step) };
 }
 
+/// Splits this process in two, and gives the child's id to the parent and none to the child; for a caller with a single
+/// thread, so that the child may do anything.
+pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>> {
+    // SAFETY: the calling process has one thread (the helper calls this before anything else), so no lock can be held in
+    // the child by a thread that it does not have.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(rustix::process::Pid::from_raw(pid)),
+    }
+}
+
 /// Lets the child die with the thread that spawns it.
 pub(crate) fn die_with_spawner(command: &mut Command) {
     die_with(command, rustix::process::getpid());

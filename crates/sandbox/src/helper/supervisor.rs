@@ -9,9 +9,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
 
 use super::confine::Restrictions;
+use super::guardian::{self, Half};
 use super::modes::Modes;
 use super::protocol::{Order, Report, Spec, report};
 use super::tree;
@@ -41,10 +42,19 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     let mut json = Vec::new();
     File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
     let spec: Spec = serde_json::from_slice(&json)?;
+    // In the full tier the pid namespace ends with this process, which no guardian could do better.
+    let guardian = match spec.confinement {
+        Confinement::Full => None,
+        Confinement::Fallback | Confinement::Unconfined => match guardian::split()? {
+            Half::Guardian(supervisor) => return guardian::stand_by(&spec, &control, supervisor, GIVE_UP),
+            Half::Supervisor(guardian) => Some(guardian),
+        },
+    };
     match start(&spec, &control) {
         Ok((program, modes)) => {
             report(&control, &Report::Started)?;
-            finish(&spec, &control, supervise(&spec, &control, program, modes.as_ref()))
+            let watched = Watched { program, modes: modes.as_ref(), guardian };
+            finish(&spec, &control, supervise(&spec, &control, &watched))
         }
         Err(Some(failed)) => report(&control, &failed),
         Err(None) => Ok(()),
@@ -82,25 +92,36 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
     }
 }
 
-/// Waits until the program ends, an order comes, the coordinator dies, or a limit is passed.
-fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid, modes: Option<&Modes>) -> End {
-    let watched = spec.processes.is_some() || spec.memory_bytes.is_some();
-    let tick = if watched { WATCH } else { IDLE };
+/// What the supervisor hears of beside the coordinator.
+struct Watched<'a> {
+    program: Pid,
+    modes: Option<&'a Modes>,
+    guardian: Option<Pid>,
+}
+
+/// Waits until the program ends, an order comes, the coordinator or the guardian dies, or a limit is passed.
+fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> End {
+    let limited = spec.processes.is_some() || spec.memory_bytes.is_some();
+    let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now();
-    let Ok(program_end) = rustix::process::pidfd_open(program, PidfdFlags::empty()) else {
+    let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
         return End::Ordered;
     };
     loop {
-        if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == program) {
+        if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == watched.program) {
             return End::Program(status);
         }
-        if watched && Instant::now() >= look_again {
+        if limited && Instant::now() >= look_again {
             if let Some(over) = over_limit(spec) {
                 return End::Over(over);
             }
             look_again = Instant::now() + WATCH;
         }
-        let listener = modes.map(Modes::listener);
+        // The next parent would be somebody who knows nothing of the job.
+        if watched.guardian.is_some_and(|guardian| getppid() != Some(guardian)) {
+            return End::Ordered;
+        }
+        let listener = watched.modes.map(Modes::listener);
         let mut events = vec![PollFd::new(&control, PollFlags::IN), PollFd::new(&program_end, PollFlags::IN)];
         events.extend(listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
         let timeout = Timespec { tv_sec: 0, tv_nsec: tick.subsec_nanos().into() };
@@ -109,7 +130,7 @@ fn supervise(spec: &Spec, mut control: &UnixStream, program: Pid, modes: Option<
         }
         let ready = |index: usize| events.get(index).is_some_and(|event| !event.revents().is_empty());
         if ready(2) {
-            modes.inspect(|modes| modes.answer_one());
+            watched.modes.inspect(|modes| modes.answer_one());
         }
         if !ready(0) {
             continue;

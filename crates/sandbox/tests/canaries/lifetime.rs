@@ -29,6 +29,8 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("memory_is_bounded", memory_is_bounded),
         ("killing_everything_kills_only_the_job", killing_everything_kills_only_the_job),
         ("nothing_survives_the_coordinator", nothing_survives_the_coordinator),
+        ("nothing_survives_the_supervisor", |room| nothing_survives(room, Victim::Supervisor)),
+        ("nothing_survives_who_started_the_supervisor", |room| nothing_survives(room, Victim::Outermost)),
     ];
     if confinement == Confinement::Unconfined {
         // Without confinement `kill -9 -1` would end the machine.
@@ -184,6 +186,53 @@ fn nothing_survives_the_coordinator(room: &Room) {
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+}
+
+/// Which process of the sandbox's own is killed.
+#[derive(Clone, Copy)]
+enum Victim {
+    /// The one that started the program.
+    Supervisor,
+    /// The child of the coordinator: the guardian, or bubblewrap.
+    Outermost,
+}
+
+fn nothing_survives(room: &Room, victim: Victim) {
+    let seconds = unique_seconds();
+    let job = room.sh(&format!("{} touch started; wait", daemons(&seconds)));
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| room.run(&job));
+        assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
+        assert!(within(Duration::from_secs(20), || alive(&seconds).len() >= 4));
+        let helpers = helpers_above(&alive(&seconds));
+        let killed = match victim {
+            Victim::Supervisor => helpers.first(),
+            Victim::Outermost => helpers.last(),
+        };
+        let killed = rustix::process::Pid::from_raw(*killed.unwrap()).unwrap();
+        rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+        assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+        running.join().unwrap()
+    });
+    assert_eq!(finished.exit, Exit::Signal(9));
+}
+
+/// Lists the processes of the sandbox's own above the given ones, the nearest first.
+fn helpers_above(pids: &[i32]) -> Vec<i32> {
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let is_helper = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == orchestrate_sandbox::HELPER_ARG.as_bytes())
+    };
+    let lines = pids.iter().map(|pid| {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let above = std::iter::successors(Some(*pid), |pid| parent(*pid)).take_while(|pid| *pid != own && *pid > 1);
+        above.filter(is_helper).collect::<Vec<i32>>()
+    });
+    lines.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// What the child of the last test does: runs one job, to be killed meanwhile.

@@ -1,5 +1,7 @@
 //! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
 
+use std::io::Write;
+
 use orchestrate_coordinator::ConfinementChoice;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::FailureCause;
@@ -17,10 +19,14 @@ pub(crate) fn cases() -> Vec<Case> {
         ("a_file_system_monitor_is_silent", a_file_system_monitor_is_silent),
     ];
     let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let links = tiers.map(|(tier, word)| {
+        let name = format!("attacks::a_hard_link_leads_nowhere_{word}");
+        case(name, move || a_hard_link_leads_nowhere(tier)).in_tier(tier)
+    });
     let each = tiers.into_iter().flat_map(|(tier, word)| {
         attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
     });
-    each.collect()
+    each.chain(links).collect()
 }
 
 /// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
@@ -98,4 +104,45 @@ fn a_file_system_monitor_is_silent(tier: Confinement) -> Outcome {
          git -C sub config core.fsmonitor \"$PWD/evil.sh\"; echo s > sub/s.txt; true",
         &["-C", "sub", "status"],
     )
+}
+
+/// Files of the user's checkout may be hard links to files elsewhere. An agent's files are copies, and a link to what
+/// is outside its worktree cannot be made.
+fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
+    let stage = Stage::new()?;
+    let (repository, outside) = (&stage.repository, stage.state.path().join("outside"));
+    std::fs::create_dir(&outside)?;
+    for file in ["kept.txt", "debug.log"] {
+        std::fs::copy(repository.path().join(file), outside.join(file))?;
+        std::fs::remove_file(repository.path().join(file))?;
+        std::fs::hard_link(outside.join(file), repository.path().join(file))?;
+    }
+    repository.write(".worktreeinclude", "debug.log\n")?;
+    let secret = outside.join("secret");
+    std::fs::write(&secret, "secret\n")?;
+    let command = format!(
+        "test -e debug.log && echo mine >> kept.txt && echo mine >> debug.log && echo mine > made.txt; \
+         ln '{0}' stolen.txt; ln -f made.txt '{0}'; echo mine >> stolen.txt; true",
+        secret.display()
+    );
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 write\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    if stage.merged(&played.report, "kept.txt")? != "kept\nmine" || stage.merged(&played.report, "made.txt")? != "mine"
+    {
+        return fail("the agent's own files are not in the merged result");
+    }
+    let texts = [("kept.txt", "kept\n"), ("debug.log", "ignored\n"), ("secret", "secret\n")];
+    for (file, text) in texts {
+        if std::fs::read_to_string(outside.join(file))? != text {
+            return fail(format!("the agent wrote {file} outside its worktree"));
+        }
+    }
+    // A plain link, made where nothing forbids it, leads there: so it was no dud.
+    std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
+    if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
 }

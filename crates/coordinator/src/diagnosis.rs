@@ -115,7 +115,12 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let full_is_needed = strict || found.fallback.is_err();
     let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
     let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
-    vec![full, fallback]
+    let mut checks = vec![full, fallback];
+    if rustix::process::getuid().is_root() {
+        let found = "the kernel does not count root's processes: a command with too many is ended, not held back";
+        checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
+    }
+    checks
 }
 
 fn level(is_needed: bool) -> CheckStatus {

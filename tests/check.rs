@@ -9,6 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
         case("check::no_repository_is_needed", no_repository_is_needed),
+        case("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
 }
 
@@ -48,7 +49,7 @@ fn a_plan_is_reported_as_the_contract_says() -> Outcome {
 
 fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
     type Places = &'static [(u64, u64, &'static str)];
-    let table: [(&str, Places); 5] = [
+    let table: [(&str, Places); 8] = [
         ("", &[(0, 0, "empty_plan")]),
         ("# Only words\n", &[(0, 0, "no_tasks")]),
         ("- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n", &[(0, 0, "cycle")]),
@@ -57,6 +58,12 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
             &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 12, "unknown_role")],
         ),
         ("---\nmax_agent: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_key")]),
+        (
+            "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T3)\n",
+            &[(1, 22, "cycle"), (3, 22, "cycle")],
+        ),
+        ("---\nbase: nosuch\nbudget_usd: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_base"), (3, 1, "not_available")]),
+        ("---\nmerge: none\n---\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &[(5, 1, "never_merged")]),
     ];
     for (plan, expected) in table {
         let report = check(plan, 2)?;
@@ -78,6 +85,13 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
         if codes != wanted || !placed {
             return fail(format!("{plan:?} gave {found:?}"));
         }
+        // What a check refuses, a run refuses, with the same errors.
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        repository.write("plan.md", plan)?;
+        let run = home.orchestrate(repository.path(), &["run", "plan.md", "--json"]).run()?.exits(2)?.json()?;
+        if at(&run, "/errors")?.as_array().map(Vec::len) != Some(expected.len()) {
+            return fail(format!("{plan:?}: {run}"));
+        }
     }
     Ok(())
 }
@@ -86,5 +100,23 @@ fn no_repository_is_needed() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
     home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(0)?;
+    Ok(())
+}
+
+fn a_run_starts_from_any_revision() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("more.txt", "more\n")?;
+    repository.commit_all("more")?;
+    repository.write("plan.md", "---\nbase: HEAD^\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    let first = repository.git(&["rev-parse", "HEAD~1"])?;
+    for base in [&[][..], &["--base", "HEAD~1"], &["--base", "@{0}~1"], &["--base", ":/more^"]] {
+        let arguments = [&["run", "plan.md", "--json"][..], base].concat();
+        // `:/more^` is the message `more^` for git, so it names nothing.
+        let code = if base.contains(&":/more^") { 2 } else { 0 };
+        let report = home.orchestrate(repository.path(), &arguments).run()?.exits(code)?.json()?;
+        if code == 0 && at(&report, "/base_commit")? != first.trim() {
+            return fail(format!("{base:?}: {report}"));
+        }
+    }
     Ok(())
 }

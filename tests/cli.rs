@@ -53,7 +53,7 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
     repository.write("dollars.md", "---\nbudget_usd: 3\n---\n- [ ] T1 Make it (run: touch made)\n")?;
-    let table: [&[&str]; 9] = [
+    let table: [&[&str]; 11] = [
         &["watch"],
         &["tool", "run", "--", "true", "--help"],
         &["audit", "verify"],
@@ -63,10 +63,12 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
         &["run", "plan.md", "--output-format", "markers"],
         &["run", "plan.md", "--model", "replay:r-abcdef"],
         &["run", "dollars.md"],
+        &["check", "dollars.md"],
+        &["run", "plan.md", "--root-context-tokens", "9000"],
     ];
     for arguments in table {
         let ran = home.orchestrate(repository.path(), arguments).run()?.exits(2)?;
-        if !ran.stderr.contains("not available yet") {
+        if !format!("{}{}", ran.stdout, ran.stderr).contains("not available yet") {
             return fail(format!("{arguments:?}: {ran:?}"));
         }
     }

@@ -153,7 +153,7 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "N")]
     context_tokens: Option<String>,
     /// The context of the root agent in tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide = true)]
     root_context_tokens: Option<String>,
     /// Tokens that the whole run may use
     #[arg(long, value_name = "N")]

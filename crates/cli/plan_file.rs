@@ -1,18 +1,118 @@
-//! Reads the plan that was typed, and turns what is wrong with it into complaints with their places.
+//! Reads the plan that was typed with everything around it that decides what it means, and turns what is wrong with
+//! it into complaints with their places.
+//!
+//! `check` and `run` both read it here, so what one refuses the other refuses.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::plan::{Finding, MAX_PLAN_BYTES};
+use orchestrate_coordinator::settings::{Layer, Loaded, Problem, Source};
+use orchestrate_coordinator::{Project, Roles, known_names};
+use orchestrate_core::plan::{self, CheckReport, Finding, FindingCode, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings};
 
 use crate::args;
 use crate::context::Context;
 use crate::error::{CommandError, Complaint, ErrorKind};
 
+/// A plan's text, and what lies around it.
+pub(crate) struct PlanFile {
+    /// Its path as typed.
+    pub(crate) shown: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// The settings of a run of it.
+    pub(crate) loaded: Loaded,
+    /// The roles at its base.
+    pub(crate) roles: Roles,
+    known: KnownNames,
+    /// What its text says and cannot have here.
+    refused: Vec<Finding>,
+}
+
+/// Reads a plan with what was typed beside it; without a project there are only the roles that are always there.
+pub(crate) fn open(
+    context: &Context,
+    path: &Path,
+    typed: Vec<(&'static str, String)>,
+    project: Option<&Project>,
+) -> Result<PlanFile, CommandError> {
+    let (shown, text) = (path.display().to_string(), read(context, path)?);
+    let front = plan::front_matter(&text);
+    let (layer, problems) = Layer::of_plan(&front, &shown);
+    let loaded = context.load(typed, layer)?;
+    let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
+    let of_user = context.directories()?.config;
+    let roles = match project {
+        None => Roles::without_project(Some(&of_user))?,
+        Some(project) => {
+            let base = loaded.resolved.text("base");
+            // One that stands elsewhere is no error of the plan, and ends the command.
+            let unknown = base.as_ref().filter(|rev| is_of_plan(&loaded, "base") && !project.has_revision(rev));
+            refused.extend(unknown.map(|rev| unknown_base(rev, front.lines.get("base").copied().unwrap_or_default())));
+            project.roles(base.as_deref().filter(|_| unknown.is_none()), Some(&of_user))?
+        }
+    };
+    let known = known_names(&roles, loaded.resolved.text("base_url").is_some());
+    Ok(PlanFile { shown, text, loaded, roles, known, refused })
+}
+
+impl PlanFile {
+    /// Reads the plan for a run.
+    pub(crate) fn plan(&self) -> Result<Plan, CommandError> {
+        let mut errors = self.refused.clone();
+        let plan = match Plan::parse(&self.text, &self.known) {
+            Ok(plan) => {
+                errors.extend(plan::never_merged(&plan, &self.loaded.run));
+                Some(plan)
+            }
+            Err(wrong) => {
+                errors.extend(wrong);
+                None
+            }
+        };
+        errors.sort_by_key(|error| (error.line, error.column));
+        plan.filter(|_| errors.is_empty()).ok_or_else(|| refuse(&self.shown, &self.text, errors))
+    }
+
+    /// Says what a run of the plan would do, and what is wrong with it.
+    pub(crate) fn check(&self, program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
+        let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
+        plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, program_exists })
+    }
+}
+
+/// Tells whether the value that counts stands in the plan.
+fn is_of_plan(loaded: &Loaded, key: &str) -> bool {
+    let place = loaded.resolved.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
+    place.is_some_and(|place| place.source == Source::Plan)
+}
+
+fn not_available(problem: &Problem) -> Finding {
+    Finding {
+        line: problem.place.line,
+        column: problem.place.column,
+        code: FindingCode::NotAvailable,
+        message: problem.message.clone(),
+        text: String::new(),
+        suggestion: problem.suggestion.clone(),
+    }
+}
+
+fn unknown_base(rev: &str, line: usize) -> Finding {
+    Finding {
+        line,
+        column: usize::from(line > 0),
+        code: FindingCode::UnknownBase,
+        message: format!("`{rev}` names no commit of this repository"),
+        text: format!("base: {rev}"),
+        suggestion: Some("name a branch, a tag or a commit".to_owned()),
+    }
+}
+
 /// Reads a plan's text.
-pub(crate) fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
+fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
     let shown = plan.display();
     let failed = |error: std::io::Error| {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
@@ -41,7 +141,7 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
 }
 
 /// Makes the error of a plan that cannot be run.
-pub(crate) fn refuse(shown: &str, text: &str, errors: Vec<Finding>) -> CommandError {
+fn refuse(shown: &str, text: &str, errors: Vec<Finding>) -> CommandError {
     let text: Arc<str> = text.into();
     let complaints = errors.into_iter().map(|finding| complaint(shown, &text, finding)).collect();
     CommandError::of_complaints(ErrorKind::Usage, complaints)

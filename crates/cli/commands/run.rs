@@ -1,7 +1,7 @@
 //! `run`: runs a plan.
 
-use orchestrate_coordinator::settings::{Layer, Loaded};
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, known_names, require_model, settings_of};
+use orchestrate_coordinator::settings::Loaded;
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, require_model, settings_of};
 use orchestrate_core::plan::Plan;
 use orchestrate_core::report::EXIT_OK;
 
@@ -15,17 +15,11 @@ use crate::{follow, output, plan_file};
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
     let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
-    let text = plan_file::read(context, &arguments.plan)?;
-    let shown = arguments.plan.display().to_string();
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
-    let before = context.load(typed.clone(), Layer::default())?;
-    // The plan may name another base, whose roles it then means.
-    let base = before.resolved.text("base").or_else(|| base_of(&text));
-    let roles = project.roles(base.as_deref(), Some(&directories.config))?;
-    let known = known_names(&roles, before.resolved.text("base_url").is_some());
-    let plan = Plan::parse(&text, &known).map_err(|errors| plan_file::refuse(&shown, &text, errors))?;
-    let loaded = context.load(typed, Layer::of_plan(&plan.front_matter, &shown)?)?;
+    let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
+    let plan = file.plan()?;
+    let plan_file::PlanFile { shown, text, loaded, roles, .. } = file;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     warn(&loaded, &plan, &project, style)?;
@@ -55,11 +49,6 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         output::note(land::words(&landed, false).trim_end());
     }
     Ok(code)
-}
-
-/// Gives the base that a plan's front matter names, whatever else is wrong with the plan.
-fn base_of(text: &str) -> Option<String> {
-    Plan::parse(text, &orchestrate_core::plan::KnownNames::default()).ok()?.front_matter.base
 }
 
 /// Says what the user should know before the run begins.

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId};
-use orchestrate_git::Repo;
+use orchestrate_core::task::waiting;
+use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
+use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
@@ -259,7 +260,11 @@ impl Coordinator {
             None => Ok((head.commit, head.branch)),
             Some(rev) => {
                 let commit = self.repo.resolve(rev)?;
-                let is_branch = self.repo.read_ref(&format!("refs/heads/{rev}"))?.is_some();
+                let is_branch = match self.repo.read_ref(&format!("refs/heads/{rev}")) {
+                    // `HEAD~1` is a revision, and no branch can be called so.
+                    Err(GitError::BadRefName { .. }) => false,
+                    found => found?.is_some(),
+                };
                 Ok((commit, if is_branch { Some(rev.clone()) } else { head.branch }))
             }
         }
@@ -326,13 +331,11 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
     if run.merge != MergeMode::None {
         return Ok(());
     }
-    let open = |id: &TaskId| tasks.iter().any(|task| task.id == *id && task.status.runs());
-    let waiting = tasks.iter().filter(|task| task.status.runs());
-    let waits = waiting.filter_map(|task| Some((&task.id, task.depends.iter().find(|on| open(on))?))).next();
-    match waits {
+    match waiting(tasks).first() {
         None => Ok(()),
         Some((task, on)) => Err(CoordinatorError::Plan(format!(
-            "run with `--merge none`: {task} depends on {on}, which would never be merged; leave `--merge none` out"
+            "run with `--merge none`: {} depends on {on}, which would never be merged; leave `--merge none` out",
+            task.id
         ))),
     }
 }

@@ -58,6 +58,11 @@ impl Project {
         Roles::load(&self.repo, &commit, user_config_dir)
     }
 
+    /// Tells whether a revision names a commit.
+    pub fn has_revision(&self, rev: &str) -> bool {
+        self.repo.resolve(rev).is_ok()
+    }
+
     /// Gives what the user should know and what does not stop a run.
     ///
     /// # Errors

@@ -362,6 +362,25 @@ pub(crate) fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>
     if order.len() == waits.len() { Ok(order) } else { Err(cycle(waits, &missing)) }
 }
 
+/// Gives the circles in which indices wait for each other, each as a path: taking its last step away ends it.
+///
+/// At most `most` of them.
+pub(crate) fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
+    let mut left = waits.to_vec();
+    let mut found = Vec::new();
+    while found.len() < most
+        && let Err(path) = topological(&left)
+    {
+        if let [.., from, to] = path.as_slice()
+            && let Some(needs) = left.get_mut(*from)
+        {
+            needs.retain(|need| need != to);
+        }
+        found.push(path);
+    }
+    found
+}
+
 /// Follows what is still missing until an index comes again.
 fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
     let stuck = |at: &usize| missing.get(*at).is_some_and(|count| *count > 0);

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Default bound of a child's context in tokens.
+/// Default bound of an agent's context in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
-/// Default bound of the root agent's context in tokens.
-pub const ROOT_CONTEXT_TOKENS: u64 = 1_000_000;
 /// Default number of agents at work at once.
 pub const MAX_AGENTS: usize = 20;
 /// How often a conflict or a red check goes back to its author before the task gives up.
@@ -35,10 +33,8 @@ pub struct RunSettings {
     pub max_depth: u32,
     /// Children one agent may spawn.
     pub max_children_per_agent: usize,
-    /// Context bound of children in tokens.
+    /// Context bound of an agent in tokens.
     pub context_tokens: u64,
-    /// Context bound of the root agent in tokens.
-    pub root_context_tokens: u64,
     /// Largest reply in tokens.
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
@@ -76,7 +72,6 @@ impl Default for RunSettings {
             max_depth: 3,
             max_children_per_agent: 10,
             context_tokens: CHILD_CONTEXT_TOKENS,
-            root_context_tokens: ROOT_CONTEXT_TOKENS,
             max_output_tokens: MAX_OUTPUT_TOKENS,
             budget_tokens: None,
             max_turns: MAX_TURNS,

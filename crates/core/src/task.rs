@@ -103,6 +103,16 @@ impl TaskStatus {
     }
 }
 
+/// Finds the tasks that depend on one which is to be carried out as well, each with the first such: where nothing is
+/// merged they would never start.
+pub fn waiting(tasks: &[Task]) -> Vec<(&Task, &TaskId)> {
+    let open: std::collections::BTreeSet<&TaskId> =
+        tasks.iter().filter(|task| task.status.runs()).map(|task| &task.id).collect();
+    let waits = |task: &'_ Task| task.depends.iter().position(|on| open.contains(on));
+    let running = tasks.iter().filter(|task| task.status.runs());
+    running.filter_map(|task| Some((task, task.depends.get(waits(task)?)?))).collect()
+}
+
 impl Default for TaskId {
     fn default() -> Self {
         TaskId::new("")

@@ -5,9 +5,7 @@
 
 use std::fmt;
 
-use orchestrate_core::settings::{
-    CHILD_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, ROOT_CONTEXT_TOKENS, RunSettings,
-};
+use orchestrate_core::settings::{CHILD_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings};
 
 /// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
 const MOST_AGENTS: u64 = 1_000;
@@ -112,7 +110,7 @@ pub const KEYS: &[Key] = &[
     key("max_depth", number(0, 100), Class::Limit, "3", "How deep agents may spawn agents."),
     key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Children that one agent may spawn."),
     key("context_tokens", CONTEXT, Class::Limit, "16000", "The context of one agent in tokens."),
-    key("root_context_tokens", CONTEXT, Class::Limit, "1000000", "The context of the root agent in tokens."),
+    key("root_context_tokens", CONTEXT, Class::NotYet, "", "The context of the root agent in tokens."),
     key("budget_tokens", TOKENS, Class::Limit, "", "Tokens that the whole run may use."),
     key("budget_usd", Kind::Text, Class::NotYet, "", "US dollars that the whole run may use."),
     key("timeout", Kind::Duration, Class::Limit, "", "The time that the whole run may take: 30s, 5m, 1h."),
@@ -158,7 +156,6 @@ impl Key {
             "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
             "max_children_per_agent" => count(run.max_children_per_agent),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
-            "root_context_tokens" => Some(Value::Number(ROOT_CONTEXT_TOKENS)),
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),
             "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" => Some(Value::Switch(false)),

@@ -212,11 +212,9 @@ impl Layer {
 }
 
 impl Layer {
-    /// Takes what a plan's front matter says; `shown` is the plan's path as typed.
-    ///
-    /// # Errors
-    /// Everything of it whose time has not come.
-    pub fn of_plan(front: &FrontMatter, shown: &str) -> Result<Layer, Vec<Problem>> {
+    /// Takes what a plan's front matter says, and gives it with what it says and cannot have; `shown` is the plan's
+    /// path as typed.
+    pub fn of_plan(front: &FrontMatter, shown: &str) -> (Layer, Vec<Problem>) {
         let text = |value: &Option<String>| value.clone().map(Value::Text);
         let merge = if front.review { Some(MergeMode::Review) } else { None };
         let given = [
@@ -234,10 +232,13 @@ impl Layer {
         let mut problems = Vec::new();
         for (name, value) in given {
             if let (Some(key), Some(value)) = (named(name), value) {
-                problems.extend(layer.take(key, value, Place::of(Source::Plan, shown)).err());
+                let written = front.lines.get(name).or_else(|| front.lines.get("review").filter(|_| name == "merge"));
+                let line = written.copied().unwrap_or_default();
+                let place = Place { line, column: usize::from(line > 0), ..Place::of(Source::Plan, shown) };
+                problems.extend(layer.take(key, value, place).err());
             }
         }
-        if problems.is_empty() { Ok(layer) } else { Err(problems) }
+        (layer, problems)
     }
 }
 

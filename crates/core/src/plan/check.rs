@@ -12,8 +12,8 @@ use super::names::KnownNames;
 use super::parse::{self, Plan};
 use crate::ids::TaskId;
 use crate::schedule::Schedule;
-use crate::settings::{CHILD_CONTEXT_TOKENS, MAX_OUTPUT_TOKENS, MAX_TURNS};
-use crate::task::{Task, TaskStatus, Work};
+use crate::settings::{MergeMode, RunSettings};
+use crate::task::{Task, TaskStatus, Work, waiting};
 
 /// The fewest turns that a task takes: look, change, finish.
 const LEAST_TURNS: u64 = 3;
@@ -79,36 +79,68 @@ pub struct CheckedTask {
 /// A range of what a run may cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Least and most tokens: a few small requests for each agent, and every turn with a full context.
+    /// Least and most tokens: a few small requests for each agent, and every turn with a full context. Work that goes
+    /// back to its author goes on with the same turns; the further attempts that a person asks for are not counted.
     pub tokens: [u64; 2],
     /// Least and most US dollars; null, since prices are not known here.
     pub cost_usd: Option<[f64; 2]>,
 }
 
-/// Reads a plan and says everything about it; `program_exists` is asked for the programs of commands.
-pub fn check(name: &str, source: &str, known: &KnownNames, program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
-    let (plan, errors) = parse::read(source, known);
+/// What lies outside a plan and decides what running it would do.
+pub struct Surroundings<'a> {
+    /// What the plan may name.
+    pub known: &'a KnownNames,
+    /// The settings of a run of it.
+    pub settings: &'a RunSettings,
+    /// What else keeps it from running.
+    pub refused: &'a [PlanError],
+    /// Tells whether a program is there.
+    pub program_exists: &'a dyn Fn(&str) -> bool,
+}
+
+/// Reads a plan and says everything about it.
+pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
+    let (plan, mut errors) = parse::read(source, around.known);
+    errors.extend(around.refused.iter().cloned());
+    errors.extend(never_merged(&plan, around.settings));
+    errors.sort_by_key(|error| (error.line, error.column));
     let waves = match Schedule::new(&plan.tasks) {
         Ok(schedule) if errors.is_empty() => schedule.waves(),
         _ => Vec::new(),
     };
     let mut warnings = plan.warnings.clone();
-    warnings.extend(missing_programs(&plan, program_exists));
+    warnings.extend(missing_programs(&plan, around));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
     CheckReport {
         plan: name.to_owned(),
         title: plan.title.clone(),
-        tasks: plan.tasks.iter().map(|task| checked(task, &plan)).collect(),
+        tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
         waves,
         skipped: plan.skipped.clone(),
         warnings,
         errors,
-        estimate: estimate(&plan),
+        estimate: estimate(&plan, around.settings),
     }
 }
 
-fn checked(task: &Task, plan: &Plan) -> CheckedTask {
-    let default = || plan.front_matter.agent.clone().unwrap_or_else(|| "implementer".to_owned());
+/// Finds what can never be merged with these settings, and so never starts.
+pub fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
+    if settings.merge != MergeMode::None {
+        return Vec::new();
+    }
+    let found = |(task, on): (&Task, &TaskId)| Finding {
+        line: task.line,
+        column: 1,
+        code: FindingCode::NeverMerged,
+        message: format!("{} depends on {on}, which `merge: none` never merges", task.id),
+        text: String::new(),
+        suggestion: Some("leave `merge: none` out".to_owned()),
+    };
+    waiting(&plan.tasks).into_iter().map(found).collect()
+}
+
+fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
+    let default = || settings.agent.clone();
     CheckedTask {
         id: task.id.clone(),
         title: task.title.clone(),
@@ -128,7 +160,7 @@ fn checked(task: &Task, plan: &Plan) -> CheckedTask {
 }
 
 /// Finds the commands whose program is not there.
-fn missing_programs(plan: &Plan, program_exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn missing_programs(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     let run = |task: &Task| match &task.work {
         Work::Run(command) => Some(command.clone()),
         Work::Agent(_) => None,
@@ -137,15 +169,18 @@ fn missing_programs(plan: &Plan, program_exists: &dyn Fn(&str) -> bool) -> Vec<F
         let commands = [task.verify.clone(), run(task)];
         commands.into_iter().flatten().map(|command| (task.line, command))
     });
-    let of_plan = plan.front_matter.verify.clone().map(|command| (1, command));
-    of_plan
+    // A check that stands elsewhere has no line here.
+    let front = &plan.front_matter;
+    let line = if front.verify == around.settings.verify { front.lines.get("verify").copied() } else { None };
+    let of_run = around.settings.verify.clone().map(|command| (line.unwrap_or_default(), command));
+    of_run
         .into_iter()
         .chain(of_tasks)
         .filter_map(|(line, command)| {
-            let program = program(&command).filter(|program| !program_exists(program))?;
+            let program = program(&command).filter(|program| !(around.program_exists)(program))?;
             Some(Finding {
                 line,
-                column: 1,
+                column: usize::from(line > 0),
                 code: FindingCode::ProgramNotFound,
                 message: format!("the program `{program}` is not found"),
                 text: command.chars().take(80).collect(),
@@ -167,17 +202,17 @@ fn program(command: &str) -> Option<&str> {
     (plain && !SHELL_WORDS.contains(&word)).then_some(word)
 }
 
-fn estimate(plan: &Plan) -> Estimate {
+fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {
     let agents = plan.tasks.iter().filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
     let (mut least, mut most) = (0u64, 0u64);
     for task in agents {
-        let turns = u64::from(task.turns.unwrap_or(MAX_TURNS));
-        let full = turns.saturating_mul(CHILD_CONTEXT_TOKENS + u64::from(MAX_OUTPUT_TOKENS));
+        let turns = u64::from(task.turns.unwrap_or(settings.max_turns).min(settings.max_turns));
+        let full = turns.saturating_mul(settings.context_tokens + u64::from(settings.max_output_tokens));
         let bound = task.tokens.unwrap_or(u64::MAX);
         least = least.saturating_add((LEAST_TURNS.min(turns) * LEAST_REQUEST_TOKENS).min(bound));
         most = most.saturating_add(full.min(bound));
     }
-    let budget = plan.front_matter.budget_tokens.unwrap_or(u64::MAX);
+    let budget = settings.budget_tokens.unwrap_or(u64::MAX);
     Estimate { tokens: [least.min(budget), most.min(budget)], cost_usd: None }
 }
 

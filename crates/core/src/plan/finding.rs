@@ -96,6 +96,12 @@ pub enum FindingCode {
     WriteOverlap,
     /// A command whose program is not installed.
     ProgramNotFound,
+    /// Something that is understood and whose time has not come.
+    NotAvailable,
+    /// A base that is no revision of the repository.
+    UnknownBase,
+    /// A task that waits for one which is never merged.
+    NeverMerged,
 }
 
 /// A line that could have been a task and is not, with the reason.

@@ -1,5 +1,6 @@
 //! The YAML between `---` lines at the head of a plan.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub struct FrontMatter {
     pub merge: Option<MergeMode>,
     /// Whether every task waits for a person's approval.
     pub review: bool,
+    /// The line of each key, from 1.
+    pub lines: BTreeMap<String, usize>,
 }
 
 /// How the order of tasks follows from the document.
@@ -91,8 +94,9 @@ pub(super) fn read(
     match serde_saphyr::from_str::<Map<String, Value>>(text) {
         Ok(map) => {
             for (key, value) in &map {
-                let place = Place { key, value, offset: offset_of(source, range.clone(), key), known };
-                place.store(&mut front, findings);
+                let (offset, line) = line_of(source, range.clone(), key);
+                front.lines.insert(key.clone(), source.line_of(offset));
+                Place { key, value, offset, line, known }.store(&mut front, findings);
             }
         }
         Err(error) => {
@@ -114,13 +118,20 @@ pub(super) fn read(
     front
 }
 
-/// Finds the line that a key stands on.
-fn offset_of(source: &Source<'_>, range: Range<usize>, key: &str) -> usize {
+/// Reads the front matter alone, as far as it can be read: what a plan needs to be read itself, such as its base.
+pub fn front_matter(text: &str) -> FrontMatter {
+    let source = Source::new(text);
+    let (known, mut findings) = (KnownNames::default(), Findings::default());
+    split(&source).map_or_else(FrontMatter::default, |(range, _)| read(&source, range, &known, &mut findings))
+}
+
+/// Finds the line that a key stands on, and where it begins.
+fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize, &'a str) {
     let is_key = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);
         line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
     };
-    source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).map_or(range.start, |(offset, _)| offset)
+    source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
 }
 
 /// One key of the front matter.
@@ -128,6 +139,7 @@ struct Place<'a> {
     key: &'a str,
     value: &'a Value,
     offset: usize,
+    line: &'a str,
     known: &'a KnownNames,
 }
 
@@ -190,10 +202,17 @@ impl Place<'_> {
     fn text(&self) -> Option<String> {
         match self.value {
             Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(truth) => Some(truth.to_string()),
+            Value::Number(number) => Some(self.written().unwrap_or_else(|| number.to_string())),
+            Value::Bool(truth) => Some(self.written().unwrap_or_else(|| truth.to_string())),
             _ => None,
         }
+    }
+
+    /// Gives the value as it is written: `no` and `0123` are texts where a text is wanted, whatever YAML makes of them.
+    fn written(&self) -> Option<String> {
+        let (_, value) = self.line.split_once(':')?;
+        let value = value.split(" #").next().unwrap_or(value).trim();
+        (!value.is_empty()).then(|| value.to_owned())
     }
 
     fn word<T: serde::de::DeserializeOwned>(&self) -> Option<T> {

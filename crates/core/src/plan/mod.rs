@@ -2,7 +2,7 @@
 //!
 //! Reading reports every error at once, each with line, column and what to write instead; it loses nothing in
 //! silence ([`Skipped`]) and is linear in the text, whatever it holds. Reading never fails for what lies
-//! outside the plan: roles and models are given ([`KnownNames`]), programs are asked for by [`check`](fn@check).
+//! outside the plan: roles and models are given ([`KnownNames`]), what else decides is for [`check`](fn@check) alone.
 //! This module does not run, start or write anything; [`write_boxes`] gives text back.
 
 mod attributes;
@@ -31,9 +31,9 @@ mod invariants;
 #[cfg(test)]
 mod tests;
 
-pub use check::{CheckReport, CheckedTask, Estimate, check};
+pub use check::{CheckReport, CheckedTask, Estimate, Surroundings, check, never_merged};
 pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
-pub use front_matter::{FrontMatter, Order};
+pub use front_matter::{FrontMatter, Order, front_matter};
 pub use names::KnownNames;
 pub use order::MAX_DEPENDENCIES;
 pub use outline::MAX_DEPTH;

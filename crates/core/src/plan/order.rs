@@ -10,11 +10,14 @@ use super::finding::{FindingCode, Findings, Pending};
 use super::front_matter::Order;
 use super::overlap::{MAX_GLOBS, Pattern, Writers};
 use super::reference::References;
-use crate::schedule::topological;
+use crate::schedule::{cycles, topological};
 use crate::task::TaskStatus;
 
 /// The most dependencies of all tasks together: two phases of 500 tasks each need half of it.
 pub const MAX_DEPENDENCIES: usize = 500_000;
+
+/// The most circles that are reported at once: more than anyone mends before checking again.
+const MAX_CYCLES: usize = 20;
 
 /// The most steps spent on finding out that two writers of a path are ordered already; beyond it they are
 /// ordered once more, which costs nothing but a warning.
@@ -154,24 +157,27 @@ impl Orderer<'_> {
         self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
     }
 
-    /// Gives the tasks in an order in which all dependencies hold; a cycle is an error.
+    /// Gives the tasks in an order in which all dependencies hold; every cycle is an error.
     fn line(&mut self) -> Option<Vec<usize>> {
         let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
-        match topological(&waits) {
-            Ok(line) => Some(line),
-            Err(cycle) => {
-                let id = |at: &usize| self.tasks.ids.get(*at).map_or("", |(id, _)| id.as_str());
-                let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
-                let at = cycle
-                    .first()
-                    .and_then(|at| self.draft(*at))
-                    .map_or(0, |draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset));
-                let message = format!("these tasks wait for each other: {path}");
-                let found = Pending::new(at, FindingCode::Cycle, &path, message);
-                self.findings.error(found.suggest(Some("remove one of these dependencies".to_owned())));
-                None
-            }
+        let line = topological(&waits).ok();
+        if line.is_none() {
+            cycles(&waits, MAX_CYCLES).iter().for_each(|cycle| self.waits_for_itself(cycle));
         }
+        line
+    }
+
+    fn waits_for_itself(&mut self, cycle: &[usize]) {
+        let id = |at: &usize| self.tasks.ids.get(*at).map_or("", |(id, _)| id.as_str());
+        let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
+        let place = |draft: &Draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset);
+        let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, place);
+        let (message, suggestion) = match cycle {
+            [_, _] => (format!("this task waits for itself: {path}"), "remove this dependency"),
+            _ => (format!("these tasks wait for each other: {path}"), "remove one of these dependencies"),
+        };
+        let found = Pending::new(at, FindingCode::Cycle, &path, message);
+        self.findings.error(found.suggest(Some(suggestion.to_owned())));
     }
 
     fn implicit(&mut self, line: &[usize]) {

@@ -321,7 +321,7 @@ fn errors_of_the_whole_file() {
 #[test]
 fn cycles_are_named_as_a_path() {
     let table = [
-        ("- [ ] T1 a (depends: T1)\n", "1:22 cycle T1 → T1 → remove one of these dependencies"),
+        ("- [ ] T1 a (depends: T1)\n", "1:22 cycle T1 → T1 → remove this dependency"),
         (
             "- [ ] T0 x\n- [ ] T1 a (depends: T2, T0)\n- [ ] T2 b (depends: T3)\n- [ ] T3 c (depends: T1)\n",
             "2:22 cycle T1 → T2 → T3 → T1 → remove one of these dependencies",
@@ -334,6 +334,28 @@ fn cycles_are_named_as_a_path() {
     for (source, expected) in table {
         fails(source, &[expected]);
     }
+    fails(
+        "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T4)\n- [ ] T4 d (depends: T3, T1)\n\
+         - [ ] T5 e (depends: T5, T4)\n",
+        &[
+            "1:22 cycle T1 → T2 → T1 → remove one of these dependencies",
+            "3:22 cycle T3 → T4 → T3 → remove one of these dependencies",
+            "5:22 cycle T5 → T5 → remove this dependency",
+        ],
+    );
+}
+
+#[test]
+fn front_matter_is_text_where_a_text_is_wanted() {
+    for text in ["y", "no", "0123", "1e3", "on"] {
+        let source = format!("---\ntitle: {text} # as it is\nbase: {text}\n---\n- [ ] a\n");
+        let front = Plan::parse(&source, &known()).unwrap().front_matter;
+        let expected = Some(text.to_owned());
+        assert_eq!((&front.title, &front.base), (&expected, &expected), "{text}");
+        assert_eq!(front_matter(&source), front);
+    }
+    assert_eq!(front_matter("- [ ] a\n"), FrontMatter::default());
+    assert_eq!(front_matter("---\nbase: v1\nmerge: maybe\n---\n").base, Some("v1".to_owned()));
 }
 
 #[test]
@@ -351,6 +373,22 @@ fn front_matter_is_read_and_checked() {
         budget_usd: Some(2.5),
         merge: Some(crate::settings::MergeMode::Review),
         review: true,
+        lines: (2..)
+            .zip([
+                "title",
+                "base",
+                "verify",
+                "parallel",
+                "max_agents",
+                "agent",
+                "model",
+                "budget_tokens",
+                "budget_usd",
+                "merge",
+                "review",
+            ])
+            .map(|(line, key)| (key.to_owned(), line))
+            .collect(),
     };
     assert_eq!(Plan::parse(source, &known()).unwrap().front_matter, expected);
     reads("---\n---\n- [ ] a\n", &["a: a"]);
@@ -430,10 +468,40 @@ fn boxes_are_written_back_and_nothing_else() {
     assert_eq!(write_boxes(source, &[]), source);
 }
 
+/// Checks a plan with the settings that its front matter gives to its run.
+fn checked(source: &str, refused: &[Finding], program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
+    let front = front_matter(source);
+    let settings = crate::RunSettings {
+        verify: front.verify,
+        merge: front.merge.unwrap_or_default(),
+        budget_tokens: front.budget_tokens,
+        ..crate::RunSettings::default()
+    };
+    check("plan.md", source, &Surroundings { known: &known(), settings: &settings, refused, program_exists })
+}
+
+#[test]
+fn a_check_refuses_what_a_run_refuses() {
+    let source = "---\ntitle: x\nverify: nosuch\nmerge: none\nbudget_tokens: 9\n---\n- [x] T0 z\n\
+                  - [ ] T1 a (depends: T0)\n- [ ] T2 b (depends: T0, T1)\n";
+    let base = Finding {
+        line: 2,
+        column: 1,
+        code: FindingCode::UnknownBase,
+        message: "x".to_owned(),
+        text: "x".to_owned(),
+        suggestion: None,
+    };
+    let report = checked(source, &[base], &|_| false);
+    assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → leave `merge: none` out"]);
+    assert_eq!(brief(&report.warnings), ["3:1 program_not_found nosuch → install `nosuch`, or correct the command"]);
+    assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
+}
+
 #[test]
 fn the_report_of_a_check() {
     let source = "---\nverify: make check\n---\n# P\n\n- [ ] T1 a (verify: nosuch --now) (files: x)\n- [x] T2 b\n- [ ] T3 c (run: echo hi) (depends: T1, T2)\n- plain\n";
-    let report = check("plan.md", source, &known(), &|program| program == "make");
+    let report = checked(source, &[], &|program| program == "make");
     let expected = serde_json::json!({
         "plan": "plan.md",
         "title": "P",
@@ -476,7 +544,7 @@ warning: line 6, column 1: the program `nosuch` is not found (install `nosuch`, 
 
 #[test]
 fn a_check_shows_the_tasks_beside_the_errors() {
-    let report = check("plan.md", "- [ ] T1 a (depends: T9)\n", &known(), &|_| true);
+    let report = checked("- [ ] T1 a (depends: T9)\n", &[], &|_| true);
     assert_eq!(report.tasks.len(), 1);
     assert_eq!(report.waves, Vec::<Vec<TaskId>>::new());
     assert_eq!(brief(&report.errors), ["1:22 unknown_dependency T9 → did you mean `T1`?"]);

@@ -151,7 +151,7 @@ fn a_timeout_leaves_no_process() -> Outcome {
 }
 
 fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Outcome {
-    run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: Some(agent.into()) })?;
+    run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: Some(agent.into()), holder: None })?;
     Ok(())
 }
 

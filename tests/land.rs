@@ -148,6 +148,8 @@ fn a_fast_forward_lands_and_is_undone() -> Outcome {
         merged: false,
         checkout: Some(repository.path().to_owned()),
         boxes: Boxes::Written(plan),
+        is_empty: false,
+        warnings: Vec::new(),
     };
     same(&landed, &expected)?;
     same(&[repository.read("one.txt")?, repository.read("kept.txt")?], &["1\n".to_owned(), "2\n".to_owned()])?;

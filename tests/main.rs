@@ -28,6 +28,7 @@ mod real_input;
 mod review;
 mod run;
 mod settings;
+mod standing;
 mod support;
 
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ fn cases() -> Vec<Case> {
         real_input::cases,
         run::cases,
         settings::cases,
+        standing::cases,
     ];
     modules.iter().flat_map(|cases| cases()).collect()
 }

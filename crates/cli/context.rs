@@ -144,6 +144,7 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
     let fits: Vec<&CallHash> = calls.into_iter().filter(|call| call.as_str().starts_with(typed)).collect();
     match fits.as_slice() {
         [call] => Ok(Subject::Call((*call).clone())),
+        [] if state.is_decided(typed) => Err(CommandError::usage(format!("call {typed} has been answered already"))),
         [] => Err(unknown),
         _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more of it"))),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::{Loaded, Resolved};
-use orchestrate_coordinator::{CoordinatorError, Run, ShutdownLevel};
+use orchestrate_coordinator::{CoordinatorError, Run, Shutdown, ShutdownLevel};
 use orchestrate_core::report::EXIT_OK;
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
@@ -116,19 +116,29 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
-    let mut open = true;
+    let (mut open, mut told) = (true, false);
     loop {
         news.pass_on(display)?;
         let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
         display.state(&newest);
         tokio::select! {
-            ended = &mut waiting => return Ok(Ok(ended)),
+            ended = &mut waiting => {
+                if !told {
+                    tell_of_stop(&shutdown, display);
+                }
+                return Ok(Ok(ended));
+            }
             changed = state.changed(), if open => open = changed.is_ok(),
+            () = shutdown.reached(ShutdownLevel::Drain), if !told => {
+                told = true;
+                tell_of_stop(&shutdown, display);
+            }
             request = signals.next() => {
                 if request.hung_up {
                     display.hang_up();
                 }
                 display.note(request.words);
+                told = true;
                 shutdown.ask(request.level, request.exit_code);
                 if request.level == ShutdownLevel::Kill {
                     let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
@@ -137,6 +147,13 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
                 }
             }
         }
+    }
+}
+
+/// Says why the run ends, if somebody asked for it from elsewhere; its limits say so themselves.
+fn tell_of_stop(shutdown: &Shutdown, display: &Display) {
+    if shutdown.asked_exit_code().is_some() {
+        display.note("stopping, as `orchestrate stop` asks; what was recorded is kept");
     }
 }
 

@@ -6,7 +6,7 @@ use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Coordinator, settings_of};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
-use orchestrate_journal::{Command, Store};
+use orchestrate_journal::{Command, JournalError, Purpose, Store};
 use serde_json::json;
 
 use crate::context::Context;
@@ -17,10 +17,26 @@ use crate::{follow, output};
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether the coordinator is still there.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Sends a command to a live coordinator and says what it answered.
 pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
+    if let Some(holder) = store.lease(run)?.filter(|holder| holder.purpose != Purpose::Run) {
+        return Err(JournalError::Held { run: run.clone(), holder }.into());
+    }
     let id = store.send(run, command)?;
-    let Some(answer) = store.wait_for_answer(id, PATIENCE)? else {
+    let mut waited = Duration::ZERO;
+    let answer = loop {
+        match store.wait_for_answer(id, LOOK_AGAIN)? {
+            None if waited < PATIENCE && store.lease(run)?.is_some() => waited += LOOK_AGAIN,
+            answer => break answer,
+        }
+    };
+    let Some(answer) = answer else {
+        if store.lease(run)?.is_none() && matches!(command, Command::Stop { .. }) {
+            return say(Ok("it has ended".to_owned()), run, as_json);
+        }
         let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
         return Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it")));
     };

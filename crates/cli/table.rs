@@ -1,10 +1,18 @@
 //! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens, and what to type next.
 
+use orchestrate_core::report::{EXIT_OK, TaskReport};
 use orchestrate_core::run_state::Verify;
 use orchestrate_core::{Report, RunState, TaskState};
 
 use crate::output::one_line;
 use crate::progress::{short, tokens};
+
+/// The status of a run that somebody works on.
+pub(crate) const RUNNING: &str = "running";
+/// The status of a run that should be running and that nobody works on.
+pub(crate) const STOPPED: &str = "stopped";
+/// What it means that a task is stale.
+pub(crate) const STALE: &str = "stale: it was built on work that was rejected after it had been merged";
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
 
@@ -15,7 +23,7 @@ pub(crate) fn render(report: &Report) -> String {
         let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
         rows.push([
             one_line(task.id.as_str(), 32),
-            task.state.as_str().to_owned(),
+            standing(task.state, task.stale, report.status == RUNNING),
             task.branch.clone().unwrap_or_else(|| "-".to_owned()),
             commit.to_owned(),
             check(task.verify).to_owned(),
@@ -28,17 +36,33 @@ pub(crate) fn render(report: &Report) -> String {
         if let Some(error) = &task.error {
             text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, 300)));
         }
+        if task.stale {
+            text.push_str(&format!("{}: {STALE}\n", task.id));
+        }
     }
+    if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
+        text.push_str("there was nothing to do: no box of the plan is open\n");
+    }
+    let how = match report.status.as_str() {
+        RUNNING => "running for",
+        STOPPED => "stopped, nobody works on it, after",
+        other => &format!("{other} in"),
+    };
     text.push_str(&format!(
-        "\nrun {}: {} in {:.1} s, {} tokens\nresult: {} at {}\n",
+        "\nrun {}: {how} {:.1} s, {} tokens\nresult: {} at {}\n",
         report.run_id,
-        report.status,
         seconds(report.duration_ms),
         tokens(report.usage.input_tokens + report.usage.output_tokens),
         report.integration_branch,
         short(report.integration_commit.as_str())
     ));
     text
+}
+
+/// Says how a task stands; nothing runs where nobody works on the run.
+pub(crate) fn standing(state: TaskState, is_stale: bool, is_live: bool) -> String {
+    let word = if state == TaskState::Running && !is_live { "interrupted" } else { state.as_str() };
+    if is_stale { format!("{word}, stale") } else { word.to_owned() }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "tenths of seconds for people")]
@@ -74,7 +98,7 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
     let run = &report.run_id;
     let mut next = Vec::new();
-    if report.status == "stopped" || report.status == "interrupted" {
+    if report.status == STOPPED || report.status == "interrupted" {
         next.push(format!("orchestrate resume {run}"));
     }
     for (call, _) in state.open_approvals() {
@@ -87,6 +111,7 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
                 next.push(format!("orchestrate log {} {}", run, task.id));
                 next.push(format!("orchestrate retry {} -m TEXT", task.id));
             }
+            TaskState::Merged if task.stale || is_report(task) => next.push(format!("orchestrate review {}", task.id)),
             _ => {}
         }
     }
@@ -98,6 +123,11 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
         next.push(state.base_branch.as_ref().map_or_else(merge, |_| "orchestrate land".to_owned()));
     }
     next
+}
+
+/// Tells whether what the task brought is the words of its agent.
+fn is_report(task: &TaskReport) -> bool {
+    task.agent.is_some() && task.commit.is_none() && task.turns > 0
 }
 
 /// Renders those commands.

@@ -23,6 +23,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     let style = follow::style(&loaded.resolved, context.terminal);
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
     let landed = if arguments.undo { take_back(context, &loaded, &run)? } else { bring(context, &loaded, &run)? };
+    landed.warnings.iter().for_each(|warning| output::warning(warning));
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
         Format::Json | Format::StreamJson => output::json(&object(&landed, arguments.undo)),
@@ -43,6 +44,7 @@ fn take_back(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, 
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
     let runs = Runs::open(&context.directory, settings_of(loaded, &context.directories()?))?;
+    let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
     Ok((runs, LandOptions { directory: context.directory.clone(), write_back }))
 }
@@ -52,6 +54,9 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     let Landed { run, branch, from, to, .. } = landed;
     let (from, to) = (short(from.as_str()), short(to.as_str()));
     let mut text = match (undone, from == to, landed.merged) {
+        (false, true, _) if landed.is_empty => format!(
+            "run {run} has nothing to land: none of its work was merged; `orchestrate review {run}` shows its branches\n"
+        ),
         (true, ..) => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
         (false, true, _) => format!("{branch} has everything of run {run} already, at {to}\n"),
         (false, false, true) => {
@@ -92,6 +97,7 @@ fn object(landed: &Landed, undone: bool) -> Value {
         "from": landed.from,
         "to": landed.to,
         "merged": landed.merged,
+        "warnings": landed.warnings,
         "boxes": boxes,
     })
 }

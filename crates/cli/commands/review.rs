@@ -9,7 +9,7 @@ use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::{short, tokens};
-use crate::table::{aligned, check, render_next};
+use crate::table::{STALE, aligned, check, render_next, standing};
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
 
@@ -23,35 +23,40 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
-        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries) }.map(|()| 0);
+        let is_live = store.lease(&run)?.is_some();
+        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries, is_live) }.map(|()| 0);
     };
-    let task = task_of(&store.state(&run)?, task)?;
+    let state = store.state(&run)?;
+    let task = task_of(&state, task)?;
+    let said = state.task(&task).map_or("", |record| record.summary.trim());
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
         return Err(CommandError::usage(format!("task {task} has no branch yet")));
     };
-    if arguments.json.json { output::json(&with_diff(entry, &diff)) } else { show(entry, &diff) }.map(|()| 0)
+    let is_live = store.lease(&run)?.is_some();
+    if arguments.json.json { output::json(&with_words(entry, &diff, said)) } else { show(entry, &diff, said, is_live) }
+        .map(|()| 0)
 }
 
-fn list(run: &RunId, entries: &[ReviewEntry]) -> Result<(), CommandError> {
+fn list(run: &RunId, entries: &[ReviewEntry], is_live: bool) -> Result<(), CommandError> {
     if entries.is_empty() {
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(entries.iter().map(row));
+    rows.extend(entries.iter().map(|entry| row(entry, is_live)));
     let next: Vec<String> = entries
         .iter()
-        .filter(|entry| entry.state == TaskState::AwaitingReview)
+        .filter(|entry| entry.state == TaskState::AwaitingReview || entry.stale)
         .map(|entry| format!("orchestrate review {}", entry.task))
         .collect();
     output::result(&format!("{}{}", aligned(&rows), render_next(&next)))
 }
 
-fn row(entry: &ReviewEntry) -> [String; 7] {
+fn row(entry: &ReviewEntry, is_live: bool) -> [String; 7] {
     let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
     [
         output::one_line(entry.task.as_str(), 32),
-        entry.state.as_str().to_owned(),
+        standing(entry.state, entry.stale, is_live),
         check(entry.verify).to_owned(),
         size(entry),
         risk(entry.risk).to_owned(),
@@ -74,13 +79,13 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-fn show(entry: &ReviewEntry, diff: &str) -> Result<(), CommandError> {
+fn show(entry: &ReviewEntry, diff: &str, said: &str, is_live: bool) -> Result<(), CommandError> {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}\n",
         entry.task,
         entry.attempt,
-        entry.state.as_str(),
+        standing(entry.state, entry.stale, is_live),
         check(entry.verify),
         risk(entry.risk),
         entry.branch,
@@ -92,6 +97,13 @@ fn show(entry: &ReviewEntry, diff: &str) -> Result<(), CommandError> {
     for other in &entry.overlaps {
         let paths = output::one_line(&other.paths.join(", "), 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));
+    }
+    if entry.stale {
+        text.push_str(&format!("{STALE}\n"));
+    }
+    if !said.is_empty() {
+        text.push_str("\nit reports:\n");
+        output::plain(said).lines().for_each(|line| text.push_str(&format!("  {line}\n")));
     }
     text.push_str(&format!("\n{}", output::plain(diff)));
     text.push_str(&render_next(&next(&entry.task, entry.state)));
@@ -109,10 +121,11 @@ fn next(task: &TaskId, state: TaskState) -> Vec<String> {
     }
 }
 
-fn with_diff(entry: &ReviewEntry, diff: &str) -> Value {
+fn with_words(entry: &ReviewEntry, diff: &str, said: &str) -> Value {
     let mut value = serde_json::to_value(entry).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
         object.insert("diff".to_owned(), json!(diff));
+        object.insert("summary".to_owned(), json!(said));
     }
     value
 }

@@ -46,6 +46,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let (run, code) = ended?;
     if code == EXIT_OK && loaded.resolved.is_on("land") {
         let landed = land::bring(context, &loaded, &run)?;
+        landed.warnings.iter().for_each(|warning| output::warning(warning));
         output::note(land::words(&landed, false).trim_end());
     }
     Ok(code)

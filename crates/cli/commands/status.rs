@@ -1,5 +1,7 @@
 //! `status`: what is going on, by what is recorded and by who is alive.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::{Report, RunId, RunState};
@@ -10,10 +12,8 @@ use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::progress::short;
+use crate::table::STOPPED;
 use crate::{output, table};
-
-/// The word for a run that should be running and that nobody works on.
-const STOPPED: &str = "stopped";
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
@@ -44,10 +44,19 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
 pub(crate) fn report(store: &Store, run: &RunId) -> Result<(RunState, Report), CommandError> {
     let state = store.state(run)?;
     let mut report = Report::of(&state);
-    if state.status == RunStatus::Running && store.lease(run)?.is_none() {
-        report.status = STOPPED.to_owned();
+    if state.status == RunStatus::Running {
+        if store.lease(run)?.is_some() {
+            report.duration_ms += now_ms().saturating_sub(state.updated_ms);
+        } else {
+            report.status = STOPPED.to_owned();
+        }
     }
     Ok((state, report))
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn with_approvals(report: &Report, state: &RunState) -> Value {

@@ -12,9 +12,13 @@ use crate::{inbox, output};
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    if store.lease(&run)?.is_none() {
-        let ended = store.state(&run)?.status != RunStatus::Running;
-        let said = if ended { "it has ended" } else { "nobody works on it; `orchestrate resume` goes on" };
+    let holder = store.lease(&run)?;
+    if holder.is_none() {
+        let said = match store.state(&run)?.status {
+            RunStatus::Running => "nobody works on it; `orchestrate resume` goes on",
+            RunStatus::Interrupted => "it is stopped already; `orchestrate resume` goes on",
+            _ => "it has ended",
+        };
         return if arguments.json.json {
             output::json(&json!({"run_id": run.as_str(), "answer": said}))
         } else {
@@ -27,5 +31,5 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
         (_, true) => StopLevel::Kill,
         _ => StopLevel::Stop,
     };
-    inbox::ask(&store, &run, &Command::Stop { level, agent: None }, arguments.json.json)
+    inbox::ask(&store, &run, &Command::Stop { level, agent: None, holder }, arguments.json.json)
 }

@@ -173,7 +173,7 @@ impl ChildHandle {
     ///
     /// Fails if the run has ended.
     pub fn cancel(&self) -> Result<(), CoordinatorError> {
-        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()) };
+        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()), holder: None };
         self.context.store.send(&self.context.run, &command)?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
-use orchestrate_journal::{Journal, JournalError};
+use orchestrate_journal::{Journal, JournalError, Purpose};
 
 use crate::error::CoordinatorError;
 use crate::refusal::Refusal;
@@ -44,11 +44,11 @@ impl Runs {
     pub fn clean(&self, run: &RunId, dry_run: bool) -> Result<Cleaned, CoordinatorError> {
         if dry_run {
             if let Some(holder) = self.store.lease(run)? {
-                return Err(JournalError::Held { run: run.clone(), pid: holder.pid }.into());
+                return Err(JournalError::Held { run: run.clone(), holder }.into());
             }
             return self.survey(run, false);
         }
-        let journal = Journal::resume(&self.store, run)?;
+        let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
         let cleaned = self.survey(run, true)?;
         self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
@@ -94,7 +94,7 @@ impl Runs {
     /// Removes a task's worktree if that is asked for and possible; says what stands against it.
     fn obstacle(&self, record: &TaskRecord, path: &Path, remove: bool) -> Result<Option<String>, CoordinatorError> {
         if is_at_work(record) {
-            return Ok(Some(format!("the task is {} and goes on from these files", record.state.as_str())));
+            return Ok(Some("the task is unfinished; `orchestrate resume` goes on from these files".to_owned()));
         }
         // Files whose place in git cannot be trusted or found are not provably kept.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {

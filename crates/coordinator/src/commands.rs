@@ -5,6 +5,7 @@
 
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
 
@@ -14,11 +15,23 @@ use crate::run_context::RunContext;
 
 /// Decides a command on the newest state, records the facts and the answer.
 pub(crate) async fn carry_out(context: &RunContext, received: Received) -> Result<(), CoordinatorError> {
+    carry_out_after(context, None, received).await
+}
+
+/// As [`carry_out`], recording another fact first if the command is not refused.
+pub(crate) async fn carry_out_after(
+    context: &RunContext,
+    before: Option<Event>,
+    received: Received,
+) -> Result<(), CoordinatorError> {
     let (id, prompts) = (received.id, context.prompts.clone());
     let decide = move |state: &RunState| {
         let decided = decide(state, &received.command, &prompts);
         let (batch, reply): (Batch, Reply) = match decided {
-            Ok((batch, said)) => (batch, Ok(said)),
+            Ok((mut batch, said)) => {
+                batch.events.splice(0..0, before);
+                (batch, Ok(said))
+            }
             Err(why) => (Batch::default(), Err(why)),
         };
         Ok::<_, std::convert::Infallible>(batch.answering(id, reply))
@@ -65,6 +78,10 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
 
 fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
+    if state.settings.merge == MergeMode::None {
+        let branch = record.branch.as_deref().unwrap_or("it");
+        return Err(format!("nothing is merged with `--merge none`, so there is nothing to approve; {branch} stays"));
+    }
     if !matches!(record.state, TaskState::AwaitingReview | TaskState::Verified) {
         return Err(format!("{task} is {}, and only work that awaits a review can be approved", record.state.as_str()));
     }

@@ -225,10 +225,11 @@ impl Coordinator {
     ) -> Result<Result<(Run, String), String>, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         let id = self.store.send(run, &command)?;
-        commands::carry_out(&context, Received { id, sent_ms: 0, command }).await?;
+        // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
+        let resumed = Event::RunResumed { pid: std::process::id() };
+        commands::carry_out_after(&context, Some(resumed), Received { id, sent_ms: 0, command }).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
-                context.record(vec![Event::RunResumed { pid: std::process::id() }]).await?;
                 recovery::settle(&context).await?;
                 Ok(Ok((Run::start(context, false)?, said)))
             }

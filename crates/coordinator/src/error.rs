@@ -170,6 +170,7 @@ impl CoordinatorError {
                 GitError::BranchGone { .. }
                     | GitError::BaseLost { .. }
                     | GitError::BranchInUse { .. }
+                    | GitError::CheckedOutTwice { .. }
                     | GitError::LocalChanges { .. }
                     | GitError::NotFastForward { .. }
                     | GitError::RefMoved { .. }

@@ -9,9 +9,9 @@
 use std::path::PathBuf;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, RunId, RunState};
+use orchestrate_core::{Oid, RunId, RunState, TaskRecord};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge, WorktreeSpec};
-use orchestrate_journal::Journal;
+use orchestrate_journal::{Journal, Purpose};
 
 use crate::checks::{Check, run_check_blocking};
 use crate::committing::unix_seconds;
@@ -48,6 +48,10 @@ pub struct Landed {
     pub checkout: Option<PathBuf>,
     /// What became of the plan's boxes.
     pub boxes: Boxes,
+    /// Whether nothing of the run was merged, so that there was nothing to bring.
+    pub is_empty: bool,
+    /// What is part of the result although a person rejected it, or what it was built on.
+    pub warnings: Vec<String>,
 }
 
 /// Where the branch is to go.
@@ -67,7 +71,7 @@ impl Runs {
     /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
     /// another process works on the run. Nothing of the user's has changed then.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        let journal = Journal::resume(&self.store, run)?;
+        let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
             return Err(Refusal::Unfinished { run: run.clone() }.into());
@@ -79,9 +83,11 @@ impl Runs {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         let course = self.course(&state, &branch)?;
         let checkout = self.go(&journal, &state, &branch, &course)?;
-        let boxes = if options.write_back { self.boxes(&state, options, Target::Ticked)? } else { Boxes::Nothing };
+        let boxes =
+            if options.write_back { self.boxes(&state, options, &branch, Target::Ticked)? } else { Boxes::Nothing };
         let Course { from, to, merged, .. } = course;
-        Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes })
+        let (is_empty, warnings) = (state.integration == state.base, rejected(&state));
+        Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
     }
 
     /// Takes a landing back: the branch returns to where it was, local changes and later runs stay.
@@ -90,7 +96,7 @@ impl Runs {
     ///
     /// As [`Runs::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        let journal = Journal::resume(&self.store, run)?;
+        let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let landing = state.landed.clone().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
@@ -101,9 +107,11 @@ impl Runs {
         }
         // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
         self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
-        let boxes = if options.write_back { self.boxes(&state, options, Target::AsBefore)? } else { Boxes::Nothing };
+        let boxes =
+            if options.write_back { self.boxes(&state, options, &branch, Target::AsBefore)? } else { Boxes::Nothing };
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
-        Ok(Landed { run: run.clone(), branch, from, to, merged: false, checkout: None, boxes })
+        let (run, merged, checkout) = (run.clone(), false, None);
+        Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
     }
 
     fn course(&self, state: &RunState, branch: &str) -> Result<Course, CoordinatorError> {
@@ -158,6 +166,7 @@ impl Runs {
 
     fn require_green(&self, state: &RunState, branch: &str, commit: &Oid) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };
+        (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
         let worktree = self.repo.add_worktree(&WorktreeSpec {
             path: self.layout.verifier(&state.run_id),
             branch: None,
@@ -210,7 +219,34 @@ impl Runs {
         }
     }
 
-    fn boxes(&self, state: &RunState, options: &LandOptions, target: Target) -> Result<Boxes, CoordinatorError> {
-        plan_file::write(&self.store, state, &[&options.directory, self.repo.workdir()], target)
+    fn boxes(
+        &self,
+        state: &RunState,
+        options: &LandOptions,
+        branch: &str,
+        target: Target,
+    ) -> Result<Boxes, CoordinatorError> {
+        let folders = [options.directory.as_path(), self.repo.workdir()];
+        // A box that is ticked in the files of another branch would say of it what it does not have.
+        let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
+        let foreign = is_elsewhere.then(|| self.repo.workdir());
+        plan_file::write(&self.store, state, (&folders, foreign), target)
     }
+}
+
+/// Says which work is part of the result although a person has rejected it, or what it was built on.
+fn rejected(state: &RunState) -> Vec<String> {
+    let of_task = |record: &TaskRecord| {
+        let task = &record.task.id;
+        if record.rejected.is_some() {
+            Some(format!(
+                "{task} was rejected after it had been merged, and nothing has replaced it: it is part of this"
+            ))
+        } else if record.stale && record.merged.is_some() {
+            Some(format!("{task} was built on work that was rejected after it had been merged"))
+        } else {
+            None
+        }
+    };
+    state.tasks().filter_map(of_task).collect()
 }

@@ -37,11 +37,11 @@ pub(crate) enum Target {
     AsBefore,
 }
 
-/// Brings the boxes of a run's plan file to what they are to be.
+/// Brings the boxes of a run's plan file to what they are to be; a file below the second folder is left alone.
 pub(crate) fn write(
     store: &Store,
     state: &RunState,
-    folders: &[&Path],
+    (folders, foreign): (&[&Path], Option<&Path>),
     target: Target,
 ) -> Result<Boxes, CoordinatorError> {
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
@@ -62,6 +62,10 @@ pub(crate) fn write(
             return Ok(Boxes::Nothing);
         }
         if write_boxes(&text, &merged) == ticked {
+            if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
+                let reason = "the branch that landed is not the one that is checked out here";
+                return Ok(Boxes::Left { plan: plan.clone(), reason });
+            }
             replace(&path, wanted, &state.run_id)
                 .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
             return Ok(Boxes::Written(path));

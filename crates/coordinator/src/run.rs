@@ -234,7 +234,14 @@ impl Dispatcher {
     }
 
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
-        if let Command::Stop { level, agent } = &received.command {
+        if let Command::Stop { level, agent, holder } = &received.command {
+            let run = self.context.journal.run();
+            if holder.is_some() && *holder != self.context.store.lease(run)? {
+                // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
+                let late = Err("the process that it was meant for had ended".to_owned());
+                self.context.journal.answer(received.id, late).await?;
+                return Ok(());
+            }
             let level = match level {
                 StopLevel::Drain => ShutdownLevel::Drain,
                 StopLevel::Stop => ShutdownLevel::Stop,

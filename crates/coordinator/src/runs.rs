@@ -18,6 +18,8 @@ pub struct Runs {
     pub(crate) layout: Layout,
     pub(crate) store: Store,
     pub(crate) settings: Settings,
+    /// Is told what takes a while.
+    pub(crate) progress: fn(&str),
 }
 
 impl Runs {
@@ -31,7 +33,13 @@ impl Runs {
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;
         let store = store.ok_or_else(|| JournalError::NoSuchRun("latest".to_owned()))?;
-        Ok(Self { repo, layout, store, settings })
+        Ok(Self { repo, layout, store, settings, progress: |_| () })
+    }
+
+    /// Says what takes a while to this function.
+    #[must_use]
+    pub fn telling(self, progress: fn(&str)) -> Self {
+        Self { progress, ..self }
     }
 
     /// Gives the repository's store of runs.

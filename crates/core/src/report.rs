@@ -45,7 +45,7 @@ pub struct Report {
     pub integration_commit: Oid,
     /// Where the run started.
     pub base_commit: Oid,
-    /// From the first fact to the newest.
+    /// From the first fact to the newest, without the time in which nobody worked on it.
     pub duration_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
@@ -91,6 +91,8 @@ pub struct TaskReport {
     pub usage: ReportUsage,
     /// Why it ended without success.
     pub error: Option<TaskError>,
+    /// Whether something that it was built on has been rejected after it was merged.
+    pub stale: bool,
 }
 
 impl Report {
@@ -108,7 +110,7 @@ impl Report {
             integration_branch: state.run_id.integration_branch(),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
-            duration_ms: state.updated_ms.saturating_sub(state.started_ms),
+            duration_ms: state.updated_ms.saturating_sub(state.started_ms).saturating_sub(state.paused_ms),
             usage: usage.into(),
             tasks: state.tasks().map(TaskReport::of).collect(),
         }
@@ -131,6 +133,7 @@ impl TaskReport {
             turns: record.turns,
             usage: record.usage.into(),
             error: record.error.clone(),
+            stale: record.stale,
         }
     }
 }

@@ -131,6 +131,8 @@ pub struct ReviewEntry {
     pub overlaps: Vec<Overlap>,
     /// What the task used.
     pub usage: ReportUsage,
+    /// Whether something that it was built on has been rejected after it was merged.
+    pub stale: bool,
 }
 
 impl ReviewEntry {
@@ -176,6 +178,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> O
         files,
         overlaps: Vec::new(),
         usage: record.usage.into(),
+        stale: record.stale,
     })
 }
 

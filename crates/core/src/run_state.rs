@@ -30,6 +30,8 @@ pub struct RunState {
     pub started_ms: u64,
     /// Unix milliseconds of the newest fact.
     pub updated_ms: u64,
+    /// Milliseconds between these two in which nobody worked on it.
+    pub paused_ms: u64,
     /// Its frozen settings.
     pub settings: RunSettings,
     /// The plan's path as typed.
@@ -170,6 +172,7 @@ impl RunState {
             seq: first.seq,
             started_ms: first.ts_ms,
             updated_ms: first.ts_ms,
+            paused_ms: 0,
             settings: (**settings).clone(),
             plan: plan.clone(),
             plan_source: plan_source.clone(),
@@ -215,8 +218,12 @@ impl RunState {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, format!("fact {} was the newest", self.seq)));
         }
+        let was_paused = self.status != RunStatus::Running || matches!(fact.event, Event::RunResumed { .. });
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
         self.seq = fact.seq;
+        if was_paused {
+            self.paused_ms += fact.ts_ms.saturating_sub(self.updated_ms);
+        }
         self.updated_ms = fact.ts_ms;
         Ok(())
     }
@@ -400,6 +407,12 @@ impl RunState {
     /// Gives the calls that wait for a person, with their hashes.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(_, approval)| approval.decision.is_none())
+    }
+
+    /// Tells whether a call whose id begins so has asked and been answered.
+    pub fn is_decided(&self, prefix: &str) -> bool {
+        let decided = self.approvals.iter().filter(|(_, approval)| approval.decision.is_some());
+        !prefix.is_empty() && decided.into_iter().any(|(call, _)| call.as_str().starts_with(prefix))
     }
 
     /// Gives the calls of one agent that asked, decided or not.

@@ -152,6 +152,8 @@ pub struct TaskRecord {
     pub error: Option<TaskError>,
     /// The integration commit that brought it in.
     pub merged: Option<Oid>,
+    /// The integration commit that brought in work which was rejected since, and which nothing has replaced yet.
+    pub rejected: Option<Oid>,
     /// Whether something that it was built on has been rejected after it was merged.
     pub stale: bool,
     /// The last tool that it started, for the display.
@@ -193,6 +195,7 @@ impl TaskRecord {
             summary: String::new(),
             error: None,
             merged: None,
+            rejected: None,
             stale: false,
             last_tool: None,
         }
@@ -287,6 +290,7 @@ impl TaskRecord {
             Event::TaskMerged { commit, summary, .. } => {
                 let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };
                 self.merged.clone_from(commit);
+                (self.rejected, self.stale) = (None, false);
                 if let Some(summary) = summary {
                     self.summary.clone_from(summary);
                 }
@@ -334,7 +338,7 @@ impl TaskRecord {
         if cause.is_new_attempt() {
             self.rounds = 0;
             self.denied = false;
-            self.merged = None;
+            self.rejected = self.merged.take().or(self.rejected.take());
             self.state = TaskState::Ready;
             return Ok(());
         }

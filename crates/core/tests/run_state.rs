@@ -400,3 +400,21 @@ fn children_are_bounded_in_number_and_depth() {
     let many = "agent a has 2 children already, which is the most that --max-children-per-agent allows";
     assert_eq!(spawn("f", "a"), Err(many.to_owned()));
 }
+
+#[test]
+fn time_in_which_nobody_works_is_not_counted() {
+    let mut story = Story::of(RunSettings::default(), Vec::new());
+    let mut tell = |ts_ms: u64, event: Event| {
+        let fact = Recorded { ts_ms, ..recorded(story.state.seq + 1, event) };
+        story.state.apply(&fact).unwrap();
+        orchestrate_core::Report::of(&story.state).duration_ms
+    };
+    let start = tell(10_000, Event::RunResumed { pid: 1 });
+    let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };
+    let times = [
+        tell(12_000, finished.clone()) - start,
+        tell(90_000, Event::RunResumed { pid: 2 }) - start,
+        tell(93_000, finished) - start,
+    ];
+    assert_eq!(times, [2_000, 2_000, 5_000]);
+}

@@ -67,6 +67,14 @@ pub enum GitError {
         /// Where it is checked out.
         path: PathBuf,
     },
+    /// The branch to land on is checked out in several places, and only one of them could follow it.
+    #[error("land on {branch}: it is checked out in several places ({}); switch all but one to another branch", listed(.paths))]
+    CheckedOutTwice {
+        /// The short name of the branch.
+        branch: String,
+        /// Where it is checked out.
+        paths: Vec<PathBuf>,
+    },
     /// There is something at the place of a worktree that we did not put there.
     #[error("make a worktree at {path}: {reason}")]
     PathInUse {

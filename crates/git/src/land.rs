@@ -129,8 +129,8 @@ impl Repo {
     fn only_checkout(&self, branch: &str) -> Result<Option<Place>, GitError> {
         let mut places = self.checked_out_at(branch)?;
         if places.len() > 1 {
-            let path = places.pop().map(|place| place.path).unwrap_or_default();
-            return Err(GitError::BranchInUse { branch: branch.to_owned(), path });
+            let paths = places.into_iter().map(|place| place.path).collect();
+            return Err(GitError::CheckedOutTwice { branch: branch.to_owned(), paths });
         }
         let Some(place) = places.pop() else { return Ok(None) };
         let repository = self.open_git_dir(&place.git_dir)?;

@@ -9,6 +9,8 @@ use std::fmt;
 use orchestrate_core::ids::{AgentId, CallHash, Oid, TaskId};
 use serde::{Deserialize, Serialize};
 
+use crate::holder::Holder;
+
 /// What a person asks of a run from another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
@@ -58,6 +60,9 @@ pub enum Command {
         level: StopLevel,
         /// The agent; none for the whole run.
         agent: Option<AgentId>,
+        /// The process that it is meant for; none for whichever works on the run.
+        #[serde(default)]
+        holder: Option<Holder>,
     },
 }
 

@@ -11,6 +11,7 @@ use orchestrate_core::run_state::IllegalEvent;
 use rusqlite::ErrorCode;
 
 use crate::command::InboxId;
+use crate::holder::Holder;
 
 /// The error below ours, shared by everybody who is told of it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -101,12 +102,12 @@ pub enum JournalError {
     #[error("begin run {0}: there is a run of that id already")]
     RunExists(RunId),
     /// Another coordinator works on the run.
-    #[error("take over run {run}: process {pid} works on it; stop it with `orchestrate stop {run}`")]
+    #[error("take over run {run}: process {} {}", .holder.pid, .holder.purpose.words(.run))]
     Held {
         /// The run.
         run: RunId,
-        /// The other coordinator's process id; 0 while it has not written it down.
-        pid: u32,
+        /// The other process; its id is 0 while it has not written it down.
+        holder: Holder,
     },
     /// Another coordinator has taken the run over since; this one may write no more.
     #[error("write facts of run {run}: another coordinator has taken it over")]

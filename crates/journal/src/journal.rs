@@ -18,6 +18,7 @@ use crate::blobs::Blob;
 use crate::command::{InboxId, Received, Reply};
 use crate::database;
 use crate::error::JournalError;
+use crate::holder::Purpose;
 use crate::inbox::Watch;
 use crate::reader::Store;
 use crate::writer::{Job, Writer};
@@ -76,7 +77,16 @@ impl Journal {
     /// Fails if there is no such run, if another process works on it ([`JournalError::Held`]), and if its facts
     /// cannot be read.
     pub fn resume(store: &Store, run: &RunId) -> Result<Self, JournalError> {
-        Self::start(store, run, Writer::resume(store, run)?)
+        Self::resume_for(store, run, Purpose::Run)
+    }
+
+    /// Takes a run over for something else than to carry its tasks out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::resume`].
+    pub fn resume_for(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
+        Self::start(store, run, Writer::resume(store, run, purpose)?)
     }
 
     fn start(store: &Store, run: &RunId, writer: Writer) -> Result<Self, JournalError> {

@@ -14,10 +14,10 @@ use orchestrate_core::ids::RunId;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use serde::{Deserialize, Serialize};
 
 use crate::database;
 use crate::error::JournalError;
+use crate::holder::{Holder, Purpose};
 
 /// How often taking the lease is tried: whoever only looks at it holds the lock for some microseconds.
 const TRIES: u32 = 5;
@@ -26,15 +26,6 @@ const TRIES: u32 = 5;
 const TRIES_AFTER_DEATH: u32 = 400;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
-
-/// The process that works on a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Its process id; 0 if it has not written it down yet.
-    pub pid: u32,
-    /// When it took the run, in Unix milliseconds.
-    pub since_ms: u64,
-}
 
 /// The right to write facts of a run, given back on drop.
 #[derive(Debug)]
@@ -52,7 +43,7 @@ impl Drop for Lease {
 impl Lease {
     /// Takes the lease of a run, or says who has it.
     #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
-    pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64) -> Result<Self, JournalError> {
+    pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64, purpose: Purpose) -> Result<Self, JournalError> {
         let path = path(folder, run);
         let failed = |error| JournalError::io(&path, error);
         database::create_private_folder(folder).map_err(failed)?;
@@ -63,15 +54,15 @@ impl Lease {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &path) => {
                     let mut lease = Self { file };
-                    lease.sign(since_ms).map_err(failed)?;
+                    lease.sign(since_ms, purpose).map_err(failed)?;
                     return Ok(lease);
                 }
-                Ok(()) if tried >= TRIES => return Err(JournalError::Held { run: run.clone(), pid: 0 }),
+                Ok(()) if tried >= TRIES => return Err(held(run, None)),
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => {
-                    let pid = signature(file).map_or(0, |holder| holder.pid);
-                    if tried >= tries(pid) {
-                        return Err(JournalError::Held { run: run.clone(), pid });
+                    let holder = signature(file);
+                    if tried >= tries(holder.as_ref().map_or(0, |holder| holder.pid)) {
+                        return Err(held(run, holder));
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -80,8 +71,8 @@ impl Lease {
         }
     }
 
-    fn sign(&mut self, since_ms: u64) -> std::io::Result<()> {
-        let holder = Holder { pid: std::process::id(), since_ms };
+    fn sign(&mut self, since_ms: u64, purpose: Purpose) -> std::io::Result<()> {
+        let holder = Holder { pid: std::process::id(), since_ms, purpose };
         self.file.set_len(0)?;
         self.file.write_all(serde_json::to_string(&holder)?.as_bytes())
     }
@@ -97,9 +88,13 @@ pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, Journ
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(None),
-        Err(Errno::WOULDBLOCK) => Ok(Some(signature(file).unwrap_or(Holder { pid: 0, since_ms: 0 }))),
+        Err(Errno::WOULDBLOCK) => Ok(Some(signature(file).unwrap_or_default())),
         Err(error) => Err(JournalError::io(&path, error.into())),
     }
+}
+
+fn held(run: &RunId, holder: Option<Holder>) -> JournalError {
+    JournalError::Held { run: run.clone(), holder: holder.unwrap_or_default() }
 }
 
 /// Gives how often to try for a lease that this process has signed.

@@ -36,6 +36,7 @@ mod database;
 mod error;
 #[cfg(feature = "fault-injection")]
 pub mod fault;
+mod holder;
 mod inbox;
 mod journal;
 mod lease;
@@ -47,6 +48,6 @@ pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
 pub use command::{Answer, Command, InboxId, Received, Reply, StopLevel};
 pub use error::{Cause, JournalError};
+pub use holder::{Holder, Purpose};
 pub use journal::{Journal, Slot};
-pub use lease::Holder;
 pub use reader::{Clock, RunSummary, Store, system_clock};

@@ -17,8 +17,9 @@ use crate::blobs::{self, Files};
 use crate::command::{Command, InboxId, Received, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
+use crate::holder::Holder;
 use crate::inbox;
-use crate::lease::{self, Holder};
+use crate::lease;
 
 /// Gives the time in Unix milliseconds.
 pub type Clock = fn() -> u64;

@@ -21,6 +21,7 @@ use crate::blobs::{self, Blob, Files};
 use crate::command::Answer;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
+use crate::holder::Purpose;
 use crate::inbox;
 use crate::lease::Lease;
 use crate::reader::{self, Clock, Store};
@@ -72,7 +73,7 @@ impl Writer {
     /// Begins a run with its first facts.
     pub(crate) fn create(store: &Store, run: &RunId, first: Batch) -> Result<Self, JournalError> {
         let now = (store.clock())();
-        let lease = Lease::take(store.leases(), run, now)?;
+        let lease = Lease::take(store.leases(), run, now, Purpose::Run)?;
         let database = store.database().to_owned();
         let mut connection = database::connect(&database)?;
         let mut scratch = Scratch::new(run, now, None);
@@ -93,11 +94,11 @@ impl Writer {
     }
 
     /// Takes a run over: nobody else can write its facts from here on.
-    pub(crate) fn resume(store: &Store, run: &RunId) -> Result<Self, JournalError> {
+    pub(crate) fn resume(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
         let database = store.database().to_owned();
         let mut connection = database::connect(&database)?;
         find_run(&database, &connection, run)?;
-        let lease = Lease::take(store.leases(), run, (store.clock())())?;
+        let lease = Lease::take(store.leases(), run, (store.clock())(), purpose)?;
         let (key, epoch) =
             raise_epoch(&mut connection, run).map_err(|error| JournalError::database(&database, error))?;
         let state = reader::replay(&database, &connection, run)?;

@@ -28,7 +28,7 @@ fn every_command_comes_out_as_it_went_in() {
         Command::Decide { call: "c".into(), allowed: true, message: None },
         Command::Retry { task: "T1".into(), message: Some("again".to_owned()) },
         message(1),
-        Command::Stop { level: StopLevel::Drain, agent: None },
+        Command::Stop { level: StopLevel::Drain, agent: None, holder: None },
     ];
     let sent: Vec<Received> = commands
         .into_iter()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use orchestrate_journal::{Holder, Journal, JournalError};
+use orchestrate_journal::{Holder, Journal, JournalError, Purpose};
 use tempfile::tempdir;
 
 use crate::children::{Other, say, wait_for_parent};
@@ -22,9 +22,9 @@ fn a_second_coordinator_is_refused_with_the_pid_of_the_first() {
     assert_eq!(other.line().as_deref(), Some("held"));
     let store = store(folder.path());
     let pid = other.pid();
-    assert_eq!(store.lease(&run()).unwrap(), Some(Holder { pid, since_ms: NOW }));
+    assert_eq!(store.lease(&run()).unwrap(), Some(Holder { pid, since_ms: NOW, purpose: Purpose::Run }));
     match Journal::resume(&store, &run()) {
-        Err(JournalError::Held { run: held, pid: holder }) => assert_eq!((held, holder), (run(), pid)),
+        Err(JournalError::Held { run: held, holder }) => assert_eq!((held, holder.pid), (run(), pid)),
         other => panic!("taken over from a live process: {other:?}"),
     }
     other.kill();

@@ -1,0 +1,157 @@
+//! What `status`, `review`, `land` and `stop` say of a run that is not simply going on or merged.
+
+use orchestrate_journal::{Command, Holder, Purpose, StopLevel};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::run::{Stage, done, plan_input, runtime, write};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("standing::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
+        case("standing::rejected_work_lands_with_a_warning", rejected_work_lands_with_a_warning),
+        case("standing::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
+        case("standing::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
+        case("standing::a_report_can_be_read", a_report_can_be_read),
+        case("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
+        case("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
+        case("standing::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
+    ]
+}
+
+/// A project and the user's directories, as a person has them.
+struct Desk {
+    home: Home,
+    repository: Repository,
+}
+
+impl Desk {
+    fn new(plan: &str) -> Result<Self, libtest_mimic::Failed> {
+        let desk = Self { home: Home::new()?, repository: Repository::plain()? };
+        desk.repository.write("plan.md", plan)?;
+        Ok(desk)
+    }
+
+    fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, libtest_mimic::Failed> {
+        self.home.orchestrate(self.repository.path(), arguments).run()?.exits(code)
+    }
+
+    fn script(&self, script: &Script) -> Result<String, libtest_mimic::Failed> {
+        script.write_to(&self.home.path().join("script.jsonl"))
+    }
+}
+
+fn says(ran: &Ran, words: &[&str]) -> Outcome {
+    let all = format!("{}{}", ran.stdout, ran.stderr);
+    match words.iter().find(|words| !all.contains(*words)) {
+        None => Ok(()),
+        Some(missing) => fail(format!("`{missing}` is not in\n{all}")),
+    }
+}
+
+fn nothing_is_called_running_of_a_dead_run() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: sleep 20; touch made)\n")?;
+    let arguments = ["run", "plan.md", "--output-format", "stream-json"];
+    let running = desk.home.orchestrate(desk.repository.path(), &arguments).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    let live = desk.types(&["status"], 0)?;
+    says(&live, &["T1    running", ": running for "])?;
+    running.signal(Signal::KILL)?;
+    running.end()?.exits(137)?;
+    for (arguments, words) in [
+        (&["status"][..], &["T1    interrupted", "stopped, nobody works on it", "orchestrate resume"][..]),
+        (&["review"], &["T1    interrupted"]),
+        (&["review", "T1"], &["interrupted"]),
+        (&["clean", "--dry-run"], &["orchestrate resume"]),
+        (&["stop"], &["orchestrate resume"]),
+    ] {
+        let ran = desk.types(arguments, 0)?;
+        says(&ran, words)?;
+        if ran.stdout.contains("running") {
+            return fail(ran.stdout);
+        }
+    }
+    Ok(())
+}
+
+/// T1's agent writes a file that T2's command builds on; its second attempt changes nothing, so it fails.
+fn rejected_work_lands_with_a_warning() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one\n- [ ] T2 two (depends: T1) (run: cp one.txt two.txt)\n")?;
+    let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    desk.types(&["run", "plan.md", "--model", &model], 0)?;
+    desk.types(&["reject", "T1", "-m", "write 2"], 1)?;
+    says(&desk.types(&["status"], 0)?, &["merged, stale", "T2: stale: ", "orchestrate review T2"])?;
+    says(&desk.types(&["review", "T2"], 0)?, &["merged, stale", "stale: "])?;
+    for (arguments, pointer) in [(["status", "--json"], "/tasks/1/stale"), (["review", "--json"], "/1/stale")] {
+        let report = desk.types(&arguments, 0)?.json()?;
+        if at(&report, pointer)? != true {
+            return fail(report);
+        }
+    }
+    let landed = desk.types(&["land", "--json"], 0)?;
+    says(&landed, &["warning: T1 was rejected after it had been merged", "warning: T2 was built on work that was"])?;
+    let warnings = at(&landed.json()?, "/warnings")?.as_array().map(Vec::len);
+    if warnings == Some(2) { Ok(()) } else { fail(landed.stdout) }
+}
+
+fn boxes_of_another_branch_are_left() -> Outcome {
+    let plan = "- [ ] T1 one (run: echo 1 > one.txt)\n";
+    let desk = Desk::new(plan)?;
+    desk.types(&["run", "plan.md"], 0)?;
+    desk.repository.git(&["switch", "-q", "-c", "other"])?;
+    says(&desk.types(&["land"], 0)?, &["run r-", "has landed", "were left as they are"])?;
+    if desk.repository.read("plan.md")? != plan {
+        return fail(desk.repository.read("plan.md")?);
+    }
+    desk.repository.git(&["switch", "-q", "main"])?;
+    says(&desk.types(&["land"], 0)?, &["were ticked"])
+}
+
+fn what_was_not_merged_is_not_landed() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
+    desk.types(&["run", "plan.md", "--merge", "none"], 0)?;
+    says(&desk.types(&["approve", "T1"], 2)?, &["nothing is merged with `--merge none`"])?;
+    says(&desk.types(&["land"], 0)?, &["has nothing to land", "orchestrate review"])
+}
+
+fn a_report_can_be_read() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Look @reviewer\n")?;
+    let words = format!("It is all right.\n{}the last word", "A line of the report.\n".repeat(20));
+    let model = desk.script(&Script::default().rule(Rule::task("T1").text(&words)))?;
+    says(&desk.types(&["run", "plan.md", "--model", &model], 0)?, &["orchestrate review T1"])?;
+    says(&desk.types(&["review", "T1"], 0)?, &["It is all right.", "the last word"])?;
+    let entry = desk.types(&["review", "T1", "--json"], 0)?.json()?;
+    if at(&entry, "/summary")? == words.as_str() { Ok(()) } else { fail(entry) }
+}
+
+fn a_landing_is_no_run_to_be_stopped() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
+    // The check of the run is quick; that of the landing lasts as long as the file is there that main has since.
+    desk.types(&["run", "plan.md", "--verify", "test ! -e slow || sleep 3"], 0)?;
+    desk.repository.write("slow", "")?;
+    desk.repository.commit_all("slow")?;
+    let landing = desk.home.orchestrate(desk.repository.path(), &["land"]).start()?;
+    landing.says("main has new commits: checking their merge")?;
+    says(&desk.types(&["stop"], 2)?, &["is landing it"])?;
+    says(&desk.types(&["reject", "T1", "-m", "no"], 2)?, &["is landing it"])?;
+    landing.end()?.exits(0)?;
+    says(&desk.types(&["status"], 0)?, &["succeeded"])
+}
+
+fn a_stop_for_another_process_is_refused() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?).await?;
+        let holder = Some(Holder { pid: 1, since_ms: 1, purpose: Purpose::Run });
+        run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: None, holder })?;
+        Ok::<_, libtest_mimic::Failed>(run.wait().await?)
+    })?;
+    if report.status == "succeeded" { Ok(()) } else { fail(json!(report)) }
+}
+
+fn a_plan_without_an_open_box_says_so() -> Outcome {
+    let desk = Desk::new("- [x] T1 one\n- [-] T2 two\n")?;
+    says(&desk.types(&["run", "plan.md"], 0)?, &["there was nothing to do: no box of the plan is open"])
+}

@@ -5,9 +5,10 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
 
+mod sample;
+
 use std::error::Error;
 use std::path::Path;
-use std::process;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
@@ -34,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let folder = tempfile::tempdir()?;
     let project = folder.path().join("project");
-    make_sample(&project)?;
+    sample::make(&project, &[("README.md", "# sample\n"), ("tests/all.sh", "test -e README.md\n")])?;
     let mut settings = Settings::new(folder.path().join("state"));
     settings.model = Some(Arc::new(ScriptedModel::parse("example", SCRIPT)?));
     settings.run.merge = MergeMode::Review;
@@ -49,7 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         report = coordinator.resume(&report.run_id).await?.wait().await?;
     }
     println!("the run is {}; the result is on {}", report.status, report.integration_branch);
-    println!("{}", git(&project, &["ls-tree", "-r", "--name-only", &report.integration_branch])?);
+    println!("{}", sample::git(&project, &["ls-tree", "-r", "--name-only", &report.integration_branch])?);
     Ok(())
 }
 
@@ -59,7 +60,7 @@ fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<
     let mut answered = false;
     for task in report.tasks.iter().filter(waiting) {
         let branch = task.branch.clone().unwrap_or_default();
-        let changes = git(project, &["diff", "--name-status", &format!("{}...{branch}", report.base_commit)])?;
+        let changes = sample::git(project, &["diff", "--name-status", &format!("{}...{branch}", report.base_commit)])?;
         let command = if changes.lines().any(|line| line.starts_with("D\ttests/")) {
             println!("{} is rejected: it deletes tests", task.id);
             let message = "Keep the tests.".to_owned();
@@ -84,30 +85,4 @@ fn tree_of(
     let state = coordinator.store().state(run)?;
     let tree = state.task(&task.id).and_then(|record| record.tree.clone());
     tree.ok_or_else(|| format!("{} has no tree", task.id).into())
-}
-
-/// Makes a repository with one commit.
-fn make_sample(project: &Path) -> Result<(), Box<dyn Error>> {
-    std::fs::create_dir_all(project.join("tests"))?;
-    std::fs::write(project.join("README.md"), "# sample\n")?;
-    std::fs::write(project.join("tests/all.sh"), "test -e README.md\n")?;
-    let steps: [&[&str]; 5] = [
-        &["init", "-q", "-b", "main"],
-        &["config", "user.name", "Example"],
-        &["config", "user.email", "example@example.invalid"],
-        &["add", "."],
-        &["commit", "-q", "-m", "Start"],
-    ];
-    for step in steps {
-        git(project, step)?;
-    }
-    Ok(())
-}
-
-fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
-    let output = process::Command::new("git").args(arguments).current_dir(project).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

@@ -6,9 +6,9 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 #![expect(clippy::disallowed_methods, reason = "an example makes its own sample project")]
 
+mod sample;
+
 use std::error::Error;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{ChildSpec, Coordinator, Settings, run_helper_if_asked};
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let folder = tempfile::tempdir()?;
     let project = folder.path().join("project");
-    make_sample(&project)?;
+    sample::make(&project, &[("README.md", "# sample\n")])?;
 
     let mut settings = Settings::new(folder.path().join("state"));
     settings.model = Some(Arc::new(ScriptedModel::parse("example", SCRIPT)?));
@@ -55,32 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{} children merged", merged.iter().filter(|task| task.state.as_str() == "merged").count());
     if let Some(report) = coordinator.finish().await? {
         println!("the result is on {}:", report.integration_branch);
-        println!("{}", git(&project, &["log", "--oneline", "--graph", &report.integration_branch])?);
+        println!("{}", sample::git(&project, &["log", "--oneline", "--graph", &report.integration_branch])?);
     }
     Ok(())
-}
-
-/// Makes a repository with one commit.
-fn make_sample(project: &Path) -> Result<(), Box<dyn Error>> {
-    std::fs::create_dir(project)?;
-    std::fs::write(project.join("README.md"), "# sample\n")?;
-    let steps: [&[&str]; 5] = [
-        &["init", "-q", "-b", "main"],
-        &["config", "user.name", "Example"],
-        &["config", "user.email", "example@example.invalid"],
-        &["add", "README.md"],
-        &["commit", "-q", "-m", "Start"],
-    ];
-    for step in steps {
-        git(project, step)?;
-    }
-    Ok(())
-}
-
-fn git(project: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
-    let output = Command::new("git").args(arguments).current_dir(project).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

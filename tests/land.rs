@@ -324,14 +324,18 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     before.require_same(&ended.stage.repository.fingerprint()?)
 }
 
-/// As a kill leaves it between moving the files away and removing git's entry for them.
+/// As a kill leaves it between moving the files away and removing git's entry for them, and while they are deleted.
 fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     let ended = Ended::new(None)?;
     let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
     let places = ended.git(&["worktree", "list", "--porcelain"])?;
     let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
-    std::fs::remove_dir_all(first.unwrap_or_default())?;
+    let first = std::path::PathBuf::from(first.unwrap_or_default());
+    let trash = first.ancestors().nth(3).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
+    std::fs::create_dir_all(trash.join("worktree-1"))?;
+    std::fs::rename(&first, trash.join("worktree-1/T1"))?;
     runs.clean(ended.run(), false)?;
+    same(&std::fs::read_dir(&trash)?.count(), &0)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     same(&ended.git(&["for-each-ref"])?, &refs)
 }

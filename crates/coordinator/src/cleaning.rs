@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
+use orchestrate_git::Removed;
 use orchestrate_journal::{Journal, JournalError, Purpose};
 
 use crate::error::CoordinatorError;
@@ -56,6 +57,7 @@ impl Runs {
             // Nothing follows from this fact, so it may follow the act: it tells what is gone.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
+        empty(&self.layout.trash());
         // A folder that still has something in it stays.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
@@ -142,6 +144,19 @@ impl Runs {
             branch.map_or_else(|| format!("orchestrate/recovered/{run}/{}", found.name), |branch| branch.to_owned());
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
+    }
+}
+
+/// Deletes what a cleaning that was killed has moved to the trash; whatever is there was kept elsewhere.
+fn empty(trash: &Path) {
+    let Ok(places) = std::fs::read_dir(trash) else { return };
+    for place in places.filter_map(Result::ok).map(|entry| entry.path()) {
+        // Another cleaning may be about to move something into a folder that is still empty.
+        let is_used = std::fs::read_dir(&place).is_ok_and(|mut inside| inside.next().is_some());
+        let left = Removed { trashed: is_used.then(|| place.clone()) };
+        if let Err(error) = left.delete() {
+            tracing::warn!(path = %place.display(), %error, "could not delete what is in the trash");
+        }
     }
 }
 

@@ -41,7 +41,7 @@ test *ARGS:
 test-all *ARGS:
     ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
 
-# The long form of the kill test: a SIGKILL before and after each durable append of the reference run.
+# The long form of the kill test: a SIGKILL before and after each durable append, of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 

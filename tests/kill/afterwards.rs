@@ -4,11 +4,8 @@ use libtest_mimic::Failed;
 
 use super::plays::{self, Play};
 use super::scene::{self, Deed, KILLED, Scene};
-use super::{End, NO_FAULT, places};
+use super::{End, NO_FAULT, SHORTER_FORM, places};
 use crate::support::{Case, Outcome, case, fail};
-
-/// How many appends the short form tries, of each kind.
-const SHORT_FORM: u64 = 4;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -29,7 +26,7 @@ fn sent_back(deed: Deed, play: &Play) -> Outcome {
     let ran = scene.act(deed, NO_FAULT)?.exits(0)?;
     let (expected, appends) = (End::of(&scene, &ran.stdout)?, ran.stderr.trim().parse()?);
     let faults: Vec<String> =
-        places(appends, SHORT_FORM).1.iter().flat_map(|k| [format!("before:{k}"), format!("after:{k}")]).collect();
+        places(appends, SHORTER_FORM).1.iter().flat_map(|k| [format!("before:{k}"), format!("after:{k}")]).collect();
     for fault in &faults {
         let scene = ended()?;
         scene.act(deed, fault)?.exits(KILLED)?;

@@ -33,8 +33,9 @@ const CHILD_ARGUMENT: &str = "__coordinator";
 const LONG_FORM: &str = "ORCHESTRATE_KILL";
 /// Appends that the reference run makes at least, so that few of its states are left out.
 const LEAST_APPENDS: u64 = 120;
-/// How many appends the short form tries, of each kind.
+/// How many appends the short form tries, of each kind: of the run of two agents, and of others, which are shorter.
 const SHORT_FORM: u64 = 12;
+const SHORTER_FORM: u64 = 4;
 /// A fault that no run of ours reaches: each append is then a transaction of its own, as in the runs that are killed.
 const NO_FAULT: &str = "before:1000000";
 
@@ -97,19 +98,21 @@ struct Reference {
     play: Play,
     end: End,
     appends: u64,
+    /// How many of them the short form tries.
+    short_form: u64,
 }
 
 impl Reference {
-    fn run(name: &'static str, play: Play, check: impl FnOnce(&[Event], u64) -> Outcome) -> Result<Self, Failed> {
+    fn run(name: &'static str, short_form: u64, play: Play) -> Result<(Self, Vec<Event>), Failed> {
         let scene = Scene::of(&play)?;
         let ran = scene.coordinate(NO_FAULT)?.exits(0)?;
         let end = End::of(&scene, &ran.stdout)?;
         let appends = ran.stderr.trim().parse()?;
-        check(&scene.events()?, appends)?;
         if end.report["status"] != json!("succeeded") {
             return fail(format!("{:#}", end.report));
         }
-        Ok(Self { name, play, end, appends })
+        let events = scene.events()?;
+        Ok((Self { name, play, end, appends, short_form }, events))
     }
 
     /// Compares how a run ended, without its files.
@@ -138,13 +141,17 @@ impl Reference {
 /// Gives the run of two agents that nobody kills; it is made once.
 fn two_agents() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
-    once(&MADE, || Reference::run("two agents", plays::two_agents(), require_conflict_and_red_check))
+    once(&MADE, || {
+        let (reference, events) = Reference::run("two agents", SHORT_FORM, plays::two_agents())?;
+        require_conflict_and_red_check(&events, reference.appends)?;
+        Ok(reference)
+    })
 }
 
 /// Gives the run of commands that nobody kills; it is made once.
 fn commands() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
-    once(&MADE, || Reference::run("commands", plays::commands(), |_, _| Ok(())))
+    once(&MADE, || Ok(Reference::run("commands", SHORTER_FORM, plays::commands())?.0))
 }
 
 fn once(
@@ -202,7 +209,7 @@ fn require_bought_once(events: &[Event], kills: usize) -> Outcome {
 
 /// Kills a run right before or after each of several appends, and resumes it.
 fn kill_each(reference: &Reference, kind: &str) -> Outcome {
-    let (all, places) = places(reference.appends, SHORT_FORM);
+    let (all, places) = places(reference.appends, reference.short_form);
     let (next, survivors, failures) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let workers = if all { thread::available_parallelism().map_or(1, NonZeroUsize::get) } else { 1 };
     thread::scope(|scope| {

@@ -7,6 +7,7 @@ mod arrows;
 mod bans;
 mod cycles;
 mod denied;
+mod links;
 mod lints;
 mod sample;
 mod shape;
@@ -26,6 +27,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::forbidden_arrow_is_caught", arrows::examples_are_caught),
         case("architecture::modules_form_a_dag", cycles::workspace_holds),
         case("architecture::module_cycle_is_caught", cycles::examples_are_caught),
+        case("architecture::workers_reach_the_run_through_their_links", links::workspace_holds),
+        case("architecture::worker_without_a_link_is_caught", links::examples_are_caught),
         case("architecture::files_keep_their_shape", shape::workspace_holds),
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
         case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),

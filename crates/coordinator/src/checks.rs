@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use orchestrate_core::settings::RunSettings;
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::{BlobId, Oid, TaskId};
 use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
 
 use crate::error::CoordinatorError;
-use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
 
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
@@ -32,17 +32,40 @@ pub(crate) struct Check<'a> {
     pub(crate) command: &'a str,
     pub(crate) worktree: &'a Path,
     pub(crate) view: &'a View,
-    pub(crate) settings: &'a RunSettings,
+    pub(crate) timeout_ms: u64,
+}
+
+/// A check of work, as its facts name it.
+pub(crate) struct Verification {
+    pub(crate) task: TaskId,
+    pub(crate) scope: VerifyScope,
+    pub(crate) tree: Oid,
+    pub(crate) command: String,
+}
+
+impl Verification {
+    /// Gives the fact that it begins.
+    pub(crate) fn started(&self) -> Event {
+        let Self { task, scope, tree, command } = self;
+        Event::VerifyStarted { task: task.clone(), scope: *scope, tree: tree.clone(), command: command.clone() }
+    }
+
+    /// Gives the fact of what it said, whose output the blob holds.
+    pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
+        let Self { task, scope, tree, command } = self;
+        let (passed, exit, duration_ms) = (result.passed, result.exit.clone(), result.duration_ms);
+        Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms }
+    }
 }
 
 /// Runs a command confined; interrupted when the level reaches `Stop`.
 pub(crate) async fn run_check(
-    context: &RunContext,
+    sandbox: &Sandbox,
     check: Check<'_>,
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
     let cancel = Cancel::new();
-    let finished = shutdown.guard(&cancel, context.sandbox.run_async(check.job(), cancel.clone())).await?;
+    let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
     Ok(CheckResult::of(&finished))
 }
 
@@ -61,7 +84,7 @@ impl Check<'_> {
             stdin: Vec::new(),
             env: Default::default(),
             limits: Limits {
-                timeout: Duration::from_millis(self.settings.command_timeout_ms),
+                timeout: Duration::from_millis(self.timeout_ms),
                 kept_output_bytes: KEPT_OUTPUT_BYTES,
                 ..Limits::default()
             },

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, TaskId, TaskRecord};
-use orchestrate_git::{CommitSpec, Merge, SnapshotRules, Worktree};
+use orchestrate_core::{Oid, TaskRecord};
+use orchestrate_git::{CommitSpec, SnapshotRules, Worktree};
 
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
-use crate::workplace::Workplace;
 
 /// A commit that was made.
 pub(crate) struct Made {
@@ -22,9 +21,13 @@ pub(crate) struct Made {
 }
 
 /// Commits the worktree as it stands onto the task's branch; none if there is nothing to commit.
-pub(crate) async fn commit_worktree(workplace: &Workplace, message: &str) -> Result<Option<Made>, CoordinatorError> {
-    let record = workplace.context.task(&workplace.task)?;
-    store(&workplace.context, &record, &workplace.worktree, Some(message)).await
+pub(crate) async fn commit_worktree(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+    message: &str,
+) -> Result<Option<Made>, CoordinatorError> {
+    store(context, record, worktree, Some(message)).await
 }
 
 /// Keeps the worktree as it stands under a keep-ref, without moving the branch.
@@ -125,24 +128,6 @@ pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String
         trailers.push(("Orchestrate-Agent".to_owned(), agent.clone()));
     }
     trailers
-}
-
-/// Gives the files of the worktree that still hold markers of the conflict with `onto`.
-pub(crate) async fn marked_files(workplace: &Workplace, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
-    let (worktree, tip) = (Arc::clone(&workplace.worktree), workplace.tip()?);
-    let anchor = conflict_anchor(&workplace.context, &workplace.task);
-    let found = workplace.context.git(move |repo| {
-        let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else { return Ok(Vec::new()) };
-        let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
-        repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)
-    });
-    let found = found.await?;
-    Ok(found.into_iter().map(|path| path.display().to_string()).collect())
-}
-
-/// The ref that holds the merge which was written into an author's worktree.
-pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
-    format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
 }
 
 /// Tells whether the integration branch holds the tip of a task's branch.

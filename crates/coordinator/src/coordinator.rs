@@ -18,6 +18,7 @@ use orchestrate_tools::{Executor, builtin_tools};
 
 use crate::commands;
 use crate::error::CoordinatorError;
+use crate::host::Host;
 use crate::layout::Layout;
 use crate::models::Models;
 use crate::prompts::Prompts;
@@ -288,12 +289,14 @@ impl Coordinator {
             repo: self.repo.clone(),
             layout: self.layout.clone(),
             identity: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
-            sandbox: Arc::clone(&self.sandbox),
-            executor: Arc::new(Executor::new(registry)?),
-            models: models.with_recorded(self.recorded_replies(&journal)?),
+            host: Arc::new(Host {
+                sandbox: Arc::clone(&self.sandbox),
+                executor: Executor::new(registry)?,
+                models: models.with_recorded(self.recorded_replies(&journal)?),
+                counter: LazyCounter::start()?,
+            }),
             roles: Roles::load(&self.repo, &state.base, self.settings.user_config_dir.as_deref())?,
             prompts: Prompts::of_project(read),
-            counter: LazyCounter::start()?,
             journal,
         })
     }

@@ -174,8 +174,8 @@ impl Runs {
             lock_reason: format!("orchestrate {} verifier", state.run_id),
         })?;
         self.repo.checkout_detached(&worktree, commit)?;
-        let view = worktree.view();
-        let check = Check { command, worktree: worktree.path(), view: &view, settings: &state.settings };
+        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
+        let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
         let result = run_check_blocking(&sandbox(&self.settings)?, &check)?;
         if result.passed {
             return Ok(());

@@ -3,6 +3,8 @@
 //! [`Coordinator`] is the face of the library. It decides nothing: what is ready, what a call may do, what is merged and
 //! how a run ends are pure functions of the recorded facts in `orchestrate-core`, and everything here carries them out.
 
+mod assigning;
+mod assignment;
 mod checks;
 mod children;
 mod cleaning;
@@ -14,6 +16,8 @@ mod diagnosis;
 mod dispatcher;
 mod driver;
 mod error;
+mod git_link;
+mod host;
 mod landing;
 mod layout;
 mod merging;
@@ -22,6 +26,7 @@ mod plan_file;
 mod preflight;
 mod project;
 mod prompts;
+mod recorded;
 mod recovery;
 mod refusal;
 mod reviewing;
@@ -34,6 +39,7 @@ mod session;
 pub mod settings;
 mod shutdown;
 mod worker;
+mod worker_link;
 mod workplace;
 mod worktrees;
 

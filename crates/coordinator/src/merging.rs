@@ -9,15 +9,13 @@ use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, TaskId};
 use orchestrate_git::{CommitSpec, Merge, WorktreeSpec};
-use orchestrate_journal::Blob;
 
-use crate::checks::{Check, run_check};
+use crate::checks::{Check, Verification, run_check};
 use crate::committing::{keep_commit, trailers, unix_seconds};
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
-use crate::worker::record_check;
 
 /// Carries out one step and records what came of it.
 pub(crate) async fn carry_out(
@@ -38,7 +36,7 @@ pub(crate) async fn carry_out(
         MergeStep::Return { task, cause, onto, evidence } => {
             let text = evidence_text(context, &evidence)?;
             let returned = |text| Event::TaskReturned { task, cause, text, onto: Some(onto) };
-            context.record_with(Blob::new(text.into_bytes()), returned).await
+            context.record_with(text.into_bytes(), returned).await
         }
         MergeStep::GiveUp { task, cause, evidence } => {
             let message = give_up_message(context, &task, cause, &evidence);
@@ -93,9 +91,8 @@ async fn verify(
     (commit, tree, command): (Oid, Oid, String),
     shutdown: &Shutdown,
 ) -> Result<(), CoordinatorError> {
-    let scope = VerifyScope::Run;
-    let started = Event::VerifyStarted { task: task.clone(), scope, tree: tree.clone(), command: command.clone() };
-    context.record(vec![started]).await?;
+    let verification = Verification { task, scope: VerifyScope::Run, tree, command };
+    context.record(vec![verification.started()]).await?;
     let spec = WorktreeSpec {
         path: context.layout.verifier(&context.run),
         branch: None,
@@ -110,14 +107,14 @@ async fn verify(
         })
         .await?;
     let worktree = Arc::new(worktree);
-    let state = context.state();
-    let view = worktree.view();
-    let check = Check { command: &command, worktree: worktree.path(), view: &view, settings: &state.settings };
-    let result = run_check(context, check, shutdown).await?;
+    let (view, timeout_ms) = (worktree.view(), context.state().settings.command_timeout_ms);
+    let check = Check { command: &verification.command, worktree: worktree.path(), view: &view, timeout_ms };
+    let result = run_check(&context.host.sandbox, check, shutdown).await?;
     if result.cancelled {
         return Ok(());
     }
-    record_check(context, &task, (scope, tree, command.clone()), &result).await
+    let output = result.output.clone().into_bytes();
+    context.record_with(output, |output| verification.finished(&result, output)).await
 }
 
 /// Brings the integration branch to where the facts say it is; refuses if somebody else moved it.

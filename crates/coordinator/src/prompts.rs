@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// The shipped texts by name.
 const SHIPPED: [(&str, &str); 8] = [
     ("agent", include_str!("../../../prompts/system/agent.md")),
@@ -23,7 +25,7 @@ pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 const INSTRUCTIONS_BYTES: usize = 6 * 1024;
 
 /// The texts of one run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Prompts {
     project: BTreeMap<String, String>,
     instructions: Option<String>,

@@ -19,7 +19,7 @@ use crate::dispatcher::{Board, Effect, Input};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 use crate::shutdown::{Shutdown, ShutdownLevel};
-use crate::{commands, merging, worker, worktrees};
+use crate::{assigning, commands, merging, worktrees};
 
 /// A run that this process works on.
 pub struct Run {
@@ -185,7 +185,7 @@ impl Dispatcher {
             Effect::StartWorker(task) => {
                 let own = self.shutdown.of_agent();
                 self.agents.insert(task.clone(), own.clone());
-                self.spawn(Job::Worker(task.clone()), worker::work(context, task, own));
+                self.spawn(Job::Worker(task.clone()), assigning::employ(context, task, own));
             }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();

@@ -1,26 +1,22 @@
-//! What everything that works on one run shares: the journal, the sandbox, the executor, the models.
+//! What everything of the coordinator's that works on one run shares: the journal, the repository, the texts.
 //!
-//! It holds handles only; the run's state is the journal's. Git is blocking, so every operation runs inside
+//! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is blocking, so every operation runs inside
 //! `spawn_blocking`.
 
 use std::sync::Arc;
 
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identity, Repo};
-use orchestrate_journal::{Blob, Journal, Store};
-use orchestrate_model::LazyCounter;
-use orchestrate_sandbox::Sandbox;
-use orchestrate_tools::Executor;
-use serde::Serialize;
+use orchestrate_journal::{Batch, Blob, Journal, Store};
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
+use crate::host::Host;
 use crate::layout::Layout;
-use crate::models::Models;
 use crate::prompts::Prompts;
 use crate::roles::Roles;
 
-/// What everything that works on one run shares.
+/// What everything of the coordinator's that works on one run shares.
 pub(crate) struct RunContext {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
@@ -28,12 +24,10 @@ pub(crate) struct RunContext {
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
     pub(crate) identity: Identity,
-    pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) executor: Arc<Executor>,
-    pub(crate) models: Models,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
-    pub(crate) counter: LazyCounter,
+    /// Where workers run: here.
+    pub(crate) host: Arc<Host>,
 }
 
 impl RunContext {
@@ -54,14 +48,15 @@ impl RunContext {
         Ok(())
     }
 
-    /// Records one fact that names one blob.
-    pub(crate) async fn record_with(
+    /// Records facts together with the bytes that they name.
+    pub(crate) async fn record_with<F: Into<Batch>>(
         &self,
-        blob: Blob,
-        event: impl FnOnce(BlobId) -> Event,
+        bytes: Vec<u8>,
+        facts: impl FnOnce(BlobId) -> F,
     ) -> Result<(), CoordinatorError> {
-        let event = event(blob.id().clone());
-        self.journal.append_with_blobs(vec![event], vec![blob]).await?;
+        let blob = Blob::new(bytes);
+        let batch: Batch = facts(blob.id().clone()).into();
+        self.journal.append(batch.with_blob(blob)).await?;
         Ok(())
     }
 
@@ -91,10 +86,4 @@ impl RunContext {
             Err(_) => Err(CoordinatorError::Panicked { what: "a git operation" }),
         }
     }
-}
-
-/// Makes the blob of a value, for a fact to name.
-pub(crate) fn value_blob<T: Serialize>(value: &T, what: &'static str) -> Result<Blob, CoordinatorError> {
-    let bytes = serde_json::to_vec(value).map_err(|source| CoordinatorError::Recorded { what, source })?;
-    Ok(Blob::new(bytes))
 }

@@ -1,32 +1,61 @@
-//! Where one agent works: its worktree, what it may do there, and what stops it.
+//! Where one agent works: its assignment, its link, its worktree, what it may do there, and what stops it.
 
 use std::sync::Arc;
 
+use orchestrate_core::TaskId;
 use orchestrate_core::policy::Policy;
-use orchestrate_core::{Oid, TaskId};
-use orchestrate_git::Worktree;
 use orchestrate_tools::WorktreeScope;
 
+use crate::assignment::Assignment;
+use crate::checks::{Check, CheckResult, run_check};
 use crate::error::CoordinatorError;
-use crate::run_context::RunContext;
+use crate::git_link::GitLink;
+use crate::host::Host;
 use crate::shutdown::Shutdown;
+use crate::worker_link::WorkerLink;
 
 /// Where one agent works.
 #[derive(Clone)]
 pub(crate) struct Workplace {
-    pub(crate) context: Arc<RunContext>,
-    pub(crate) task: TaskId,
-    pub(crate) attempt: u32,
-    pub(crate) worktree: Arc<Worktree>,
+    pub(crate) assignment: Arc<Assignment>,
+    pub(crate) link: WorkerLink,
+    pub(crate) git: GitLink,
+    pub(crate) host: Arc<Host>,
     pub(crate) scope: Arc<WorktreeScope>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) shutdown: Shutdown,
 }
 
 impl Workplace {
-    /// Gives where the task's branch stands.
-    pub(crate) fn tip(&self) -> Result<Oid, CoordinatorError> {
-        let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
-        self.context.task(&self.task)?.tip.ok_or_else(missing)
+    /// Opens the worktree of an assignment; one that is not there is made.
+    pub(crate) async fn open(
+        assignment: Assignment,
+        link: WorkerLink,
+        host: Arc<Host>,
+        shutdown: Shutdown,
+    ) -> Result<Self, CoordinatorError> {
+        let git = link.git().await?;
+        let policy = Policy::new(&assignment.rules).map_err(|errors| {
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            CoordinatorError::Plan(texts.join("; "))
+        })?;
+        let (scope, policy) = (Arc::new(git.scope()?), Arc::new(policy));
+        Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })
+    }
+
+    /// Gives the task's id.
+    pub(crate) fn task(&self) -> &TaskId {
+        &self.assignment.agent
+    }
+
+    /// Runs a shell command in the worktree, confined; interrupted when the level reaches `Stop`.
+    pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
+        let check = Check {
+            command,
+            worktree: &self.scope.path,
+            view: &self.scope.view,
+            timeout_ms: self.assignment.limits.command_timeout_ms,
+        };
+        run_check(&self.host.sandbox, check, &self.shutdown).await
     }
 }

@@ -1,7 +1,6 @@
 //! What every driver is, and how its work ends.
 
 use async_trait::async_trait;
-use orchestrate_core::agent_loop::Finish;
 use orchestrate_core::event::FailureCause;
 
 use crate::error::CoordinatorError;
@@ -10,8 +9,8 @@ use crate::workplace::Workplace;
 /// How a stretch of work ended.
 #[derive(Debug)]
 pub(crate) enum DriverEnd {
-    /// The agent ended it.
-    Finished(Finish),
+    /// The agent says that it is done; the text is its closing report.
+    Finished(String),
     /// It cannot be done, and this is why.
     Failed(FailureCause, String),
     /// A call waits for a person; the facts are recorded.

@@ -11,9 +11,8 @@ use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step, interrupted};
 use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
-use orchestrate_core::policy::{Grant, Policy};
-use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, CallHash, CallId, ModelRequest, TaskId, ToolCall};
-use orchestrate_journal::{Batch, Blob};
+use orchestrate_core::policy::Grant;
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, ReadLedger, ResourceUsage};
 
@@ -21,13 +20,10 @@ use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentDesk, services};
 use super::replay::replay;
 use crate::error::CoordinatorError;
-use crate::roles::grant;
-use crate::run_context::value_blob;
+use crate::recorded::value_bytes;
 use crate::shutdown::ShutdownLevel;
+use crate::worker_link::Announced;
 use crate::workplace::Workplace;
-
-/// The longest summary of a call that a person is shown when it asks.
-const SUMMARY_CHARS: usize = 200;
 
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
@@ -35,34 +31,28 @@ pub(crate) struct LoopDriver {
     ledger: ReadLedger,
     desk: Arc<AgentDesk>,
     grant: Arc<Grant>,
-    policy: Arc<Policy>,
 }
 
 impl LoopDriver {
     /// Takes an agent up where its recorded facts left it; calls whose end nobody saw are recorded as interrupted.
     pub(crate) async fn open(workplace: &Workplace) -> Result<Self, CoordinatorError> {
-        let context = &workplace.context;
-        let record = context.task(&workplace.task)?;
-        let spec_id = record
-            .spec
-            .as_ref()
-            .ok_or_else(|| CoordinatorError::UnknownTask { run: context.run.clone(), task: workplace.task.clone() })?;
-        let spec: AgentSpec = context.blob_value(spec_id, "agent")?;
+        let (link, assignment) = (&workplace.link, &workplace.assignment);
+        let record = link.task()?;
+        let Some(role) = &assignment.role else {
+            return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
+        };
         if !record.open_calls.is_empty() {
-            let facts = context.store.events_of_task(&context.run, &workplace.task, 0, usize::MAX)?;
+            let facts = link.history()?;
             for call in &record.open_calls {
                 close_interrupted(workplace, call, (record.turns, tool_of(call, &facts))).await?;
             }
         }
-        let role = context.roles.role(record.agent.as_deref().unwrap_or_default())?;
-        let facts = context.store.events_of_task(&context.run, &workplace.task, 0, usize::MAX)?;
-        let replayed = replay(context, spec, &facts)?;
+        let replayed = replay(link, role.spec.clone(), &link.history()?)?;
         Ok(Self {
             agent: replayed.agent,
             ledger: replayed.ledger,
             desk: AgentDesk::new(workplace, replayed.artifacts),
-            grant: Arc::new(grant(role)),
-            policy: Arc::clone(&workplace.policy),
+            grant: Arc::new(role.grant.clone()),
         })
     }
 
@@ -71,8 +61,7 @@ impl LoopDriver {
         if !self.agent.can_hear() {
             return Ok(());
         }
-        let state = workplace.context.state();
-        let waiting: Vec<_> = state.messages_for(&workplace.task).cloned().collect();
+        let waiting = workplace.link.messages();
         if waiting.is_empty() {
             return Ok(());
         }
@@ -81,7 +70,7 @@ impl LoopDriver {
             to: envelope.to.clone(),
             sequence: envelope.sequence,
         });
-        workplace.context.record(delivered.collect()).await?;
+        workplace.link.record(delivered.collect()).await?;
         for envelope in &waiting {
             self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
         }
@@ -94,11 +83,11 @@ impl LoopDriver {
         workplace: &Workplace,
         request: ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
-        let (context, task, turn) = (&workplace.context, &workplace.task, request.origin.turn);
+        let turn = request.origin.turn;
         if let Some(end) = self.announce(workplace, &request).await? {
             return Ok(Some(end));
         }
-        let model = match context.models.model(&request.model) {
+        let model = match workplace.host.models.model(&request.model) {
             Ok(model) => model,
             Err(error) => return failed(workplace, turn, FailureCause::Model, error.to_string()).await.map(Some),
         };
@@ -109,10 +98,9 @@ impl LoopDriver {
         };
         match answer {
             Ok(reply) => {
-                let blob = value_blob(&reply, "model reply")?;
-                let (usage, stop) = (reply.usage, reply.stop.clone());
-                let replied = |reply| Event::ModelReplied { task: task.clone(), turn, reply, usage, stop };
-                context.record_with(blob, replied).await?;
+                let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
+                let replied = |reply| Event::ModelReplied { task, turn, reply, usage, stop };
+                workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
                 self.agent.apply(AgentFact::Replied { reply })?;
                 Ok(None)
             }
@@ -130,21 +118,14 @@ impl LoopDriver {
         workplace: &Workplace,
         request: &ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
-        let (context, task, turn) = (&workplace.context, workplace.task.clone(), request.origin.turn);
-        let input = u64::try_from(request_tokens(request, &*context.counter.current())).unwrap_or(u64::MAX);
-        let reserved_tokens = input.saturating_add(u64::from(request.max_output_tokens));
-        let blob = value_blob(request, "model request")?;
-        let (request_id, model) = (blob.id().clone(), request.model.clone());
-        let decided = context
-            .journal
-            .append_if(move |state| {
-                state.budget.check(&task, reserved_tokens)?;
-                let started = Event::TurnStarted { task: task.clone(), turn };
-                let requested = Event::ModelRequested { task, turn, model, request: request_id, reserved_tokens };
-                Ok::<_, orchestrate_core::budget::Exhausted>(Batch::from(vec![started, requested]).with_blob(blob))
-            })
-            .await?;
-        Ok(decided.err().map(|exhausted| DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())))
+        let input = request_tokens(request, &*workplace.host.counter.current());
+        let reserved = workplace.link.reserve(Announced {
+            turn: request.origin.turn,
+            model: request.model.clone(),
+            request: value_bytes(request, "model request")?,
+            tokens: u64::try_from(input).unwrap_or(u64::MAX).saturating_add(u64::from(request.max_output_tokens)),
+        });
+        Ok(reserved.await?.err().map(|exhausted| DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())))
     }
 
     /// Runs calls in their order; none means that the agent goes on.
@@ -159,17 +140,17 @@ impl LoopDriver {
             }
             let cancel = Cancel::new();
             let scope = self.scope(workplace, cancel.clone());
-            let running = workplace.context.executor.call(&call, &scope);
+            let running = workplace.host.executor.call(&call, &scope);
             let outcome = workplace.shutdown.guard(&cancel, running).await;
             if let Some(error) = self.desk.lost() {
-                return Err(error.into());
+                return Err(error);
             }
             match outcome {
                 CallOutcome::Done(output) => {
                     self.agent.apply(AgentFact::ToolEnded { result: output.to_result(&call.id) })?;
                 }
                 CallOutcome::NeedsApproval(hash) => {
-                    park(workplace, &call, hash).await?;
+                    workplace.link.ask(&call, hash).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
             }
@@ -178,19 +159,18 @@ impl LoopDriver {
     }
 
     fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
-        let context = &workplace.context;
-        let state = context.state();
+        let assignment = &workplace.assignment;
         CallScope {
-            run: context.run.clone(),
-            agent: workplace.task.clone(),
-            attempt: workplace.attempt,
+            run: assignment.run.clone(),
+            agent: assignment.agent.clone(),
+            attempt: assignment.attempt,
             turn: self.agent.turns(),
             grant: Arc::clone(&self.grant),
-            policy: Arc::clone(&self.policy),
+            policy: Arc::clone(&workplace.policy),
             approvals: Arc::new(approvals(workplace)),
-            ask_parks: state.settings.ask_parks,
+            ask_parks: assignment.limits.ask_parks,
             worktree: Arc::clone(&workplace.scope),
-            sandbox: Arc::clone(&context.sandbox),
+            sandbox: Arc::clone(&workplace.host.sandbox),
             limits: CallLimits::default(),
             cancel,
             services: services(&self.desk),
@@ -209,20 +189,20 @@ impl AgentDriver for LoopDriver {
                 return Ok(DriverEnd::Interrupted);
             }
             self.hear(workplace).await?;
-            let ended = match self.agent.next_step(&*workplace.context.counter.current()) {
+            let ended = match self.agent.next_step(&*workplace.host.counter.current()) {
                 Step::AwaitCounter => {
-                    workplace.context.counter.wait().await?;
+                    workplace.host.counter.wait().await?;
                     None
                 }
                 Step::Compact(compaction) => {
-                    let (task, decided) = (workplace.task.clone(), compaction.clone());
-                    workplace.context.record(vec![Event::ContextCompacted { task, compaction: decided }]).await?;
+                    let (task, decided) = (workplace.task().clone(), compaction.clone());
+                    workplace.link.record(vec![Event::ContextCompacted { task, compaction: decided }]).await?;
                     self.agent.apply(AgentFact::Compacted { compaction })?;
                     None
                 }
                 Step::CallModel(request) => self.ask(workplace, *request).await?,
                 Step::CallTools(calls) => self.call(workplace, calls).await?,
-                Step::Finish(finish) => Some(DriverEnd::Finished(finish)),
+                Step::Finish(finish) => Some(end_of(finish)),
             };
             if let Some(end) = ended {
                 return Ok(end);
@@ -233,29 +213,11 @@ impl AgentDriver for LoopDriver {
 
 /// What people have decided about this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
-    let state = workplace.context.state();
-    let decided = state.approvals_of(&workplace.task).filter_map(|(hash, approval)| {
-        let (allowed, message) = approval.decision.as_ref()?;
-        let reason = message.clone().unwrap_or_else(|| "a person said no".to_owned());
-        let decision = if *allowed { Approval::Approved } else { Approval::Rejected { reason } };
-        Some((hash.clone(), decision))
+    let decided = workplace.link.verdicts().into_iter().map(|(call, (allowed, message))| {
+        let reason = message.unwrap_or_else(|| "a person said no".to_owned());
+        (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
     });
     decided.collect()
-}
-
-/// Records that a call waits for a person.
-async fn park(workplace: &Workplace, call: &ToolCall, hash: CallHash) -> Result<(), CoordinatorError> {
-    let whole = format!("{} {}", call.name, call.arguments);
-    let shown: String = whole.escape_debug().take(SUMMARY_CHARS).collect();
-    let asked = Event::ApprovalRequested {
-        task: workplace.task.clone(),
-        call: hash,
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        summary: shown,
-        rule: "ask".to_owned(),
-    };
-    workplace.context.record(vec![asked]).await
 }
 
 /// Records that a request failed for good, which releases its reservation.
@@ -265,8 +227,8 @@ async fn failed(
     cause: FailureCause,
     error: String,
 ) -> Result<DriverEnd, CoordinatorError> {
-    let fact = Event::ModelFailed { task: workplace.task.clone(), turn, error: error.clone() };
-    workplace.context.record(vec![fact]).await?;
+    let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
+    workplace.link.record(vec![fact]).await?;
     Ok(DriverEnd::Failed(cause, error))
 }
 
@@ -299,8 +261,7 @@ async fn close_interrupted(
         duration_ms: 0,
         resource_usage: ResourceUsage::default(),
     };
-    let blob: Blob = value_blob(&end, "tool result")?;
-    let task: TaskId = workplace.task.clone();
+    let task = workplace.task().clone();
     let fact = |result| Event::ToolFinished {
         task,
         turn,
@@ -311,13 +272,13 @@ async fn close_interrupted(
         duration_ms: 0,
         deleted: Vec::new(),
     };
-    workplace.context.record_with(blob, fact).await
+    workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
 }
 
-/// Tells how an agent's end fails its task; none for an end that hands work over.
-pub(crate) fn failure_of(finish: &Finish) -> Option<(FailureCause, String)> {
+/// Tells how an agent's end ends the stretch of work.
+fn end_of(finish: Finish) -> DriverEnd {
     let (cause, text) = match finish {
-        Finish::Done(_) => return None,
+        Finish::Done(report) => return DriverEnd::Finished(report),
         Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
         Finish::ContextFull => {
             (FailureCause::Context, "the newest turn alone does not fit into the context".to_owned())
@@ -326,5 +287,5 @@ pub(crate) fn failure_of(finish: &Finish) -> Option<(FailureCause, String)> {
         Finish::Looping => (FailureCause::Looping, "the agent repeated the same calls without a change".to_owned()),
         Finish::Refused(text) => (FailureCause::Refused, format!("the model would not answer: {text}")),
     };
-    Some((cause, text))
+    DriverEnd::Failed(cause, text)
 }

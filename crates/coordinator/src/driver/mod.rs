@@ -7,5 +7,5 @@ mod replay;
 mod run_driver;
 
 pub(crate) use agent_driver::{AgentDriver, DriverEnd};
-pub(crate) use loop_driver::{LoopDriver, failure_of};
+pub(crate) use loop_driver::LoopDriver;
 pub(crate) use run_driver::RunDriver;

@@ -8,7 +8,7 @@ use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply, ToolResult};
 use orchestrate_tools::{CallEnd, ReadLedger};
 
 use crate::error::CoordinatorError;
-use crate::run_context::RunContext;
+use crate::worker_link::WorkerLink;
 
 /// An agent as its facts left it.
 pub(crate) struct Replayed {
@@ -20,7 +20,7 @@ pub(crate) struct Replayed {
 }
 
 /// Replays a task's facts into a new loop made from `spec`.
-pub(crate) fn replay(context: &RunContext, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
+pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
     let mut agent = AgentLoop::new(spec);
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
     let mut ends: Vec<CallEnd> = Vec::new();
@@ -35,11 +35,11 @@ pub(crate) fn replay(context: &RunContext, spec: AgentSpec, facts: &[Recorded]) 
                 }
             }
             Event::ModelReplied { reply, .. } => {
-                let reply: ModelReply = context.blob_value(reply, "model reply")?;
+                let reply: ModelReply = link.blob_value(reply, "model reply")?;
                 agent.apply(AgentFact::Replied { reply })?;
             }
             Event::ToolFinished { result, .. } => {
-                let end: CallEnd = context.blob_value(result, "tool result")?;
+                let end: CallEnd = link.blob_value(result, "tool result")?;
                 agent.apply(AgentFact::ToolEnded { result: tool_result(&end) })?;
                 ends.push(end);
             }
@@ -47,7 +47,7 @@ pub(crate) fn replay(context: &RunContext, spec: AgentSpec, facts: &[Recorded]) 
                 if cause.is_new_attempt() {
                     agent.apply(AgentFact::AttemptStarted)?;
                 }
-                agent.apply(AgentFact::Returned { text: context.blob_text(text)? })?;
+                agent.apply(AgentFact::Returned { text: String::from_utf8_lossy(&link.blob(text)?).into_owned() })?;
             }
             Event::ContextCompacted { compaction, .. } => {
                 agent.apply(AgentFact::Compacted { compaction: compaction.clone() })?;

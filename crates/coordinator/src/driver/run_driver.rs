@@ -5,16 +5,15 @@
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::agent_loop::Finish;
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
 use orchestrate_tools::{CallEnd, ErrorKind, ResourceUsage};
 use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
-use crate::checks::{Check, CheckResult, run_check};
+use crate::checks::CheckResult;
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
-use crate::run_context::value_blob;
+use crate::recorded::value_bytes;
 use crate::workplace::Workplace;
 
 /// The name under which the command stands among the tool calls.
@@ -28,33 +27,24 @@ pub(crate) struct RunDriver {
 #[async_trait]
 impl AgentDriver for RunDriver {
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError> {
-        let context = &workplace.context;
-        let record = context.task(&workplace.task)?;
+        let link = &workplace.link;
+        let record = link.task()?;
         for call in &record.open_calls {
             self.record_end(workplace, call, None).await?;
         }
-        let worktree = workplace.worktree.clone();
-        let base = record.base.clone().map_or_else(|| workplace.tip(), Ok)?;
-        context.git(move |repo| repo.restore_files(&worktree, &base)).await?;
+        workplace.git.restore_base().await?;
 
         let call = CallId::new(format!("run-{}-{}", record.attempt, record.returns));
         let started = Event::ToolStarted {
-            task: workplace.task.clone(),
+            task: workplace.task().clone(),
             turn: 0,
             call_id: call.clone(),
             tool: TOOL.to_owned(),
             arguments: json!({"command": self.command}),
             rule: "plan".to_owned(),
         };
-        context.record(vec![started]).await?;
-        let state = context.state();
-        let check = Check {
-            command: &self.command,
-            worktree: workplace.worktree.path(),
-            view: &workplace.scope.view,
-            settings: &state.settings,
-        };
-        let result = run_check(context, check, &workplace.shutdown).await?;
+        link.record(vec![started]).await?;
+        let result = workplace.run(&self.command).await?;
         if result.cancelled {
             self.record_end(workplace, &call, None).await?;
             return Ok(DriverEnd::Interrupted);
@@ -93,7 +83,7 @@ impl RunDriver {
             Some(result) if result.passed => ToolOutcome::Ok,
             Some(_) => ToolOutcome::Failed,
         };
-        let (task, call_id, duration_ms) = (workplace.task.clone(), call.clone(), end.duration_ms);
+        let (task, call_id, duration_ms) = (workplace.task().clone(), call.clone(), end.duration_ms);
         let fact = |result| Event::ToolFinished {
             task,
             turn: 0,
@@ -104,13 +94,13 @@ impl RunDriver {
             duration_ms,
             deleted: Vec::new(),
         };
-        workplace.context.record_with(value_blob(&end, "tool result")?, fact).await
+        workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
     }
 }
 
 fn end_of(result: &CheckResult) -> DriverEnd {
     if result.passed {
-        return DriverEnd::Finished(Finish::Done(cut(result.output.trim(), EVIDENCE_BYTES)));
+        return DriverEnd::Finished(cut(result.output.trim(), EVIDENCE_BYTES));
     }
     let cause = if result.exit.contains("time limit") { FailureCause::Timeout } else { FailureCause::Command };
     let output = cut(result.output.trim(), EVIDENCE_BYTES);

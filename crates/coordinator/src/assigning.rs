@@ -1,0 +1,132 @@
+//! Gives tasks to workers: records that an attempt begins, and collects what the worker has to know.
+
+use std::sync::Arc;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::role::Role;
+use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::task::Work;
+use orchestrate_core::{AgentSpec, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::Blob;
+use orchestrate_model::Preferences;
+
+use crate::assignment::{AssignedRole, Assignment, WorkLimits};
+use crate::error::CoordinatorError;
+use crate::recorded::value_bytes;
+use crate::roles::grant;
+use crate::run_context::RunContext;
+use crate::shutdown::Shutdown;
+use crate::worker_link::WorkerLink;
+use crate::{committing, worker};
+
+/// Gives a task to a worker; ends with it.
+pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
+    let link = WorkerLink::new(&context, &task);
+    match assign(&context, &task).await {
+        Ok(assignment) => worker::work(assignment, link, Arc::clone(&context.host), shutdown).await,
+        Err(error) => link.contain(error).await,
+    }
+}
+
+/// Makes the assignment of a task; one that is ready begins its next attempt.
+async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, CoordinatorError> {
+    if context.task(task)?.state == TaskState::Ready {
+        spawn(context, task).await?;
+    }
+    let (record, state) = (context.task(task)?, context.state());
+    let settings = &state.settings;
+    let named = record.agent.as_deref().map(|name| context.roles.role(name)).transpose()?;
+    let role = match (named, &record.spec) {
+        (Some(role), Some(spec)) => {
+            Some(AssignedRole { delivers: role.delivers, grant: grant(role), spec: context.blob_value(spec, "agent")? })
+        }
+        _ => None,
+    };
+    Ok(Assignment {
+        run: context.run.clone(),
+        agent: task.clone(),
+        attempt: record.attempt,
+        repository: context.repo.id(),
+        base: record.base.unwrap_or_else(|| state.base.clone()),
+        task: record.task,
+        role,
+        rules: rules(&settings.rules, named),
+        setup: settings.worktree_setup.clone(),
+        limits: WorkLimits {
+            command_timeout_ms: settings.command_timeout_ms,
+            merge_rounds: settings.merge_rounds,
+            ask_parks: settings.ask_parks,
+        },
+        prompts: context.prompts.clone(),
+    })
+}
+
+/// The run's rules, and those of the role that narrow them.
+fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
+    let own = role.into_iter().flat_map(|role| &role.rules);
+    of_run.iter().chain(own.filter(|rule| rule.decision != RuleDecision::Allow)).cloned().collect()
+}
+
+/// Records that an attempt begins, with everything that the agent is made from.
+async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
+    let (record, state) = (context.task(task)?, context.state());
+    let is_command = matches!(record.task.work, Work::Run(_));
+    let base = match (&record.base, record.returned) {
+        // Work that had been merged goes on from the merged result; other work from where it was left.
+        (Some(base), Some(_)) if !is_command && !committing::is_merged(context, &record).await? => base.clone(),
+        _ => state.integration.clone(),
+    };
+    let (agent, model, spec) = match &record.task.work {
+        Work::Run(_) => (None, None, None),
+        Work::Agent(named) => {
+            let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
+            let spec = agent_spec(context, &record, &role).await?;
+            (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
+        }
+    };
+    let spawned = Event::AgentSpawned {
+        task: task.clone(),
+        attempt: record.attempt + 1,
+        agent,
+        model,
+        branch: context.run.task_branch(task),
+        base,
+        spec: spec.as_ref().map(|blob| blob.id().clone()),
+    };
+    context.journal.append_with_blobs(vec![spawned], spec.into_iter().collect()).await?;
+    Ok(())
+}
+
+/// Makes what an agent is made from: its role, the project's instructions, its tools and its bounds.
+async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
+    let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
+    let settings = &state.settings;
+    let preferences = Preferences {
+        flag: settings.model.clone(),
+        plan: task.model.clone().or_else(|| settings.plan_model.clone()),
+        role: role.model.clone(),
+        project: settings.default_model.clone(),
+        user: None,
+    };
+    Ok(AgentSpec {
+        task: task.id.clone(),
+        model: context.host.models.choose(&preferences).await?,
+        system: context.prompts.system(&role.prompt),
+        tools: context.host.executor.specs(&grant(role)),
+        instruction: instruction(context, task),
+        context_tokens: role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens)),
+        max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
+        max_turns: task.turns.or(role.max_turns).unwrap_or(settings.max_turns).min(settings.max_turns),
+    })
+}
+
+/// Words the task as the agent's first message.
+fn instruction(context: &RunContext, task: &Task) -> String {
+    let details = task.details.join("\n");
+    let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
+    let mut text = context.prompts.render("task", &places);
+    if let Some(command) = &task.verify {
+        text.push_str(&format!("\nThe task is checked with: {command}\n"));
+    }
+    text
+}

@@ -1,0 +1,162 @@
+//! One agent's worktree and branch: everything that is done to them with git, on the agent's behalf.
+//!
+//! It is the git of a worker's link. The worker says what should happen and is told ids and texts; the repository
+//! stays behind it.
+
+use std::sync::Arc;
+
+use orchestrate_core::{Oid, TaskId, TaskRecord};
+use orchestrate_git::{CommitInfo, Identity, Merge, Worktree};
+use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
+
+use crate::error::CoordinatorError;
+use crate::run_context::RunContext;
+use crate::{committing, worktrees};
+
+/// One agent's worktree and branch.
+#[derive(Clone)]
+pub(crate) struct GitLink {
+    context: Arc<RunContext>,
+    task: TaskId,
+    worktree: Arc<Worktree>,
+}
+
+impl GitLink {
+    /// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
+    pub(crate) async fn open(context: &Arc<RunContext>, task: &TaskId) -> Result<Self, CoordinatorError> {
+        let worktree = worktrees::open(context, &context.task(task)?).await?;
+        Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
+    }
+
+    /// Gives where the files are, for the tools.
+    pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
+        let path = self.worktree.path().to_owned();
+        let root = self.worktree.root().try_clone_to_owned();
+        let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.worktree.view() })
+    }
+
+    /// Brings a worktree to where its attempt begins, with the files that the project wants in every worktree.
+    pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let (worktree, branch) = (Arc::clone(&self.worktree), self.context.run.task_branch(&self.task));
+        let begun = self.context.git(move |repo| {
+            // A new attempt may start from another commit than the one before, whose work is kept.
+            let before = repo.read_ref(&format!("refs/heads/{branch}"))?;
+            if let Some(before) = before.filter(|before| *before != tip) {
+                repo.restart_worktree(&worktree, &before, &tip)?;
+            }
+            repo.copy_included(&worktree).map(|_| ())
+        });
+        begun.await
+    }
+
+    /// Puts the files back to what the attempt started from; the branch stays where it is.
+    pub(crate) async fn restore_base(&self) -> Result<(), CoordinatorError> {
+        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let base = record.base.unwrap_or(tip);
+        self.context.git(move |repo| repo.restore_files(&worktree, &base)).await
+    }
+
+    /// Merges what work was returned onto into the worktree, conflict markers included.
+    ///
+    /// The worktree is put back to the branch's tip first, so doing it twice does no harm: nothing has been edited since
+    /// the work was handed over, or the return would have been recorded as prepared.
+    pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
+        let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let anchor = self.conflict_anchor();
+        let written = self.context.git(move |repo| {
+            repo.restart_worktree(&worktree, &tip, &tip)?;
+            repo.write_conflict(&worktree, &onto, &tip, &anchor).map(|_| ())
+        });
+        written.await
+    }
+
+    /// Gives the files that still hold markers of the conflict with `onto`.
+    pub(crate) async fn marked_files(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
+        let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let anchor = self.conflict_anchor();
+        let found = self.context.git(move |repo| {
+            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else { return Ok(Vec::new()) };
+            let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
+            repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)
+        });
+        Ok(found.await?.into_iter().map(|path| path.display().to_string()).collect())
+    }
+
+    /// Commits the worktree as it stands onto the branch; none if there is nothing to commit.
+    pub(crate) async fn commit(&self, message: &str) -> Result<Option<GitCommit>, CoordinatorError> {
+        let (record, _) = self.record()?;
+        let made = committing::commit_worktree(&self.context, &record, &self.worktree, message).await?;
+        let author = author(&self.context.identity);
+        Ok(made.map(|made| GitCommit { id: made.commit, message: message.to_owned(), author, time: made.time }))
+    }
+
+    /// Keeps the worktree as it stands, without moving the branch.
+    pub(crate) async fn keep(&self) -> Result<(), CoordinatorError> {
+        let (record, _) = self.record()?;
+        committing::keep_worktree(&self.context, &record, &self.worktree).await
+    }
+
+    /// Gives the branch's tip and its tree.
+    pub(crate) async fn tip(&self) -> Result<(Oid, Oid), CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let commit = tip.clone();
+        Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
+    }
+
+    /// Compares the worktree with the branch's tip.
+    pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
+        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let found = self.context.git(move |repo| repo.status(&worktree)).await?;
+        let changes = found
+            .into_iter()
+            .map(|change| GitChange { status: change.status.letter(), path: change.path.display().to_string() });
+        Ok(GitStatus { branch: record.branch.unwrap_or_default(), head: Some(tip), changes: changes.collect() })
+    }
+
+    /// Gives the difference of the worktree to the tip, or of the tip to where the attempt began.
+    pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
+        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let Some(base) = record.base else { return Ok(String::new()) };
+        let text = self.context.git(move |repo| {
+            if committed {
+                repo.diff_text(&base, &tip)
+            } else {
+                let tree = repo.current_tree(&worktree)?;
+                repo.diff_text(&tip, &tree)
+            }
+        });
+        text.await
+    }
+
+    /// Gives the newest commits of the branch, newest first.
+    pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let commits = self.context.git(move |repo| repo.log(&tip, limit)).await?;
+        let commit = |found: CommitInfo| GitCommit {
+            author: author(&found.author),
+            id: found.id,
+            message: found.message,
+            time: found.time_unix,
+        };
+        Ok(commits.into_iter().map(commit).collect())
+    }
+
+    /// Gives the task's record and where its branch stands.
+    fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
+        let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
+        let record = self.context.task(&self.task)?;
+        let tip = record.tip.clone().ok_or_else(missing)?;
+        Ok((record, tip))
+    }
+
+    /// The ref that holds the merge which was written into the worktree.
+    fn conflict_anchor(&self) -> String {
+        format!("{}{}/conflict", self.context.run.keep_prefix(), self.task.branch_component())
+    }
+}
+
+fn author(identity: &Identity) -> String {
+    format!("{} <{}>", identity.name, identity.email)
+}

@@ -1,0 +1,206 @@
+//! What a worker may ask of the coordinator: the only door between the two.
+//!
+//! What goes through it are facts, ids, texts and bytes, so that it could be a connection; today it calls the run's
+//! journal directly. It speaks for one task: no worker can record or read for another. The run's state, its journal
+//! and its repository stay behind it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use orchestrate_core::budget::Exhausted;
+use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
+use orchestrate_journal::{Batch, Blob, Slot};
+use serde::de::DeserializeOwned;
+
+use crate::error::CoordinatorError;
+use crate::git_link::GitLink;
+use crate::run_context::RunContext;
+use crate::worktrees;
+
+/// The longest summary of a call that a person is shown when it asks.
+const SUMMARY_CHARS: usize = 200;
+
+/// One worker's door to the coordinator.
+#[derive(Clone)]
+pub(crate) struct WorkerLink {
+    context: Arc<RunContext>,
+    task: TaskId,
+}
+
+/// A request that is about to be sent to a model.
+pub(crate) struct Announced {
+    /// The agent's request number.
+    pub(crate) turn: u32,
+    /// `provider/model`.
+    pub(crate) model: String,
+    /// The request as it is recorded.
+    pub(crate) request: Vec<u8>,
+    /// Input counted plus the largest reply.
+    pub(crate) tokens: u64,
+}
+
+/// A message to another agent.
+pub(crate) struct Outgoing {
+    pub(crate) to: AgentId,
+    pub(crate) body: String,
+    /// Seconds from now after which it is no longer of use.
+    pub(crate) deadline_seconds: Option<u64>,
+}
+
+/// What people said about a call: whether it may run, and what else.
+pub(crate) type Verdict = (bool, Option<String>);
+
+impl WorkerLink {
+    /// Opens the door for one task.
+    pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
+        Self { context: Arc::clone(context), task: task.clone() }
+    }
+
+    /// Gives how the task stands.
+    pub(crate) fn task(&self) -> Result<TaskRecord, CoordinatorError> {
+        self.context.task(&self.task)
+    }
+
+    /// Gives the task's facts, from the first.
+    pub(crate) fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
+        Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
+    }
+
+    /// Gives the messages that the agent has not read, oldest first.
+    pub(crate) fn messages(&self) -> Vec<Envelope> {
+        self.context.state().messages_for(&self.task).cloned().collect()
+    }
+
+    /// Gives what people have decided about the agent's calls.
+    pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
+        let state = self.context.state();
+        let calls = state.approvals_of(&self.task);
+        calls.filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?))).collect()
+    }
+
+    /// Reads a blob.
+    pub(crate) fn blob(&self, id: &BlobId) -> Result<Vec<u8>, CoordinatorError> {
+        Ok(self.context.store.blob(id)?)
+    }
+
+    /// Reads a blob that holds a recorded value.
+    pub(crate) fn blob_value<T: DeserializeOwned>(
+        &self,
+        id: &BlobId,
+        what: &'static str,
+    ) -> Result<T, CoordinatorError> {
+        self.context.blob_value(id, what)
+    }
+
+    /// Keeps bytes, and gives the id under which they are found again.
+    pub(crate) async fn put_blob(&self, bytes: Vec<u8>) -> Result<BlobId, CoordinatorError> {
+        let blob = Blob::new(bytes);
+        let id = blob.id().clone();
+        self.context.journal.append(Batch::default().with_blob(blob)).await?;
+        Ok(id)
+    }
+
+    /// Records facts; returns when they are durable.
+    pub(crate) async fn record(&self, facts: Vec<Event>) -> Result<(), CoordinatorError> {
+        self.context.record(facts).await
+    }
+
+    /// Records facts together with the bytes that they name.
+    pub(crate) async fn record_with<F: Into<Batch>>(
+        &self,
+        bytes: Vec<u8>,
+        facts: impl FnOnce(BlobId) -> F,
+    ) -> Result<(), CoordinatorError> {
+        self.context.record_with(bytes, facts).await
+    }
+
+    /// Keeps a place in the journal for a fact that must be recordable whatever happens.
+    pub(crate) async fn keep_place(&self) -> Result<Place, CoordinatorError> {
+        Ok(Place(self.context.journal.reserve().await?))
+    }
+
+    /// Records that a request is about to be sent, if every budget can carry it.
+    pub(crate) async fn reserve(&self, request: Announced) -> Result<Result<(), Exhausted>, CoordinatorError> {
+        let (task, blob) = (self.task.clone(), Blob::new(request.request));
+        let Announced { turn, model, tokens: reserved_tokens, .. } = request;
+        let decided = self.context.journal.append_if(move |state| {
+            state.budget.check(&task, reserved_tokens)?;
+            let started = Event::TurnStarted { task: task.clone(), turn };
+            let request = blob.id().clone();
+            let requested = Event::ModelRequested { task, turn, model, request, reserved_tokens };
+            Ok(Batch::from(vec![started, requested]).with_blob(blob))
+        });
+        Ok(decided.await?.map(|_| ()))
+    }
+
+    /// Asks a person about a call; the answer is among the verdicts once it is there.
+    pub(crate) async fn ask(&self, call: &ToolCall, hash: CallHash) -> Result<(), CoordinatorError> {
+        let whole = format!("{} {}", call.name, call.arguments);
+        let asked = Event::ApprovalRequested {
+            task: self.task.clone(),
+            call: hash,
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            summary: whole.escape_debug().take(SUMMARY_CHARS).collect(),
+            rule: "ask".to_owned(),
+        };
+        self.record(vec![asked]).await
+    }
+
+    /// Sends another agent a message and gives its number.
+    pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
+        let from = Sender::Agent(self.task.clone());
+        let now = self.context.state().updated_ms;
+        let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
+        let sent = self.context.journal.append_if(move |state| {
+            state.check_message(message.to.as_str(), &message.body)?;
+            let sequence = state.next_sequence(&from);
+            let envelope = Envelope { sequence, from, to: message.to, body: message.body, deadline };
+            Ok(Batch::from(Event::MessageSent { envelope }))
+        });
+        let number = || self.context.state().next_sequence(&Sender::Agent(self.task.clone())).saturating_sub(1);
+        Ok(sent.await?.map(|_| number()))
+    }
+
+    /// Ends the task without success; what its worktree holds is kept.
+    pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
+        worktrees::fail(&self.context, &self.task, cause, message).await
+    }
+
+    /// Turns an error of this task alone into its failure; any other is given back, since nobody can go on.
+    pub(crate) async fn contain(&self, error: CoordinatorError) -> Result<(), CoordinatorError> {
+        match error {
+            CoordinatorError::Git(error) => self.fail(FailureCause::Worktree, error.to_string()).await,
+            CoordinatorError::Sandbox(error) => self.fail(FailureCause::Internal, error.to_string()).await,
+            other => Err(other),
+        }
+    }
+
+    /// Opens the task's worktree and branch; a worktree that is not there is made.
+    pub(crate) async fn git(&self) -> Result<GitLink, CoordinatorError> {
+        GitLink::open(&self.context, &self.task).await
+    }
+}
+
+/// A place in the journal that is kept for one fact.
+pub(crate) struct Place(Slot);
+
+impl Place {
+    /// Hands a fact and the bytes that it names over at once; the future resolves when they are durable.
+    pub(crate) fn record(
+        self,
+        bytes: Vec<u8>,
+        fact: impl FnOnce(BlobId) -> Event,
+    ) -> impl Future<Output = Result<(), CoordinatorError>> + Send + 'static {
+        let blob = Blob::new(bytes);
+        let fact = fact(blob.id().clone());
+        let durable = self.0.append(Batch::from(fact).with_blob(blob));
+        async move {
+            durable.await?;
+            Ok(())
+        }
+    }
+}

@@ -26,9 +26,9 @@ pub const KEPT_RESULTS: usize = 4;
 /// turns away and the provider's prompt cache serves in between.
 const TARGET_PERCENT: usize = 70;
 
-/// A compaction leaves at least this share of the bound (in percent) free, if it can: one that frees less is followed
-/// by the next within a turn or two, and each of them costs the provider's prompt cache.
-const ROOM_PERCENT: usize = 15;
+/// A compaction frees at least this share of the bound (in percent), if it can: an agent near its bound would need
+/// one every turn otherwise, and each of them costs the provider's prompt cache.
+const FREED_PERCENT: usize = 15;
 
 /// Results of fewer bytes than this are left as they are: their stub would be no shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
@@ -128,10 +128,11 @@ impl Context {
     /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
     ///
     /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task, as soon
-    /// as results alone make too little room to last. `None` means that nothing that may be given up is enough.
+    /// as results alone free too little. `None` means that nothing that may be given up is enough.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
-        let (target, roomy) = (percent(TARGET_PERCENT), percent(100 - ROOM_PERCENT));
+        let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
+        let (target, enough) = (percent(TARGET_PERCENT), less.min(bound));
         let (collapsing, dropping) = (self.collapsing(), self.dropping());
         let size = |compaction: &Compaction| {
             let messages = self.sent_under(compaction);
@@ -141,9 +142,9 @@ impl Context {
         let least =
             |list: &[Compaction], limit: usize| list.get(list.partition_point(|one| size(one) > limit)).cloned();
         least(&collapsing, target)
-            .or_else(|| least(&collapsing, roomy))
+            .or_else(|| least(&collapsing, enough))
             .or_else(|| least(&dropping, target))
-            .or_else(|| least(&dropping, roomy))
+            .or_else(|| least(&dropping, enough))
             .or_else(|| least(&collapsing, bound))
             .or_else(|| least(&dropping, bound))
     }
@@ -358,7 +359,7 @@ mod tests {
         // Results too short to be collapsed, such that collapsing frees a little, and large ones.
         for words in [20, 100, 200] {
             let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;
-            let apart = bound * ROOM_PERCENT / 100 / of_turn;
+            let apart = bound * FREED_PERCENT / 100 / of_turn;
             let count = compactions(turns, words, bound);
             assert!(apart >= 1 && count <= turns / apart, "{count} compactions in {turns} turns of {words} words");
         }

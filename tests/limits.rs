@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{ModelReply, ModelRequest, StopReason, ToolCall, Usage};
+use orchestrate_core::{ModelReply, ModelRequest, RunState, StopReason, TaskId, ToolCall, Usage};
 use orchestrate_model::{Delta, Model, ModelError, Tokenizer};
 use serde_json::json;
+use tokio::sync::watch;
 
-use crate::run::{Stage, done, write};
+use crate::run::{Stage, done, plan_input, runtime, write};
 use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -20,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::a_tasks_own_turns_win", a_tasks_own_turns_win),
         case("limits::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
         case("limits::the_runs_budget_is_never_exceeded", the_runs_budget_is_never_exceeded),
+        case("limits::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
         case("limits::a_tasks_time_ends_it", a_tasks_time_ends_it),
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
@@ -106,6 +109,59 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
     played.require_failure("T3", FailureCause::Budget, "the run has")?;
     require_within(&played, None, 50_000)
+}
+
+/// Answers nothing until it may, and says that each reply cost a little.
+struct HeldBack(watch::Receiver<bool>);
+
+#[async_trait]
+impl Model for HeldBack {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        // Nobody holds the other end any more once the test has ended.
+        let _ = self.0.clone().wait_for(|may| *may).await;
+        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+        Ok(ModelReply { usage, ..write_or_end(request) })
+    }
+}
+
+fn a_request_waits_for_what_others_may_give_back() -> Outcome {
+    // One request at a time can be carried, as long as nobody knows what it costs.
+    const CAP: u64 = 10_000;
+    let (may, held) = watch::channel(false);
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&Script::default(), |settings| {
+        settings.model = Some(Arc::new(HeldBack(held)));
+        settings.run.budget_tokens = Some(CAP);
+    })?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n")?).await?;
+        let waits = |state: &Arc<RunState>, id: &str| state.budget.waiting(&id.into()).is_some();
+        let two_wait = |state: &Arc<RunState>| ["T1", "T2", "T3"].iter().filter(|id| waits(state, id)).count() == 2;
+        let failed = |state: &Arc<RunState>| state.tasks().any(|record| record.state == FailedTask);
+        run.watch().wait_for(|state| two_wait(state) || failed(state)).await?;
+        may.send_replace(true);
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    let played = Played::of(coordinator, report)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    require_within(&played, None, CAP)?;
+    // Whoever waited first was served first.
+    let order = |fits: fn(&Event) -> Option<&TaskId>| -> Vec<&TaskId> {
+        played.facts.iter().filter_map(|fact| fits(&fact.event)).collect()
+    };
+    let waited = order(|event| match event {
+        Event::BudgetWaited { task, turn: 1, .. } => Some(task),
+        _ => None,
+    });
+    let asked = order(|event| match event {
+        Event::ModelRequested { task, turn: 1, .. } => Some(task),
+        _ => None,
+    });
+    if waited.len() == 2 && asked.get(1..) == Some(&waited[..]) { Ok(()) } else { fail(played.story()) }
 }
 
 fn a_tasks_time_ends_it() -> Outcome {

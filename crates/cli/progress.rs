@@ -72,6 +72,9 @@ fn detail(event: &Event) -> Option<String> {
         Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
             format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
         }
+        Event::BudgetWaited { task, turn, tokens } => {
+            format!("{task}: request {turn} waits for {tokens} tokens that others may give back")
+        }
         Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
         Event::ModelFailed { task, turn, error } => {
             format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))

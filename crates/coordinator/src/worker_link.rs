@@ -5,9 +5,10 @@
 //! and its repository stay behind it.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use orchestrate_core::budget::Exhausted;
+use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::MessageRefused;
@@ -122,18 +123,46 @@ impl WorkerLink {
         Ok(Place(self.context.journal.reserve().await?))
     }
 
-    /// Records that a request is about to be sent, if every budget can carry it.
-    pub(crate) async fn reserve(&self, request: Announced) -> Result<Result<(), Exhausted>, CoordinatorError> {
+    /// Records that a request is about to be sent, if every budget can carry it; or that it waits for others.
+    pub(crate) async fn reserve(&self, request: Announced) -> Result<Reservation, CoordinatorError> {
         let (task, blob) = (self.task.clone(), Blob::new(request.request));
-        let Announced { turn, model, tokens: reserved_tokens, .. } = request;
-        let decided = self.context.journal.append_if(move |state| {
-            state.budget.check(&task, reserved_tokens)?;
-            let started = Event::TurnStarted { task: task.clone(), turn };
-            let request = blob.id().clone();
-            let requested = Event::ModelRequested { task, turn, model, request, reserved_tokens };
-            Ok(Batch::from(vec![started, requested]).with_blob(blob))
+        let Announced { turn, model, tokens, .. } = request;
+        let sent = self.context.journal.append_if(move |state| match state.budget.ask(&task, tokens) {
+            Reservation::Fits => {
+                let (request, reserved_tokens) = (blob.id().clone(), tokens);
+                let started = Event::TurnStarted { task: task.clone(), turn };
+                let requested = Event::ModelRequested { task, turn, model, request, reserved_tokens };
+                Ok(Batch::from(vec![started, requested]).with_blob(blob))
+            }
+            other => Err(other),
         });
-        Ok(decided.await?.map(|_| ()))
+        let refusal = match sent.await? {
+            Ok(_) => return Ok(Reservation::Fits),
+            Err(refusal) => refusal,
+        };
+        if refusal == Reservation::Waits {
+            self.record_wait(turn, tokens).await?;
+        }
+        Ok(refusal)
+    }
+
+    /// Records that a request waits, unless it need not any more or that is recorded already.
+    async fn record_wait(&self, turn: u32, tokens: u64) -> Result<(), CoordinatorError> {
+        let task = self.task.clone();
+        let waited = self.context.journal.append_if(move |state| {
+            let recorded = state.budget.waiting(&task) == Some(tokens);
+            let waits = !recorded && state.budget.ask(&task, tokens) == Reservation::Waits;
+            let fact = waits.then_some(Event::BudgetWaited { task, turn, tokens });
+            Ok::<_, Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
+        });
+        waited.await?.map(|_| ()).map_err(|never| match never {})
+    }
+
+    /// Waits until a request for so many tokens need not wait for others any more.
+    pub(crate) async fn until_decided(&self, tokens: u64) -> Result<(), CoordinatorError> {
+        let mut state = self.context.journal.watch();
+        let decided = state.wait_for(|state| state.budget.ask(&self.task, tokens) != Reservation::Waits).await;
+        decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
     }
 
     /// Asks a person about a call; the answer is among the verdicts once it is there.

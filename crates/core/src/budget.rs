@@ -2,7 +2,8 @@
 //!
 //! Worst case first: a request reserves its input and its largest reply before it is sent, and is settled by
 //! what it really used. At every instant, settled and reserved together stay within every cap, unless a provider
-//! reports more than was reserved. Each node keeps [`HAND_BACK_TOKENS`] that no descendant can spend, so that a
+//! reports more than was reserved. A request that would fit but for the open requests of others waits until those are
+//! settled, first come first served, and is refused only if it does not fit then. Each node keeps [`HAND_BACK_TOKENS`] that no descendant can spend, so that a
 //! parent can still report when its children have used up all the rest.
 
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ pub const HAND_BACK_TOKENS: u64 = 2_000;
 pub struct BudgetTree {
     run: Node,
     tasks: BTreeMap<TaskId, Node>,
+    /// Requests that wait for those of others, in the order in which they came.
+    #[serde(default)]
+    waiting: Vec<(TaskId, u64)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,10 +49,22 @@ pub struct Exhausted {
     pub needed: u64,
 }
 
+/// Whether a request may be sent now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Reservation {
+    /// Every budget can carry it.
+    Fits,
+    /// It fits only if open requests of others, or those that wait before it, use less than they might.
+    Waits,
+    /// It does not fit, whatever the others use.
+    Refused(Exhausted),
+}
+
 impl BudgetTree {
     /// Makes the tree of a run with this cap.
     pub fn new(cap: Option<u64>) -> Self {
-        Self { run: Node { cap, ..Node::default() }, tasks: BTreeMap::new() }
+        Self { run: Node { cap, ..Node::default() }, ..Self::default() }
     }
 
     /// Adds a task below its parent, or below the run.
@@ -56,24 +72,40 @@ impl BudgetTree {
         self.tasks.insert(task, Node { cap, parent, ..Node::default() });
     }
 
-    /// Tells whether a task may reserve this many tokens now.
+    /// Decides whether a task may reserve this many tokens now; refused by the first budget, from the task upwards,
+    /// that cannot carry them at all.
     ///
-    /// # Errors
-    ///
-    /// Fails with the first budget, from the task upwards, that cannot carry it.
-    pub fn check(&self, task: &TaskId, tokens: u64) -> Result<(), Exhausted> {
+    /// A request never waits for nothing: those before it wait for open requests, and an open request ends.
+    pub fn ask(&self, task: &TaskId, tokens: u64) -> Reservation {
+        let mut reservation = Reservation::Fits;
         for (name, node) in self.lineage(task) {
             let Some(cap) = node.cap else { continue };
-            let is_own = name.as_deref() == Some(task.as_str());
+            let is_own = name == Some(task);
             let kept = if is_own { 0 } else { HAND_BACK_TOKENS.min(cap / 2) };
-            let in_use = node.settled + node.reserved - self.own_request(task).min(node.reserved);
-            let left = cap.saturating_sub(kept).saturating_sub(in_use);
+            let left = cap.saturating_sub(kept).saturating_sub(node.settled);
             if tokens > left {
                 let owner = name.map_or_else(|| "the run".to_owned(), |task| format!("task {task}"));
-                return Err(Exhausted { owner, cap, left, needed: tokens });
+                return Reservation::Refused(Exhausted { owner, cap, left, needed: tokens });
+            }
+            let open = node.reserved.saturating_sub(self.own_request(task));
+            if tokens > left.saturating_sub(open).saturating_sub(self.claimed_before(task, name)) {
+                reservation = Reservation::Waits;
             }
         }
-        Ok(())
+        reservation
+    }
+
+    /// Gives the tokens of the task's request if it waits for those of others.
+    pub fn waiting(&self, task: &TaskId) -> Option<u64> {
+        self.waiting.iter().find(|(other, _)| other == task).map(|(_, tokens)| *tokens)
+    }
+
+    /// Lets a request wait for those of others; it keeps its place if it waits already.
+    pub fn wait(&mut self, task: &TaskId, tokens: u64) {
+        match self.waiting.iter_mut().find(|(other, _)| other == task) {
+            Some((_, claimed)) => *claimed = tokens,
+            None => self.waiting.push((task.clone(), tokens)),
+        }
     }
 
     /// Reserves tokens; a request of the same task that was still open is replaced.
@@ -91,13 +123,20 @@ impl BudgetTree {
         self.each_of_lineage(task, |node| node.settled = node.settled.saturating_add(used));
     }
 
-    /// Gives the reservation back.
+    /// Gives the reservation back; a request that waits does so no more.
     pub fn release(&mut self, task: &TaskId) {
         let open = self.own_request(task);
         self.each_of_lineage(task, |node| node.reserved = node.reserved.saturating_sub(open));
         if let Some(node) = self.tasks.get_mut(task) {
             node.own_request = 0;
         }
+        self.waiting.retain(|(other, _)| other != task);
+    }
+
+    /// Gives every reservation back, and lets nothing wait: whoever held or wanted them is no more.
+    pub fn release_all(&mut self) {
+        let tasks: Vec<TaskId> = self.tasks.keys().cloned().collect();
+        tasks.iter().for_each(|task| self.release(task));
     }
 
     /// Gives what the run has used.
@@ -109,12 +148,19 @@ impl BudgetTree {
         self.tasks.get(task).map_or(0, |node| node.own_request)
     }
 
+    /// What the requests that wait before this task's want of one budget: a task's, or the run's.
+    fn claimed_before(&self, task: &TaskId, budget: Option<&TaskId>) -> u64 {
+        let before = self.waiting.iter().take_while(|(other, _)| other != task);
+        let concerned = before.filter(|(other, _)| self.lineage(other).iter().any(|(name, _)| *name == budget));
+        concerned.map(|(_, tokens)| tokens).sum()
+    }
+
     /// The task, its ancestors and the run, each with its name.
-    fn lineage(&self, task: &TaskId) -> Vec<(Option<String>, &Node)> {
+    fn lineage(&self, task: &TaskId) -> Vec<(Option<&TaskId>, &Node)> {
         let mut nodes = Vec::new();
         let mut at = Some(task);
         while let Some((id, node)) = at.and_then(|id| self.tasks.get_key_value(id)) {
-            nodes.push((Some(id.to_string()), node));
+            nodes.push((Some(id), node));
             at = node.parent.as_ref();
         }
         nodes.push((None, &self.run));
@@ -135,32 +181,87 @@ impl BudgetTree {
 mod tests {
     use super::*;
 
+    /// A run of 100,000 tokens with a parent of 20,000, its two children, and a task beside them.
     fn tree() -> BudgetTree {
         let mut tree = BudgetTree::new(Some(100_000));
         tree.add("parent".into(), None, Some(20_000));
         tree.add("child".into(), Some("parent".into()), None);
+        tree.add("sibling".into(), Some("parent".into()), None);
+        tree.add("other".into(), None, None);
         tree
+    }
+
+    fn refused(owner: &str, cap: u64, left: u64, needed: u64) -> Reservation {
+        Reservation::Refused(Exhausted { owner: owner.to_owned(), cap, left, needed })
     }
 
     #[test]
     fn a_descendant_cannot_spend_the_hand_back_reserve() {
         let mut tree = tree();
-        assert_eq!(tree.check(&"child".into(), 18_000), Ok(()));
+        assert_eq!(tree.ask(&"child".into(), 18_000), Reservation::Fits);
         tree.reserve(&"child".into(), 18_000);
         tree.settle(&"child".into(), 18_000);
-        assert!(tree.check(&"child".into(), 1).is_err());
-        assert_eq!(tree.check(&"parent".into(), 2_000), Ok(()));
-        assert!(tree.check(&"parent".into(), 2_001).is_err());
+        assert_eq!(tree.ask(&"child".into(), 1), refused("task parent", 20_000, 0, 1));
+        assert_eq!(tree.ask(&"parent".into(), 2_000), Reservation::Fits);
+        assert_eq!(tree.ask(&"parent".into(), 2_001), refused("task parent", 20_000, 2_000, 2_001));
     }
 
     #[test]
     fn a_repeated_request_replaces_its_reservation() {
         let mut tree = tree();
         tree.reserve(&"child".into(), 15_000);
-        assert_eq!(tree.check(&"child".into(), 15_000), Ok(()));
+        assert_eq!(tree.ask(&"child".into(), 15_000), Reservation::Fits);
         tree.reserve(&"child".into(), 15_000);
         tree.settle(&"child".into(), 5_000);
         assert_eq!(tree.used(), 5_000);
-        assert_eq!(tree.check(&"child".into(), 13_000), Ok(()));
+        assert_eq!(tree.ask(&"child".into(), 13_000), Reservation::Fits);
+    }
+
+    /// Plays steps like `child+15000` (reserves), `child=100` (settles), `child?9000` (waits), `child-` (gives back).
+    fn after(steps: &str) -> BudgetTree {
+        let mut tree = tree();
+        for step in steps.split_whitespace() {
+            let at = step.find(['+', '=', '?', '-']).unwrap();
+            let (task, tokens) = (TaskId::from(&step[..at]), step[at + 1..].parse().unwrap_or(0));
+            match &step[at..=at] {
+                "+" => tree.reserve(&task, tokens),
+                "=" => tree.settle(&task, tokens),
+                "?" => tree.wait(&task, tokens),
+                _ => tree.release(&task),
+            }
+        }
+        tree
+    }
+
+    #[test]
+    fn a_request_waits_for_open_ones_and_is_refused_only_by_what_is_used() {
+        let table = [
+            ("", "child", 18_000, Reservation::Fits),
+            ("", "child", 18_001, refused("task parent", 20_000, 18_000, 18_001)),
+            ("sibling+10000", "child", 8_000, Reservation::Fits),
+            ("sibling+10000", "child", 8_001, Reservation::Waits),
+            ("sibling+10000 sibling=500", "child", 8_001, Reservation::Fits),
+            ("sibling+10000 sibling=10000", "child", 8_001, refused("task parent", 20_000, 8_000, 8_001)),
+            ("sibling+10000 sibling-", "child", 18_000, Reservation::Fits),
+            // Whoever came first is served first, where both want of the same budget.
+            ("sibling+10000 child?17000 sibling=0", "child", 17_000, Reservation::Fits),
+            ("sibling+10000 child?17000 sibling=0", "sibling", 1_001, Reservation::Waits),
+            ("sibling+10000 child?17000 sibling=0", "sibling", 1_000, Reservation::Fits),
+            ("sibling+10000 child?17000 sibling=0 child-", "sibling", 1_001, Reservation::Fits),
+            ("sibling+10000 child?17000", "other", 71_000, Reservation::Fits),
+            ("sibling+10000 child?17000", "other", 71_001, Reservation::Waits),
+            ("other+90000", "parent", 9_000, Reservation::Waits),
+            ("other=90000", "parent", 9_000, refused("the run", 100_000, 8_000, 9_000)),
+        ];
+        for (steps, task, tokens, expected) in table {
+            assert_eq!(after(steps).ask(&task.into(), tokens), expected, "{steps} / {task} {tokens}");
+        }
+    }
+
+    #[test]
+    fn requests_of_a_process_that_died_hold_nothing_back() {
+        let mut tree = after("sibling+10000 child?17000");
+        tree.release_all();
+        assert_eq!((tree.ask(&"other".into(), 98_000), tree.waiting(&"child".into())), (Reservation::Fits, None));
     }
 }

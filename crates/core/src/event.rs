@@ -126,6 +126,16 @@ pub enum Event {
         /// Input counted plus the largest reply.
         reserved_tokens: u64,
     },
+    /// A request waits until open requests of others are settled, since the budgets cannot carry all of them.
+    #[serde(rename = "budget.waited")]
+    BudgetWaited {
+        /// The task.
+        task: TaskId,
+        /// The agent's request number.
+        turn: u32,
+        /// Input counted plus the largest reply.
+        tokens: u64,
+    },
     /// A whole reply arrived; the reservation is settled.
     #[serde(rename = "model.replied")]
     ModelReplied {
@@ -548,6 +558,7 @@ impl Event {
             | Event::WorktreePrepared { task }
             | Event::TurnStarted { task, .. }
             | Event::ModelRequested { task, .. }
+            | Event::BudgetWaited { task, .. }
             | Event::ModelReplied { task, .. }
             | Event::ModelFailed { task, .. }
             | Event::ContextCompacted { task, .. }

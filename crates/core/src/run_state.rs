@@ -233,6 +233,8 @@ impl RunState {
             Event::RunStarted { .. } => Err("the run has begun already".to_owned()),
             Event::RunResumed { .. } => {
                 (self.status, self.exit_code) = (RunStatus::Running, None);
+                // The process that had sent them is no more, and its workers ask again.
+                self.budget.release_all();
                 Ok(())
             }
             Event::RunFinished { status, exit_code } => {
@@ -271,6 +273,7 @@ impl RunState {
         self.merges.apply(event)?;
         match event {
             Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
+            Event::BudgetWaited { tokens, .. } => self.budget.wait(&id, *tokens),
             Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
             // Whoever has ended sends no more: a request that nobody saw the end of holds nothing back.
             Event::ModelFailed { .. } | Event::TaskFailed { .. } | Event::TaskCancelled { .. } => {

@@ -222,9 +222,10 @@ impl TaskRecord {
                 self.prepared = true;
                 self.require(&[TaskState::Running])
             }
-            Event::TurnStarted { .. } | Event::ContextCompacted { .. } | Event::ModelRequested { .. } => {
-                self.require(&[TaskState::Running])
-            }
+            Event::TurnStarted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::BudgetWaited { .. }
+            | Event::ModelRequested { .. } => self.require(&[TaskState::Running]),
             Event::ModelFailed { .. } => Ok(()),
             Event::ModelReplied { turn, usage, .. } => {
                 self.turns = *turn;

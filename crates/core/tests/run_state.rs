@@ -1,6 +1,7 @@
 //! The fold of a run's facts: what follows from them, and what cannot be.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
 
+use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
 use orchestrate_core::merge_queue::{Evidence, Gate};
 use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
@@ -367,7 +368,8 @@ fn a_state_survives_being_written_down() {
 
 #[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
-    let ends: [fn() -> Event; 2] = [
+    let ends: [fn() -> Event; 3] = [
+        || Event::RunResumed { pid: 1 },
         || Event::TaskFailed { task: id("a"), cause: FailureCause::Panicked, message: String::new() },
         || Event::TaskCancelled { task: id("a"), message: String::new() },
     ];
@@ -377,9 +379,9 @@ fn a_task_that_has_ended_holds_no_tokens_back() {
         story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
         let (request, model) = (BlobId::from("request"), "script:x".to_owned());
         story.tell(Event::ModelRequested { task: id("a"), turn: 1, model, request, reserved_tokens: 8_000 });
-        assert!(story.state.budget.check(&id("b"), 8_000).is_err());
+        assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Waits);
         story.tell(end());
-        assert_eq!(story.state.budget.check(&id("b"), 8_000), Ok(()));
+        assert_eq!(story.state.budget.ask(&id("b"), 8_000), Reservation::Fits);
     }
 }
 

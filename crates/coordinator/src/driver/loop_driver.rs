@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::agent_loop::{Finish, Step, interrupted};
+use orchestrate_core::budget::Reservation;
 use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
 use orchestrate_core::policy::Grant;
@@ -112,20 +113,33 @@ impl LoopDriver {
         }
     }
 
-    /// Records that a request is about to be sent, if every budget can carry it.
+    /// Records that a request is about to be sent, as soon as every budget can carry it.
     async fn announce(
         &self,
         workplace: &Workplace,
         request: &ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
-        let input = request_tokens(request, &*workplace.host.counter.current());
-        let reserved = workplace.link.reserve(Announced {
-            turn: request.origin.turn,
-            model: request.model.clone(),
-            request: value_bytes(request, "model request")?,
-            tokens: u64::try_from(input).unwrap_or(u64::MAX).saturating_add(u64::from(request.max_output_tokens)),
-        });
-        Ok(reserved.await?.err().map(|exhausted| DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())))
+        let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+        loop {
+            let counter = workplace.host.counter.current();
+            let input = u64::try_from(request_tokens(request, &*counter)).unwrap_or(u64::MAX);
+            let tokens = input.saturating_add(u64::from(request.max_output_tokens));
+            let (turn, model) = (request.origin.turn, request.model.clone());
+            match link.reserve(Announced { turn, model, request: body.clone(), tokens }).await? {
+                Reservation::Fits => return Ok(None),
+                // By a bound on the tokens a request may be sent, but nothing is held back.
+                _ if !counter.is_exact() => {
+                    workplace.host.counter.wait().await?;
+                }
+                Reservation::Refused(exhausted) => {
+                    return Ok(Some(DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())));
+                }
+                Reservation::Waits => tokio::select! {
+                    decided = link.until_decided(tokens) => decided?,
+                    () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+                },
+            }
+        }
     }
 
     /// Runs calls in their order; none means that the agent goes on.

@@ -17,6 +17,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
         case("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
         case("standing::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
+        case("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
+        case("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
+        case("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
+        case("standing::help_names_the_defaults", help_names_the_defaults),
+        case("standing::a_demo_without_git_leaves_nothing", a_demo_without_git_leaves_nothing),
     ]
 }
 
@@ -154,4 +159,68 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
 fn a_plan_without_an_open_box_says_so() -> Outcome {
     let desk = Desk::new("- [x] T1 one\n- [-] T2 two\n")?;
     says(&desk.types(&["run", "plan.md"], 0)?, &["there was nothing to do: no box of the plan is open"])
+}
+
+fn an_approval_is_of_what_was_looked_at() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one\n")?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(
+            Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one.txt", "content": "2\n"})),
+        )
+        .rule(done("T1"));
+    let model = desk.script(&script)?;
+    desk.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    desk.types(&["diff", "T1"], 0)?;
+    desk.types(&["reject", "T1", "-m", "write 2"], 3)?;
+    says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you looked at it"])?;
+    says(&desk.types(&["approve", "T1", "--tree", "0123"], 2)?, &["T1 has changed since you looked at it"])?;
+    let entry = desk.types(&["review", "T1", "--json"], 0)?.json()?;
+    let tree = at(&entry, "/tree")?.as_str().unwrap_or_default().to_owned();
+    desk.types(&["approve", "T1", "--tree", tree.get(..10).unwrap_or_default()], 0)?;
+    says(&desk.types(&["status"], 0)?, &["T1    merged"])
+}
+
+fn a_task_may_be_called_as_a_run_begins() -> Outcome {
+    let desk = Desk::new("- [ ] r-foo one (run: echo 1 > one.txt)\n")?;
+    let report = desk.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    let run = at(&report, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let task = at(&report, "/tasks/0/id")?.as_str().unwrap_or_default().to_owned();
+    says(&desk.types(&["review", &task], 0)?, &["one.txt"])?;
+    says(&desk.types(&["log", &task], 0)?, &["started command"])?;
+    for prefix in [run.as_str(), run.get(..4).unwrap_or_default()] {
+        says(&desk.types(&["log", prefix], 0)?, &["started command"])?;
+    }
+    Ok(())
+}
+
+fn doctor_tells_what_works_without_a_model() -> Outcome {
+    let desk = Desk::new("")?;
+    let nowhere = "http://127.0.0.1:1/v1";
+    let servers = ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL", "VLLM_BASE_URL"];
+    let doctor = |directory: &std::path::Path, arguments: &[&str]| {
+        let doctor = desk.home.orchestrate(directory, &[&["doctor"], arguments].concat());
+        servers.iter().fold(doctor, |doctor, server| doctor.env(server, nowhere)).run()
+    };
+    let told = doctor(desk.repository.path(), &[])?.exits(0)?;
+    says(
+        &told,
+        &["`run:` tasks work, agents do not", "fix: name one with --model", " or: set one of", "agents need a model"],
+    )?;
+    let outside = doctor(desk.home.path(), &["--json"])?.exits(2)?.json()?;
+    let fix = at(&outside, "/checks/0/fix")?.as_str().unwrap_or_default().to_owned();
+    if fix.contains("git init") { Ok(()) } else { fail(outside) }
+}
+
+fn help_names_the_defaults() -> Outcome {
+    let desk = Desk::new("")?;
+    let help = desk.types(&["run", "--help"], 0)?;
+    says(&help, &["Agents at work at once [default: 20]", "[default: implementer]", "[default: auto]"])
+}
+
+fn a_demo_without_git_leaves_nothing() -> Outcome {
+    let home = Home::new()?;
+    let demo = home.orchestrate(home.path(), &["demo", "sample"]).env("PATH", home.path());
+    says(&demo.run()?.exits(2)?, &["git is not installed"])?;
+    if home.path().join("sample").exists() { fail("the folder was left") } else { Ok(()) }
 }

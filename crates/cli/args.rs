@@ -6,8 +6,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
+use orchestrate_coordinator::settings::{Kind, named};
 
 /// Turns a Markdown plan into merged, verified branches written by parallel agents.
 #[derive(Debug, Parser)]
@@ -278,6 +279,9 @@ pub(crate) struct ApproveArgs {
     /// The task, or the id of a parked call
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
+    /// The tree that you looked at, or the beginning of its id [default: the one that review or diff showed last]
+    #[arg(long)]
+    pub(crate) tree: Option<String>,
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -487,6 +491,30 @@ impl OutputArgs {
 
 fn on(switches: &[(&'static str, bool)]) -> Vec<(&'static str, String)> {
     switches.iter().filter(|(_, on)| *on).map(|(name, _)| (*name, "true".to_owned())).collect()
+}
+
+/// Reads what was typed.
+pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
+    let mut command = with_defaults(Arguments::command());
+    let matches = command.try_get_matches_from_mut(typed)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Shows in the help of `run` the defaults that the table of settings has.
+fn with_defaults(command: clap::Command) -> clap::Command {
+    command.mut_subcommand("run", |run| {
+        run.mut_args(|option| {
+            let key = named(option.get_id().as_str());
+            let key = key.filter(|key| !key.default.is_empty() && !matches!(key.kind, Kind::Rules | Kind::Switch));
+            match (key, option.get_help()) {
+                (Some(key), Some(help)) => {
+                    let help = format!("{help} [default: {}]", key.default.trim_matches('"'));
+                    option.help(help)
+                }
+                _ => option,
+            }
+        })
+    })
 }
 
 /// Gives the names of all commands.

@@ -77,6 +77,16 @@ impl Context {
         Ok((store, run))
     }
 
+    /// Tells whether the beginning of a run's id is meant where a task may be: no task is called as a run is, but one
+    /// may be called as a run's id begins.
+    pub(crate) fn is_run(&self, typed: &str) -> Result<bool, CommandError> {
+        if RunId::is_run_id(typed) || !typed.starts_with("r-") {
+            return Ok(typed.starts_with("r-"));
+        }
+        let (store, latest) = self.find_run(None)?;
+        Ok(store.state(&latest)?.task(&TaskId::from(typed)).is_none())
+    }
+
     /// Opens the repository's runs for what is done with them afterwards.
     pub(crate) fn runs(&self) -> Result<Runs, CommandError> {
         let loaded = self.load(Vec::new(), Layer::default())?;

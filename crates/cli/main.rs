@@ -17,7 +17,6 @@ mod terminal;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
 
 use crate::args::{Arguments, Command};
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
 
 /// Reads what was typed; what is wrong with it has been said when this gives an exit code.
 fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
-    let error = match Arguments::try_parse_from(typed) {
+    let error = match args::parse(typed) {
         Ok(arguments) => return Ok(arguments),
         Err(error) => error,
     };

@@ -1,5 +1,6 @@
 //! `approve`: lets a task's work be merged as it was seen, or a parked tool call run.
 
+use orchestrate_core::Oid;
 use orchestrate_journal::Command;
 
 use crate::args::ApproveArgs;
@@ -17,6 +18,11 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
             let tree = state.task(&task).and_then(|record| record.tree.clone());
             let tree =
                 tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+            let tree = match &arguments.tree {
+                Some(typed) if tree.as_str().starts_with(typed.as_str()) => tree,
+                Some(typed) => Oid::from(typed.as_str()),
+                None => context.runs()?.shown(&run, &task)?.unwrap_or(tree),
+            };
             Command::Approve { task, tree }
         }
     };

@@ -109,8 +109,15 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
         return Err(CommandError::usage(format!("{} is not empty; nothing was written", folder.display()))
             .hint("name a new folder: `orchestrate demo DIR`"));
     }
+    let is_new = !folder.exists();
     fs::create_dir_all(&folder).map_err(failed)?;
-    lay_out_sample(&folder, &FILES)?;
+    if let Err(error) = lay_out_sample(&folder, &FILES) {
+        if is_new || wanted.is_none() {
+            // Only an empty folder goes: what is in one that is not may tell why.
+            drop(fs::remove_dir(&folder));
+        }
+        return Err(error.into());
+    }
     folder.canonicalize().map_err(failed)
 }
 

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use crate::args::DiffArgs;
+use crate::commands::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::output;
@@ -10,8 +11,11 @@ use crate::output;
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
-    let task = task_of(&store.state(&run)?, &arguments.task)?;
-    let diff = context.runs()?.task_diff(&run, &task)?;
+    let state = store.state(&run)?;
+    let task = task_of(&state, &arguments.task)?;
+    let runs = context.runs()?;
+    let diff = runs.task_diff(&run, &task)?;
+    note_shown(&runs, &state, &task);
     // A program gets the patch as it is, so that it applies.
     let text = if std::io::stdout().is_terminal() { output::plain(&diff) } else { diff };
     output::result(&text).map(|()| 0)

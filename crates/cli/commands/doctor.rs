@@ -32,10 +32,17 @@ fn render(diagnosis: &Diagnosis) -> String {
         };
         text.push_str(&format!("{status}  {:<16}  {}\n", check.name, output::plain(&check.found)));
         if let Some(fix) = &check.fix {
-            text.push_str(&format!("         {:<16}  fix: {fix}\n", ""));
+            // One way to a line.
+            for (at, way) in fix.split("; ").flat_map(|part| part.split(", or ")).enumerate() {
+                let lead = if at == 0 { "fix:" } else { " or:" };
+                text.push_str(&format!("         {:<16}  {lead} {way}\n", ""));
+            }
         }
     }
-    text.push_str(if diagnosis.ok {
+    let has_model = diagnosis.checks.iter().any(|check| check.name == "model" && check.status == CheckStatus::Ok);
+    text.push_str(if diagnosis.ok && !has_model {
+        "\nplans of `run:` tasks work here, agents need a model; next: `orchestrate check PLAN`\n"
+    } else if diagnosis.ok {
         "\na run works here; next: `orchestrate check PLAN`, then `orchestrate run PLAN`\n"
     } else {
         "\na run does not work here yet: put right what is MISSING\n"

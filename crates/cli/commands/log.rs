@@ -1,6 +1,6 @@
 //! `log`: what happened, fact by fact; with `--tools` also what tools and checks printed.
 
-use orchestrate_core::{Event, ModelReply, Recorded, RunId, TaskId};
+use orchestrate_core::{Event, ModelReply, Recorded, TaskId};
 use orchestrate_journal::Store;
 
 use crate::args::LogArgs;
@@ -13,7 +13,7 @@ const FACTS_AT_ONCE: usize = 512;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, CommandError> {
-    let (run, task) = subject(&arguments.what)?;
+    let (run, task) = subject(context, &arguments.what)?;
     let (store, run) = context.find_run(run)?;
     let task = task.map(TaskId::from);
     if let Some(task) = &task
@@ -38,11 +38,11 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
     }
 }
 
-/// Takes `[RUN] [TASK]` apart; a run id never parses as a task id.
-fn subject(what: &[String]) -> Result<(Option<&str>, Option<&str>), CommandError> {
+/// Takes `[RUN] [TASK]` apart.
+fn subject<'a>(context: &Context, what: &'a [String]) -> Result<(Option<&'a str>, Option<&'a str>), CommandError> {
     match what {
         [] => Ok((None, None)),
-        [one] if RunId::is_run_id(one) || one.starts_with("r-") => Ok((Some(one), None)),
+        [one] if context.is_run(one)? => Ok((Some(one), None)),
         [one] => Ok((None, Some(one))),
         [run, task] => Ok((Some(run), Some(task))),
         _ => Err(CommandError::usage("type at most a run and a task")),

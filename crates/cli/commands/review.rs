@@ -1,7 +1,8 @@
 //! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
 
+use orchestrate_coordinator::Runs;
 use orchestrate_core::review::{ReviewEntry, Risk};
-use orchestrate_core::{RunId, TaskId, TaskState};
+use orchestrate_core::{RunId, RunState, TaskId, TaskState};
 use serde_json::{Value, json};
 
 use crate::args::ReviewArgs;
@@ -16,8 +17,8 @@ const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
     let what = arguments.what.as_deref();
-    // A run id never parses as a task id, and the beginning of one has its dash.
-    let run = what.filter(|what| arguments.run.is_none() && what.starts_with("r-"));
+    let is_run = |what: &str| Ok::<_, CommandError>(arguments.run.is_none() && context.is_run(what)?);
+    let run = what.map(|what| Ok::<_, CommandError>(is_run(what)?.then_some(what))).transpose()?.flatten();
     let task = what.filter(|_| run.is_none());
     let (store, run) = context.find_run(run.or(arguments.run.as_deref()))?;
     let runs = context.runs()?;
@@ -33,9 +34,18 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
         return Err(CommandError::usage(format!("task {task} has no branch yet")));
     };
+    note_shown(&runs, &state, &task);
     let is_live = store.lease(&run)?.is_some();
     if arguments.json.json { output::json(&with_words(entry, &diff, said)) } else { show(entry, &diff, said, is_live) }
         .map(|()| 0)
+}
+
+/// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
+pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
+    let tree = state.task(task).and_then(|record| record.tree.as_ref());
+    if let Some(Err(error)) = tree.map(|tree| runs.note_shown(&state.run_id, task, tree)) {
+        output::warning(&format!("failed to {error}; an approval will be of the work as it is then"));
+    }
 }
 
 fn list(run: &RunId, entries: &[ReviewEntry], is_live: bool) -> Result<(), CommandError> {

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use orchestrate_model::{Environment, ModelName, Models, Preferences};
+use orchestrate_git::GitError;
+use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{Helper, probe};
 use serde::Serialize;
 
+use crate::error::CoordinatorError;
 use crate::project::Project;
 use crate::settings::Loaded;
 
@@ -69,8 +71,17 @@ impl Check {
 fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
     let project = match Project::open(directory, state_dir) {
         Ok(project) => project,
-        // The reason says what to do.
-        Err(error) => return vec![check("repository", CheckStatus::Missing, format!("failed to {error}"))],
+        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => {
+            let (reason, fix) = refusal.parts();
+            let found = format!("{}: {reason}", path.display());
+            return vec![Check { fix, ..check("repository", CheckStatus::Missing, found) }];
+        }
+        Err(error) => {
+            return vec![
+                check("repository", CheckStatus::Missing, format!("failed to {error}"))
+                    .fix("type `git status` here to see what git says"),
+            ];
+        }
     };
     let mut checks = vec![
         check("git", CheckStatus::Ok, project.git()),
@@ -146,13 +157,20 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     };
     checks.push(match chosen {
         Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
-        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")),
+        // Commands run without one, so it keeps nobody from running a plan of them.
+        Err(ModelError::NoModel { tried }) => {
+            let (found, fix) = tried.split_once("; ").unwrap_or((&tried, "name a model with --model"));
+            check("model", CheckStatus::Warning, format!("{found}: `run:` tasks work, agents do not")).fix(fix)
+        }
+        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")).fix(
+            "correct its name, key or address in the environment or the configuration, or name another with --model",
+        ),
     });
     checks
 }
 
 /// Asks a model's endpoint for its list, which shows whether it is there and takes the key.
-async fn reach(models: &Models, name: &ModelName) -> Result<(), orchestrate_model::ModelError> {
+async fn reach(models: &Models, name: &ModelName) -> Result<(), ModelError> {
     models.check(name)?;
     match name {
         ModelName::Script(_) | ModelName::Replay(_) => Ok(()),

@@ -39,6 +39,11 @@ impl Layout {
         self.run(run).join(".verifier")
     }
 
+    /// Gives the file that says which tree of a task's work a person has been shown.
+    pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
+        self.root.join("shown").join(run.as_str()).join(task.branch_component())
+    }
+
     /// Gives the folder that removed worktrees are moved to before they are deleted.
     pub fn trash(&self) -> PathBuf {
         self.root.join("trash")

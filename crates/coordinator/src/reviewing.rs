@@ -42,6 +42,32 @@ impl Runs {
         }
     }
 
+    /// Notes which tree of a task's work a person is shown, so that an approval is of what was looked at.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the state folder cannot be written.
+    pub fn note_shown(&self, run: &RunId, task: &TaskId, tree: &Oid) -> Result<(), CoordinatorError> {
+        let path = self.layout.shown(run, task);
+        let folder = path.parent().unwrap_or(&path);
+        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, tree.as_str()));
+        written.map_err(|source| CoordinatorError::Io { path, source })
+    }
+
+    /// Gives the tree of a task's work that a person was shown last; none if nobody looked.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the note is there and cannot be read.
+    pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
+        let path = self.layout.shown(run, task);
+        match std::fs::read_to_string(&path) {
+            Ok(tree) => Ok(Some(Oid::new(tree))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(CoordinatorError::Io { path, source }),
+        }
+    }
+
     /// Gives the two commits between which a task's own work lies.
     ///
     /// What the branch took over from others (to mend a conflict) is not its own: a merged task is what its merge

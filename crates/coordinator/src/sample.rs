@@ -11,8 +11,10 @@ use crate::error::CoordinatorError;
 ///
 /// # Errors
 ///
-/// Fails if a file cannot be written, or if there is a repository already.
+/// Fails, with nothing written, if there is no git program that can be worked with; also if a file cannot be written,
+/// or if there is a repository already.
 pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), CoordinatorError> {
+    Repo::require_program(folder)?;
     for (name, text) in files {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);

@@ -5,12 +5,22 @@ use std::path::Path;
 use git2::{IndexAddOption, RepositoryInitOptions, Signature};
 
 use crate::error::GitError;
+use crate::program::Program;
 use crate::repo::{Identity, Repo};
 
 /// The branch of a repository that is made here.
 const BRANCH: &str = "main";
 
 impl Repo {
+    /// Makes sure that there is a git program that can be worked with.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with what to install.
+    pub fn require_program(start: &Path) -> Result<(), GitError> {
+        let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+        Program::find().map(drop).map_err(refused)
+    }
+
     /// Makes a repository of everything in a folder, with one commit and an identity of its own.
     ///
     /// The identity is written into the new repository's configuration alone.

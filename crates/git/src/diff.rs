@@ -65,12 +65,6 @@ impl CommitInfo {
     pub fn subject(&self) -> &str {
         self.message.lines().next().unwrap_or_default()
     }
-
-    /// Gives the value of a `Key: value` line of the message's last paragraph.
-    pub fn trailer(&self, key: &str) -> Option<&str> {
-        let last = self.message.trim_end().rsplit("\n\n").next()?;
-        last.lines().rev().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
-    }
 }
 
 impl Repo {
@@ -147,22 +141,6 @@ impl Repo {
         let mut walk = handle.revwalk().map_err(failed())?;
         walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
         walk.push(theirs(tip)?).map_err(failed())?;
-        walk.take(limit)
-            .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
-            .collect()
-    }
-
-    /// Lists the commits that one commit has and another has not, newest first, at most so many.
-    ///
-    /// # Errors
-    /// If one of them is missing.
-    pub fn log_between(&self, from: &Oid, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
-        let handle = self.handle()?;
-        let failed = || GitError::library(format!("read the history from {from} to {tip}"));
-        let mut walk = handle.revwalk().map_err(failed())?;
-        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
-        walk.push(theirs(tip)?).map_err(failed())?;
-        walk.hide(theirs(from)?).map_err(failed())?;
         walk.take(limit)
             .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
             .collect()

@@ -71,6 +71,17 @@ pub enum Refusal {
     UnreadableIndex(String),
 }
 
+impl Refusal {
+    /// Gives the reason and what to do about it apart.
+    pub fn parts(&self) -> (String, Option<String>) {
+        let text = self.to_string();
+        match text.split_once("; ") {
+            Some((reason, fix)) => (reason.to_owned(), Some(fix.to_owned())),
+            None => (text, None),
+        }
+    }
+}
+
 /// What git is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -184,14 +184,6 @@ impl Repo {
         Ok(ours(commit.id()))
     }
 
-    /// Tells whether the user's checkout has changes that are not committed, untracked files included.
-    ///
-    /// # Errors
-    /// If the checkout cannot be read.
-    pub fn is_dirty(&self) -> Result<bool, GitError> {
-        Ok(probe::changed_files(&*self.handle()?)? > 0)
-    }
-
     /// Lists what the user should know about and what does not stop a run.
     ///
     /// # Errors

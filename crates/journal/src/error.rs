@@ -184,11 +184,6 @@ impl JournalError {
             _ => Self::Database { path, source: Arc::new(source) },
         }
     }
-
-    /// Tells whether the same append may succeed later, once somebody has made room or let go.
-    pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::DiskFull { .. } | Self::ReadOnly { .. } | Self::Busy { .. } | Self::Io { .. })
-    }
 }
 
 fn is_writable(folder: &Path) -> bool {

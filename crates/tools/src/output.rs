@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{ErrorKind, ToolError};
 use crate::ledger::SeenFile;
-use crate::services::{Artifact, CallEnd, ResourceUsage};
+use crate::services::{Artifact, ResourceUsage};
 
 /// What a tool did, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,20 +64,6 @@ impl ToolOutput {
     /// Gives the answer to a call as it goes into the conversation.
     pub fn to_result(&self, call: &CallId) -> ToolResult {
         ToolResult { call_id: call.clone(), text: self.text.clone(), is_error: !self.success }
-    }
-
-    /// Gives the answer of a recorded end, for a resumed run.
-    pub fn of_record(end: &CallEnd) -> ToolOutput {
-        ToolOutput {
-            success: end.success,
-            data: Value::Null,
-            error: end.error.clone(),
-            error_kind: end.error_kind,
-            execution_time: Duration::from_millis(end.duration_ms),
-            resource_usage: end.resource_usage,
-            text: end.text.clone(),
-            artifacts: end.artifacts.clone(),
-        }
     }
 
     /// Makes the answer of a call that failed with nothing to show but the message.

@@ -157,12 +157,6 @@ impl Role {
         }
     }
 
-    /// Gives the tools that the role has, of those that a role without a list has.
-    pub fn tools_of(&self, default: &[&str]) -> Vec<String> {
-        let listed = self.tools.clone().unwrap_or_else(|| default.iter().map(|tool| (*tool).to_owned()).collect());
-        listed.into_iter().filter(|tool| !self.disallowed.contains(tool)).collect()
-    }
-
     /// Warns of each tool that the role names and that does not exist.
     pub fn unknown_tools(&self, known: &[&str]) -> Vec<RoleWarning> {
         let named = self.tools.iter().flatten().chain(&self.disallowed);

@@ -151,8 +151,7 @@ fn history_is_read() {
     let log = repo.log(&commit, 10).unwrap();
     let subjects: Vec<&str> = log.iter().map(|commit| commit.subject()).collect();
     assert_eq!(subjects, ["work", "first"]);
-    assert_eq!(log[0].trailer("Orchestrate-Task"), Some("T1"));
-    assert_eq!(repo.log_between(&first, &commit, 10).unwrap(), log[..1]);
+    assert!(log[0].message.ends_with("\nOrchestrate-Task: T1\n"), "{:?}", log[0].message);
     let read = |path: &str| repo.read_file(&commit, Path::new(path)).unwrap();
     assert_eq!((read("a"), read("none")), (Some(b"1\n".to_vec()), None));
     assert_eq!(repo.merge_base(&first, &commit).unwrap(), Some(first.clone()));

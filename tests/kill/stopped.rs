@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::plays::Play;
 use super::scene::{FAILED, KILLED, Scene};
-use super::{NO_FAULT, Reference, two_agents};
+use super::{End, NO_FAULT, Reference, two_agents};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 
 /// How long a process of a killed run may live.
@@ -22,6 +22,7 @@ const MIDDLE: &str = "after:90";
 pub(super) fn cases() -> Vec<Case> {
     vec![
         case("kill::a_command_dies_with_its_coordinator_and_is_reported_as_interrupted", a_command_dies),
+        case("kill::a_command_of_the_plan_is_reported_as_interrupted_and_runs_again", a_command_of_the_plan_runs_again),
         case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
         case("kill::a_half_written_file_is_not_committed", a_half_written_file),
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
@@ -74,12 +75,37 @@ fn a_command_dies() -> Outcome {
 
     scene.coordinate(NO_FAULT)?.exits(0)?;
     scene.require_untouched()?;
+    require_interrupted_once(&scene)
+}
+
+/// Requires that one call was interrupted, and the next one was not.
+fn require_interrupted_once(scene: &Scene) -> Outcome {
     let ends = scene.events()?.into_iter().filter_map(|event| match event {
         Event::ToolFinished { outcome, .. } => Some(outcome),
         _ => None,
     });
     let ends: Vec<_> = ends.collect();
     if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
+}
+
+/// It writes a file, then waits for another one beside the repository's own, which it can read.
+fn a_command_of_the_plan_runs_again() -> Outcome {
+    let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../go\"; do \
+                sleep 0.05; done)\n";
+    let scene = Scene::of(&Play { plan, script: Script::default() })?;
+    let first = scene.start(NO_FAULT)?;
+    until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("log.txt").exists()).then_some(())))?;
+    first.signal(Signal::KILL)?;
+    first.end()?.exits(KILLED)?;
+
+    std::fs::write(scene.repository.path().join(".git/go"), "")?;
+    let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
+    scene.require_untouched()?;
+    let commit = scene.repository.git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;
+    if scene.repository.show(&commit, "log.txt")? != "1" {
+        return fail(format!("{end:#?}"));
+    }
+    require_interrupted_once(&scene)
 }
 
 /// Gives the reference run, and a scene of another run of the same plan.

@@ -24,6 +24,7 @@ mod land;
 mod limits;
 mod messages;
 mod models;
+mod output;
 mod real_input;
 mod review;
 mod run;
@@ -56,6 +57,7 @@ fn cases() -> Vec<Case> {
         limits::cases,
         messages::cases,
         models::cases,
+        output::cases,
         real_input::cases,
         run::cases,
         settings::cases,

@@ -107,10 +107,10 @@ impl Context {
                 return Err(refusal(command));
             }
             let question = format!(
-                "{} wants to run this command, confined, as `{}`:\n  {}\nAllow it here from now on? [y/N] ",
-                output::plain(&command.place),
+                "{} wants to run this command, confined, as `{}`:\n{}Allow it here from now on? [y/N] ",
+                command.place,
                 command.key,
-                output::plain(&command.command)
+                output::quoted(&command.command)
             );
             let answer = output::ask(&question).unwrap_or_default();
             if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {
@@ -167,10 +167,8 @@ fn no_run() -> CommandError {
 
 fn refusal(command: &ProjectCommand) -> CommandError {
     let message = format!(
-        "{}: the command `{}` of `{}` comes from the project and has not been consented to; nothing was run",
-        command.place,
-        output::plain(&command.command),
-        command.key
+        "{}: the command of `{}` comes from the project and has not been consented to; nothing was run:\n{}",
+        command.place, command.key, command.command
     );
     CommandError::new(ErrorKind::Usage, message)
         .hint("look at it, then type `orchestrate config trust`")

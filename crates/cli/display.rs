@@ -94,7 +94,7 @@ impl Display {
     pub(crate) fn note(&self, line: &str) {
         match &self.live {
             Some(live) => {
-                let _ = live.area.println(line);
+                let _ = live.area.println(output::plain(line));
             }
             None => output::note(line),
         }
@@ -156,18 +156,12 @@ fn is_last(event: &Event) -> bool {
 
 /// Gives what GitHub Actions shows beside the run.
 fn annotation(event: &Event) -> Option<String> {
-    match event {
-        Event::TaskFailed { task, message, .. } => {
-            Some(format!("::error title=task {task} failed::{}", escape(message)))
-        }
-        Event::TaskConflicted { task, message } => {
-            Some(format!("::error title=task {task} conflicts::{}", escape(message)))
-        }
-        Event::ReviewRequested { task } => Some(format!("::notice title=task {task}::waits for review")),
-        _ => None,
-    }
-}
-
-fn escape(text: &str) -> String {
-    output::plain(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let (level, task, what, message) = match event {
+        Event::TaskFailed { task, message, .. } => ("error", task, " failed", message.as_str()),
+        Event::TaskConflicted { task, message } => ("error", task, " conflicts", message.as_str()),
+        Event::ReviewRequested { task } => ("notice", task, "", "waits for review"),
+        _ => return None,
+    };
+    let title = output::workflow_property(&format!("task {task}{what}"));
+    Some(format!("::{level} title={title}::{}", output::workflow_data(message)))
 }

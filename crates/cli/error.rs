@@ -15,6 +15,7 @@ use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXI
 use orchestrate_journal::JournalError;
 use serde_json::{Value, json};
 
+use crate::plain::{plain, quoted, workflow_data, workflow_property};
 use crate::terminal::Terminal;
 
 /// What a person can do about a failure.
@@ -142,7 +143,7 @@ impl CommandError {
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
     }
 
-    /// Writes the error for people.
+    /// Writes the error for people; others' words in it are [`plain`], so that it can be drawn as it is.
     pub(crate) fn render(&self, terminal: Terminal) -> String {
         let mut text = String::new();
         for complaint in &self.complaints {
@@ -152,7 +153,7 @@ impl CommandError {
             complaint.render(terminal, &mut text);
         }
         for hint in &self.hints {
-            let _ = writeln!(text, "hint: {hint}");
+            let _ = writeln!(text, "hint: {}", plain(hint));
         }
         text.truncate(text.trim_end().len());
         text
@@ -192,16 +193,18 @@ impl Complaint {
         }
         text.push_str("error: ");
         if let Some(place) = &self.place {
-            text.push_str(place);
+            text.push_str(&plain(place));
             if self.line > 0 {
                 let _ = write!(text, ":{}:{}", self.line, self.column);
             }
             text.push_str(": ");
         }
-        text.push_str(&self.message);
-        text.push('\n');
+        // Only the first line is ours; others' text below it must not look like it.
+        let (message, rest) = self.message.split_once('\n').unwrap_or((&self.message, ""));
+        let _ = writeln!(text, "{}", plain(message));
+        text.push_str(&quoted(rest));
         if let Some(suggestion) = &self.suggestion {
-            let _ = writeln!(text, "  {suggestion}");
+            let _ = writeln!(text, "  {}", plain(suggestion));
         }
     }
 
@@ -218,15 +221,10 @@ impl Complaint {
     fn annotation(&self) -> String {
         let mut fields = String::new();
         if let Some(place) = self.place.as_ref().filter(|_| self.line > 0) {
-            let _ = write!(fields, " file={},line={},col={}", escape(place), self.line, self.column);
+            let _ = write!(fields, " file={},line={},col={}", workflow_property(place), self.line, self.column);
         }
-        format!("::error{fields}::{}", escape(&self.message))
+        format!("::error{fields}::{}", workflow_data(&self.message))
     }
-}
-
-/// Escapes what would end a workflow command.
-fn escape(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A complaint in the form that draws it.
@@ -241,12 +239,13 @@ struct Located {
 impl Located {
     fn of(complaint: &Complaint) -> Option<Located> {
         let (text, span) = complaint.excerpt.as_ref()?;
-        let place = complaint.place.clone().unwrap_or_default();
+        let [before, wrong, after] =
+            [text.get(..span.start)?, text.get(span.clone())?, text.get(span.end..)?].map(plain);
         Some(Located {
-            message: complaint.message.clone(),
-            help: complaint.suggestion.clone(),
-            source: NamedSource::new(place, text.to_string()),
-            span: span.clone(),
+            message: plain(&complaint.message),
+            help: complaint.suggestion.as_deref().map(plain),
+            span: before.len()..before.len() + wrong.len(),
+            source: NamedSource::new(plain(complaint.place.as_deref().unwrap_or_default()), before + &wrong + &after),
         })
     }
 }

@@ -79,7 +79,7 @@ async fn take_over(
     match coordinator.resume_with(run, command.clone()).await? {
         Ok((taken, said)) => {
             if !style.quiet {
-                output::note(&output::plain(&said));
+                output::note(&said);
             }
             follow::follow(taken, style, begun).await
         }
@@ -90,12 +90,12 @@ async fn take_over(
 fn say(answer: Result<String, String>, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
     match answer {
         Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
-        Ok(said) => output::line(&output::plain(&said)),
+        Ok(said) => output::line(&said),
         Err(refused) => Err(refusal(run, &refused)),
     }
     .map(|()| EXIT_OK)
 }
 
 fn refusal(run: &RunId, why: &str) -> CommandError {
-    CommandError::usage(output::plain(why)).hint(format!("`orchestrate status {run}` shows how it stands"))
+    CommandError::usage(why).hint(format!("`orchestrate status {run}` shows how it stands"))
 }

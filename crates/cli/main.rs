@@ -8,6 +8,7 @@ mod error;
 mod follow;
 mod inbox;
 mod output;
+mod plain;
 mod plan_file;
 mod progress;
 mod signals;
@@ -22,6 +23,7 @@ use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
 use crate::args::{Arguments, Command};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     let context = match Context::of_process() {
         Ok(context) => context,
         Err(error) => {
-            output::note(&format!("error: {error:?}"));
+            output::drawn(&error.render(Terminal::dumb()));
             return ExitCode::from(error.exit_code());
         }
     };
@@ -49,14 +51,14 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     };
     let text = if context.terminal.colour { error.render().ansi().to_string() } else { error.render().to_string() };
     if !error.use_stderr() {
-        return Err(output::result(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
+        return Err(output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
     }
     if args::wants_json(typed) {
         let plain = error.render().to_string();
         let message = plain.trim().trim_start_matches("error: ").to_owned();
         return Err(fail(context, typed, &CommandError::usage(message)));
     }
-    output::note(text.trim_end());
+    output::drawn(text.trim_end());
     Err(EXIT_USAGE)
 }
 
@@ -103,7 +105,7 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     if args::wants_json(typed) {
         let _ = output::json(&error.json());
     }
-    output::note(&error.render(context.terminal));
+    output::drawn(&error.render(context.terminal));
     error.exit_code()
 }
 

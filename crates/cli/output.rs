@@ -2,18 +2,21 @@
 //!
 //! Standard output carries the result and standard error the progress. A reader that has gone away ends a listing
 //! quietly ([`CommandError::is_silent`]) and a run not at all: progress that nobody reads is dropped.
+//!
+//! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
+//! words, and whoever prints them need not remember that. The two that do not say so in their names.
 
 use std::io::{self, Write as _};
 
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::plain::ascii_controls;
+pub(crate) use crate::plain::{one_line, plain, quoted, workflow_data, workflow_property};
 
 /// Writes a result to standard output.
 pub(crate) fn result(text: &str) -> Result<(), CommandError> {
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| CommandError::of_output(&error))
+    bytes(&plain(text))
 }
 
 /// Writes one line of a result to standard output.
@@ -21,15 +24,22 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     result(&format!("{text}\n"))
 }
 
-/// Writes one JSON value as one line to standard output.
+/// Writes one JSON value as one line to standard output, with what [`plain`] writes out in JSON's own way.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
-    line(&text)
+    bytes(&format!("{}\n", ascii_controls(&text)))
+}
+
+/// Writes a result for programs as it is, byte by byte.
+pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| CommandError::of_output(&error))
 }
 
 /// Writes progress to standard error; nobody may be there to read it.
 pub(crate) fn note(text: &str) {
-    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    drawn(&plain(text));
 }
 
 /// Writes a warning to standard error.
@@ -37,61 +47,18 @@ pub(crate) fn warning(text: &str) {
     note(&format!("warning: {text}"));
 }
 
+/// Writes to standard error what carries colours of our own; others' words in it have to be [`plain`] already.
+pub(crate) fn drawn(text: &str) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
 /// Asks a question on standard error and gives the answer's line; none at the end of the input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr.write_all(plain(question).as_bytes()).and_then(|()| stderr.flush());
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(answer.trim().to_owned()),
-    }
-}
-
-/// Makes text that others wrote safe for a terminal: control characters and those that turn the reading direction
-/// are written out, so that no model and no file name moves the cursor or hides a word.
-pub(crate) fn plain(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => safe.push(c),
-            _ if c.is_control() || is_invisible(c) => safe.extend(c.escape_unicode()),
-            _ => safe.push(c),
-        }
-    }
-    safe
-}
-
-/// As [`plain`], in one line of at most `width` characters.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let safe = plain(&joined);
-    if safe.chars().count() <= width {
-        return safe;
-    }
-    let kept: String = safe.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
-}
-
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn others_cannot_move_the_cursor() {
-        let table = [
-            ("plain", "plain"),
-            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
-            ("x\u{202e}y", "x\\u{202e}y"),
-            ("two\nlines\r", "two\nlines\\u{d}"),
-        ];
-        for (text, expected) in table {
-            assert_eq!(plain(text), expected);
-        }
-        assert_eq!(one_line("one\n  two three", 8), "one two…");
     }
 }

@@ -21,6 +21,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// Gives one that can do nothing, for what has to be said before anything is known.
+    pub(crate) fn dumb() -> Terminal {
+        Terminal::decide([false; 3], &BTreeMap::new())
+    }
+
     /// Looks at what this process is connected to.
     pub(crate) fn of_process(variables: &BTreeMap<String, String>) -> Terminal {
         let terminals = [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()];

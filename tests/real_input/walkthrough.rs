@@ -55,7 +55,7 @@ pub(super) fn record_if_asked(session: &Session<'_>) -> Outcome {
 /// Leaves out the lines about other crates, and says how many.
 fn shortened(shown: &str) -> String {
     let is_other = |line: &str| {
-        let line = line.trim_start();
+        let line = line.trim_start().trim_start_matches('|').trim_start();
         OTHERS.iter().any(|word| line.starts_with(word)) && !line.contains(" orchestrate-core ")
     };
     let (mut text, mut left_out) = (String::new(), 0);
@@ -65,7 +65,7 @@ fn shortened(shown: &str) -> String {
             continue;
         }
         if left_out > 0 {
-            text.push_str(&format!("    [{left_out} lines about other crates]\n"));
+            text.push_str(&format!("  | [{left_out} lines about other crates]\n"));
             left_out = 0;
         }
         text.push_str(line.trim_end());

@@ -30,7 +30,7 @@ fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
     let mut text = String::new();
     for (name, found) in roles.iter() {
         let about = output::one_line(&found.role.description, 80);
-        text.push_str(&format!("{name:<14} {about}  ({})\n", found.origin));
+        text.push_str(&format!("{name:<14} {about}  ({})\n", output::one_line(&found.origin.to_string(), 200)));
     }
     output::result(&text)
 }
@@ -49,13 +49,13 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     found.warnings.iter().for_each(|warning| output::warning(&format!("{}: {warning}", found.origin)));
     let list = |tools: &[String]| tools.join(", ");
     let tools = found.role.tools.as_deref().map_or_else(|| "all of the default set".to_owned(), list);
-    output::result(&output::plain(&format!(
-        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}\n",
+    output::result(&format!(
+        "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}",
         found.role.description,
         found.origin,
         found.role.model.as_deref().unwrap_or("the run's"),
-        found.role.prompt.trim_end()
-    )))
+        output::quoted(found.role.prompt.trim_end())
+    ))
 }
 
 fn object(name: &str, found: &FoundRole) -> Value {

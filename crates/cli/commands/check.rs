@@ -20,7 +20,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     if arguments.json.json {
         output::json(&report)?;
     } else {
-        output::result(&output::plain(&report.render()))?;
+        output::result(&report.render())?;
     }
     Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
 }

@@ -20,7 +20,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     }
     let done = if arguments.dry_run { "would remove" } else { "removed" };
     let removed = cleaned.removed.iter().map(|(_, path)| format!("{done} {}\n", path.display()));
-    let kept = cleaned.kept.iter().map(|(_, path, why)| format!("kept {}: {}\n", path.display(), output::plain(why)));
+    let kept = cleaned.kept.iter().map(|(_, path, why)| format!("kept {}: {}\n", path.display(), why));
     let mut text: String = removed.chain(kept).collect();
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");

@@ -10,6 +10,6 @@ use crate::output;
 pub(crate) fn execute(arguments: &CompletionsArgs) -> Result<u8, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "orchestrate", &mut script);
-    output::result(&String::from_utf8_lossy(&script))?;
+    output::bytes(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

@@ -17,6 +17,5 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     let diff = runs.task_diff(&run, &task)?;
     note_shown(&runs, &state, &task);
     // A program gets the patch as it is, so that it applies.
-    let text = if std::io::stdout().is_terminal() { output::plain(&diff) } else { diff };
-    output::result(&text).map(|()| 0)
+    if std::io::stdout().is_terminal() { output::result(&diff) } else { output::bytes(&diff) }.map(|()| 0)
 }

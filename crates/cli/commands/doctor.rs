@@ -30,7 +30,7 @@ fn render(diagnosis: &Diagnosis) -> String {
             CheckStatus::Warning => "warning",
             CheckStatus::Missing => "MISSING",
         };
-        text.push_str(&format!("{status}  {:<16}  {}\n", check.name, output::plain(&check.found)));
+        text.push_str(&format!("{status}  {:<16}  {}\n", check.name, check.found));
         if let Some(fix) = &check.fix {
             // One way to a line.
             for (at, way) in fix.split("; ").flat_map(|part| part.split(", or ")).enumerate() {

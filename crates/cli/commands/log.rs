@@ -1,7 +1,9 @@
 //! `log`: what happened, fact by fact; with `--tools` also what tools and checks printed.
 
-use orchestrate_core::{Event, ModelReply, Recorded, TaskId};
+use orchestrate_coordinator::text_of_result;
+use orchestrate_core::{BlobId, Event, ModelReply, Recorded, TaskId};
 use orchestrate_journal::Store;
+use serde_json::Value;
 
 use crate::args::LogArgs;
 use crate::context::Context;
@@ -55,9 +57,9 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
             event,
             Event::ToolStarted { .. }
                 | Event::ToolFinished { .. }
-                | Event::VerifyFinished { .. }
                 | Event::ApprovalRequested { .. }
                 | Event::ApprovalDecided { .. }
+                | Event::VerifyFinished { .. }
         );
     }
     if arguments.messages {
@@ -69,7 +71,11 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
 
 fn print(store: &Store, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
     if arguments.json {
-        return output::json(&fact.stream_json());
+        let mut object = fact.stream_json();
+        if arguments.tools || arguments.transcript {
+            add_content(store, &fact.event, &mut object)?;
+        }
+        return output::json(&object);
     }
     if arguments.transcript {
         return transcript(store, &fact.event);
@@ -77,14 +83,15 @@ fn print(store: &Store, fact: &Recorded, arguments: &LogArgs) -> Result<(), Comm
     let time = orchestrate_core::event::rfc3339(fact.ts_ms);
     let text = progress::line(&fact.event, true).unwrap_or_else(|| kind(fact));
     output::line(&format!("{:>5} {time} {text}", fact.seq))?;
-    let printed = match &fact.event {
-        Event::ToolFinished { result, .. } if arguments.tools => said(&store.blob(result)?),
-        Event::VerifyFinished { output, .. } if arguments.tools => {
-            String::from_utf8_lossy(&store.blob(output)?).into_owned()
-        }
-        _ => String::new(),
-    };
-    if printed.is_empty() { Ok(()) } else { output::line(&indented(&printed)) }
+    match &fact.event {
+        // What a check said is what one looks for when it is red.
+        Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
+        Event::ToolFinished { .. } if !arguments.tools => Ok(()),
+        event => match printed_by(store, event)? {
+            Some(text) => output::result(&output::quoted(&text)),
+            None => Ok(()),
+        },
+    }
 }
 
 fn kind(fact: &Recorded) -> String {
@@ -92,44 +99,59 @@ fn kind(fact: &Recorded) -> String {
     object.get("type").and_then(|kind| kind.as_str()).unwrap_or("?").to_owned()
 }
 
+/// Adds what a fact only names by its hash.
+fn add_content(store: &Store, event: &Event, object: &mut Value) -> Result<(), CommandError> {
+    let content = match event {
+        Event::ModelReplied { reply, .. } => {
+            serde_json::to_value(reply_of(store, reply)?).map_err(|error| CommandError::internal(error.to_string()))?
+        }
+        event => match printed_by(store, event)? {
+            Some(text) => Value::from(text),
+            None => return Ok(()),
+        },
+    };
+    if let Some(object) = object.as_object_mut() {
+        object.insert("content".to_owned(), content);
+    }
+    Ok(())
+}
+
+/// Gives the text that a call, a check or a return left, as the model was told it.
+fn printed_by(store: &Store, event: &Event) -> Result<Option<String>, CommandError> {
+    Ok(match event {
+        Event::ToolFinished { result, .. } => Some(text_of_result(&store.blob(result)?)?),
+        Event::VerifyFinished { output, .. } => Some(String::from_utf8_lossy(&store.blob(output)?).into_owned()),
+        Event::TaskReturned { text, .. } => Some(String::from_utf8_lossy(&store.blob(text)?).into_owned()),
+        _ => None,
+    })
+}
+
+fn reply_of(store: &Store, reply: &BlobId) -> Result<ModelReply, CommandError> {
+    serde_json::from_slice(&store.blob(reply)?)
+        .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))
+}
+
 /// Prints what the model said and what it was told.
 fn transcript(store: &Store, event: &Event) -> Result<(), CommandError> {
     match event {
         Event::ModelReplied { task, turn, reply, .. } => {
-            let bytes = store.blob(reply)?;
-            let reply: ModelReply = serde_json::from_slice(&bytes)
-                .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))?;
-            output::line(&format!("--- {task}, turn {turn}"))?;
-            if !reply.text.is_empty() {
-                output::line(&output::plain(&reply.text))?;
-            }
-            for call in &reply.tool_calls {
-                output::line(&output::plain(&format!("> {}({})", call.name, call.arguments)))?;
-            }
-            Ok(())
+            let reply = reply_of(store, reply)?;
+            let calls = reply.tool_calls.iter().map(|call| {
+                let call = output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
+                format!("> {call}\n")
+            });
+            let calls: String = calls.collect();
+            output::result(&format!("--- {task}, turn {turn}\n{}{calls}", output::quoted(&reply.text)))
         }
-        Event::ToolFinished { tool, outcome, result, .. } => {
-            let result = store.blob(result)?;
-            output::line(&output::plain(&format!("< {tool}: {}", progress::outcome_words(*outcome))))?;
-            output::line(&indented(&said(&result)))
+        event => {
+            let head = match event {
+                Event::ToolFinished { tool, outcome, .. } => {
+                    format!("< {}: {}", output::one_line(tool, usize::MAX), progress::outcome_words(*outcome))
+                }
+                _ => "< returned:".to_owned(),
+            };
+            let text = printed_by(store, event)?.unwrap_or_default();
+            output::result(&format!("{head}\n{}", output::quoted(&text)))
         }
-        Event::TaskReturned { text, .. } => {
-            let text = store.blob(text)?;
-            output::line("< returned:")?;
-            output::line(&indented(&String::from_utf8_lossy(&text)))
-        }
-        _ => Ok(()),
     }
-}
-
-/// Gives what a recorded result said to the model.
-fn said(result: &[u8]) -> String {
-    let recorded: Option<serde_json::Value> = serde_json::from_slice(result).ok();
-    let text = recorded.as_ref().and_then(|recorded| recorded.get("text")?.as_str());
-    text.map_or_else(|| String::from_utf8_lossy(result).into_owned(), str::to_owned)
-}
-
-fn indented(text: &str) -> String {
-    let indent = |line: &str| if line.is_empty() { String::new() } else { format!("    {line}") };
-    output::plain(text).lines().map(indent).collect::<Vec<_>>().join("\n")
 }

@@ -36,8 +36,12 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     };
     note_shown(&runs, &state, &task);
     let is_live = store.lease(&run)?.is_some();
-    if arguments.json.json { output::json(&with_words(entry, &diff, said)) } else { show(entry, &diff, said, is_live) }
-        .map(|()| 0)
+    if arguments.json.json {
+        return output::json(&with_words(entry, &diff, said)).map(|()| 0);
+    }
+    // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
+    let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
+    show(entry, &diff, said, is_live).map(|()| 0)
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
@@ -113,9 +117,9 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str, is_live: bool) -> Result<()
     }
     if !said.is_empty() {
         text.push_str("\nit reports:\n");
-        output::plain(said).lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+        text.push_str(&output::quoted(said));
     }
-    text.push_str(&format!("\n{}", output::plain(diff)));
+    text.push_str(&format!("\n{diff}"));
     text.push_str(&render_next(&next(&entry.task, entry.state)));
     output::result(&text)
 }

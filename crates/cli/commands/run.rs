@@ -58,7 +58,7 @@ fn warn(loaded: &Loaded, plan: &Plan, project: &Project, style: Style) -> Result
         return Ok(());
     }
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
-    plan.warnings.iter().for_each(|warning| output::warning(&output::plain(&warning.to_string())));
+    plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     project.warnings()?.iter().for_each(|warning| output::warning(warning));
     Ok(())
 }

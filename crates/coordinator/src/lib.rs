@@ -54,6 +54,7 @@ pub use orchestrate_sandbox::{Confinement, run_helper_if_asked};
 pub use plan_file::Boxes;
 pub use preflight::{require_model, settings_of};
 pub use project::{Project, known_names};
+pub use recorded::text_of_result;
 pub use refusal::Refusal;
 pub use roles::{FoundRole, Roles};
 pub use run::Run;

@@ -1,5 +1,6 @@
-//! How values are written into blobs, for facts to name.
+//! How values are written into blobs, for facts to name, and read again by whoever shows a run.
 
+use orchestrate_tools::CallEnd;
 use serde::Serialize;
 
 use crate::error::CoordinatorError;
@@ -7,4 +8,13 @@ use crate::error::CoordinatorError;
 /// Writes a value down, to be recorded.
 pub(crate) fn value_bytes<T: Serialize>(value: &T, what: &'static str) -> Result<Vec<u8>, CoordinatorError> {
     serde_json::to_vec(value).map_err(|source| CoordinatorError::Recorded { what, source })
+}
+
+/// Gives the text of a recorded result (the blob that a `tool.finished` names), as the model was told it.
+///
+/// # Errors
+/// The blob is no recorded result.
+pub fn text_of_result(blob: &[u8]) -> Result<String, CoordinatorError> {
+    let end: Result<CallEnd, _> = serde_json::from_slice(blob);
+    end.map(|end| end.text).map_err(|source| CoordinatorError::Recorded { what: "tool result", source })
 }

@@ -1,0 +1,104 @@
+//! Others' words made safe to print: plans, models, agents, file names and the output of checks are theirs.
+//!
+//! Everything here is a pure function; `output` is who prints, and does all of this unasked.
+
+/// What each line of others' text begins with, so that none of it can be taken for ours or for a command to what
+/// reads a build's log.
+const QUOTE: &str = "  | ";
+
+/// Makes text that others wrote safe for a terminal: control characters and those that turn the reading direction
+/// are written out, so that no model and no file name moves the cursor or hides a word.
+pub(crate) fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => safe.push(c),
+            _ if c.is_control() || is_invisible(c) => safe.extend(c.escape_unicode()),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// As [`plain`], in one line of at most `width` characters.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let safe = plain(&joined);
+    if safe.chars().count() <= width {
+        return safe;
+    }
+    let kept: String = safe.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Sets others' text of several lines apart from ours.
+pub(crate) fn quoted(text: &str) -> String {
+    plain(text).lines().map(|line| format!("{}\n", format!("{QUOTE}{line}").trim_end())).collect()
+}
+
+/// Makes text safe for a line of a workflow command of GitHub Actions.
+pub(crate) fn workflow_data(text: &str) -> String {
+    plain(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// Makes text safe for a property of such a command.
+pub(crate) fn workflow_property(text: &str) -> String {
+    workflow_data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+/// Writes the characters that [`plain`] writes out as JSON does; outside its strings JSON has none of them.
+pub(crate) fn ascii_controls(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() || is_invisible(c) {
+            let mut units = [0; 2];
+            safe.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// Tells what shows nothing or turns the reading direction: zero-width characters, marks of direction, separators
+/// of lines and paragraphs, variation selectors that carry data, and tags.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_cannot_move_the_cursor() {
+        let table = [
+            ("plain", "plain"),
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("x\u{202e}y", "x\\u{202e}y"),
+            ("two\nlines\r", "two\nlines\\u{d}"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("tag\u{e0041}", "tag\\u{e0041}"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(plain(text), expected);
+        }
+        assert_eq!(one_line("one\n  two three", 8), "one two…");
+    }
+
+    #[test]
+    fn others_cannot_speak_for_us() {
+        assert_eq!(quoted("::error::x\n\u{1b}[A"), "  | ::error::x\n  | \\u{1b}[A\n");
+        assert_eq!(workflow_property("a:b,c\n%"), "a%3Ab%2Cc%0A%25");
+    }
+
+    #[test]
+    fn json_says_the_same_in_characters_that_show() {
+        let text = "\u{1b}[2J\u{9b}2J \u{202e}\u{e0041}é\n";
+        let written = ascii_controls(&serde_json::to_string(text).unwrap());
+        assert_eq!(written, r#""\u001b[2J\u009b2J \u202e\udb40\udc41é\n""#);
+        assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
+    }
+}

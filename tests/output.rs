@@ -1,0 +1,122 @@
+//! What is printed: others' words cannot move the cursor or speak to a build's log, and the log shows what was said.
+
+use serde_json::{Value, json};
+
+use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, case, fail, lines};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("output::others_words_move_no_cursor", others_words_move_no_cursor),
+        case("output::a_red_landing_shows_the_checks_output_as_text", a_red_landing_shows_the_output_as_text),
+        case("output::the_log_shows_what_tools_and_checks_said", the_log_shows_what_tools_and_checks_said),
+    ]
+}
+
+/// Clears the screen, as an agent would to hide what it did.
+const CLEAR: &str = "\u{1b}[2J\u{9b}2J";
+
+/// Fails if anything printed could move a cursor, or begins a line as a workflow command that is not ours.
+fn is_plain(ran: &Ran) -> Outcome {
+    for text in [&ran.stdout, &ran.stderr] {
+        let bad = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        let speaks = text.lines().find(|line| line.trim_start().starts_with("::add-mask"));
+        if bad.is_some() || speaks.is_some() {
+            return fail(format!("{bad:?} {speaks:?} in {ran:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn others_words_move_no_cursor() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write(
+        ".orchestrate/agents/odd.md",
+        &format!("---\nname: odd\ndescription: \"An odd one \\e[2J\"\n---\n::add-mask::x{CLEAR}\n"),
+    )?;
+    repository.write("orchestrate.toml", &format!("# {CLEAR}\nmodel = {CLEAR}\n"))?;
+    let broken = home.orchestrate(repository.path(), &["config", "show"]).run()?.exits(2)?;
+    is_plain(&broken)?;
+    repository.write("orchestrate.toml", "")?;
+    repository.commit_all("Add a role")?;
+    let write = r#"printf 'one\n::add-mask::y\033[2J\n' | tee "$(printf 'a\033[2J.txt')""#;
+    let script = Script::default()
+        .rule(
+            Rule::any()
+                .turn(1)
+                .text(&format!("::add-mask::{CLEAR}"))
+                .call("run_shell_command", &json!({"command": write})),
+        )
+        .rule(Rule::any().text("Done."));
+    let model = script.write_to(&home.path().join("script.jsonl"))?;
+    repository.write("plan.md", &format!("- [ ] T1 Write {CLEAR} it\n"))?;
+    let check = format!("printf '::add-mask::z\\n{CLEAR}'; exit 1");
+    let run = ["run", "plan.md", "--model", &model, "--verify", &check, "--verbose"];
+    is_plain(&home.orchestrate(repository.path(), &run).run()?.exits(3)?)?;
+    let listings: [&[&str]; 9] = [
+        &["agents", "list"],
+        &["agents", "show", "odd"],
+        &["status"],
+        &["status", "--json"],
+        &["review", "T1"],
+        &["log"],
+        &["log", "--transcript"],
+        &["log", "--tools"],
+        &["log", "--json", "--transcript"],
+    ];
+    for arguments in listings {
+        let ran = home.orchestrate(repository.path(), arguments).env("GITHUB_ACTIONS", "true").run()?.exits(0)?;
+        is_plain(&ran)?;
+    }
+    Ok(())
+}
+
+fn a_red_landing_shows_the_output_as_text() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let check = format!("test ! -e newer || {{ printf 'it is newer\\n::add-mask::z\\n{CLEAR}'; exit 1; }}");
+    home.orchestrate(repository.path(), &["run", "plan.md", "--verify", &check]).run()?.exits(0)?;
+    repository.write("newer", "")?;
+    repository.git(&["add", "newer"])?;
+    repository.git(&["commit", "-q", "-m", "Newer"])?;
+    let ran = home.orchestrate(repository.path(), &["land"]).env("GITHUB_ACTIONS", "true").run()?.exits(3)?;
+    if !ran.stderr.contains("  | ::add-mask::z") {
+        return fail(ran.stderr);
+    }
+    is_plain(&ran)
+}
+
+fn the_log_shows_what_tools_and_checks_said() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let script = Script::default()
+        .rule(Rule::any().turn(1).text("I look.").call("read_file", &json!({"path": "src/lib.txt"})))
+        .rule(Rule::any().turn(2).call("write_file", &json!({"path": "new.txt", "content": "new"})))
+        .rule(Rule::any().text("Done."));
+    let model = script.write_to(&home.path().join("script.jsonl"))?;
+    repository.write("plan.md", "- [ ] T1 Write it (verify: echo the check says no; exit 3)\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md", "--model", &model]).run()?.exits(1)?;
+    let log = |arguments: &[&str]| -> Result<String, libtest_mimic::Failed> {
+        Ok(home.orchestrate(repository.path(), arguments).run()?.exits(0)?.stdout)
+    };
+    let table: [(&[&str], &[&str]); 4] = [
+        (&["log"], &["FAILED", "  | the check says no"]),
+        (&["log", "T1"], &["  | the check says no"]),
+        (&["log", "--tools"], &["\tone", "\tthree", "  | the check says no"]),
+        (&["log", "T1", "--transcript"], &["  | I look.", "> read_file(", "\tthree", "  | the check says no"]),
+    ];
+    for (arguments, wanted) in table {
+        let text = log(arguments)?;
+        let missing = wanted.iter().find(|word| !text.contains(**word));
+        if missing.is_some() || text.contains("error_kind") {
+            return fail(format!("{arguments:?} {missing:?} in {text}"));
+        }
+    }
+    let facts = lines(&log(&["log", "--transcript", "--json"])?)?;
+    let content = |kind: &str| facts.iter().find(|fact| fact["type"] == kind).map(|fact| fact["content"].clone());
+    let read = content("tool.finished").unwrap_or_default();
+    let said = content("model.replied").unwrap_or_default();
+    if said["text"] == "I look." && read.as_str().is_some_and(|text| text.contains("three")) {
+        Ok(())
+    } else {
+        fail(Value::from(vec![said, read]))
+    }
+}

@@ -25,7 +25,7 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 Write it\n")?;
     repository.write("binary.md", "- [ ] T1\u{0}\n")?;
-    let table: [(&[&str], &str); 8] = [
+    let table: [(&[&str], &str); 9] = [
         (&[], "Usage"),
         (&["stauts"], "did you mean `orchestrate status`?"),
         (&["run", "nope.md"], "orchestrate demo"),
@@ -33,6 +33,7 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
         (&["run", "plan.md", "--bogus"], "--bogus"),
         (&["run", "plan.md", "--max-agents", "0"], "from 1 to 1000"),
         (&["run", "plan.md", "--deny", "Bash(x"], "bracket"),
+        (&["run", "plan.md", "--deny", "nosuchtool"], "no such tool"),
         (&["status"], "orchestrate run PLAN"),
     ];
     for (arguments, said) in table {

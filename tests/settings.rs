@@ -1,5 +1,7 @@
 //! Settings from every source, and consent to what a project's files want to run, through the built program.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 
 use crate::support::{Case, Home, Outcome, Repository, at, case, fail};
@@ -98,12 +100,27 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
     let path = home.path().join("config/orchestrate/config.toml");
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     std::fs::write(&path, "# mine\nmodel = 'a/b'\n")?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     home.orchestrate(repository.path(), &["config", "set", "max_agents", "4"]).run()?.exits(0)?;
     let refused = home.orchestrate(repository.path(), &["config", "set", "max_agnets", "4"]).run()?.exits(2)?;
     home.orchestrate(repository.path(), &["config", "set", "max_agents", "none"]).run()?.exits(2)?;
     let text = std::fs::read_to_string(&path)?;
     if text != "# mine\nmodel = 'a/b'\nmax_agents = 4\n" || !refused.stderr.contains("did you mean `max_agents`?") {
         return fail(text + &refused.stderr);
+    }
+    // It may hold keys, so nobody else may read it after the change either.
+    let mode = std::fs::metadata(&path)?.permissions().mode() & 0o777;
+    let set = |rule: &str| home.orchestrate(repository.path(), &["config", "set", "deny", rule]).run();
+    set("Bash(git push:*)")?.exits(0)?;
+    set("WebFetch")?.exits(0)?;
+    set("Bash(x")?.exits(2)?;
+    let unknown = set("write_fil")?.exits(2)?;
+    let rules = std::fs::read_to_string(&path)?;
+    if mode != 0o600
+        || !rules.contains(r#"deny = ["Bash(git push:*)", "WebFetch"]"#)
+        || !unknown.stderr.contains("did you mean `write_file`?")
+    {
+        return fail(format!("{mode:o} {rules} {unknown:?}"));
     }
     Ok(())
 }

@@ -1,15 +1,23 @@
 //! `config`: shows every setting with its source, sets the user's own, and lists and gives consents.
 
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use orchestrate_coordinator::consent::{Consents, ProjectCommand};
-use orchestrate_coordinator::settings::{Key, Kind, Layer, Loaded, Source, named, parse};
+use orchestrate_coordinator::settings::{
+    Key, Kind, Layer, Loaded, Place, ProblemCode, Resolved, Source, Value, named, parse, rule_problems,
+};
 use serde_json::json;
 
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::{Context, of_consents};
 use crate::error::CommandError;
 use crate::output;
+
+/// The mode of a new configuration file: it may hold keys.
+const PRIVATE: u32 = 0o600;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, CommandError> {
@@ -73,19 +81,42 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
         });
     };
     let path = context.directories()?.config_file();
+    let shown = path.display().to_string();
     let before = read(&path)?;
-    let after = with_line(&before, key, &literal(key, value));
+    let literal = if key.kind == Kind::Rules { with_rule(&before, key, value, &shown)? } else { literal(key, value) };
+    let after = with_line(&before, key, &literal);
     // What is written is read back first, so that a value that no key takes never reaches the file.
-    parse(&after, Source::User, &path.display().to_string())?;
+    parse(&after, Source::User, &shown)?;
     write(&path, &after)?;
-    output::line(&format!("{} = {} in {}", key.name, literal(key, value), path.display()))
+    output::line(&format!("{} = {literal} in {shown}", key.name))
+}
+
+/// Writes the list of rules that the file has, with one more; a rule that could not be read at the next run is refused.
+fn with_rule(before: &str, key: &'static Key, rule: &str, shown: &str) -> Result<String, CommandError> {
+    let file = parse(before, Source::User, shown)?;
+    let mut rules: Vec<String> = Vec::new();
+    for given in file.layer.given.iter().filter(|given| given.key == key) {
+        if let Value::Rules(there) = &given.value {
+            rules.extend(there.iter().cloned());
+        }
+    }
+    if !rules.iter().any(|there| there == rule) {
+        rules.push(rule.to_owned());
+    }
+    let mut layer = Layer::default();
+    layer.take(key, Value::Rules(rules.clone()), Place::of(Source::User, shown))?;
+    let problems = rule_problems(&Resolved::of(&[layer]).rules);
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let rules: Vec<String> = rules.iter().map(|rule| quoted(rule)).collect();
+    Ok(format!("[{}]", rules.join(", ")))
 }
 
 /// Writes a value as TOML.
 fn literal(key: &Key, value: &str) -> String {
     match key.kind {
         Kind::Number { .. } | Kind::Switch => value.trim().to_owned(),
-        Kind::Rules => format!("[{}]", quoted(value)),
         Kind::Duration if value.trim().parse::<u64>().is_ok() => value.trim().to_owned(),
         _ => quoted(value),
     }
@@ -96,7 +127,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Replaces or adds a key's line, and leaves every other byte as it is.
+/// Replaces or adds what a key is set to, and leaves every other byte as it is.
 fn with_line(text: &str, key: &Key, literal: &str) -> String {
     let (table, name) = key.name.split_once('.').map_or((None, key.name), |(table, name)| (Some(table), name));
     let header = table.map(|table| format!("[{table}]"));
@@ -105,7 +136,11 @@ fn with_line(text: &str, key: &Key, literal: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut end_of_table = None;
     let mut replaced = false;
-    for existing in text.lines() {
+    let all: Vec<&str> = text.lines().collect();
+    let mut next = 0;
+    while let Some(existing) = all.get(next).copied() {
+        let first = next;
+        next += 1;
         let trimmed = existing.trim();
         if trimmed.starts_with('[') {
             current = Some(trimmed.to_owned());
@@ -115,6 +150,7 @@ fn with_line(text: &str, key: &Key, literal: &str) -> String {
         if is_here && assigned == Some(name) && !replaced {
             lines.push(line.clone());
             replaced = true;
+            next = end_of_value(&all, first);
         } else {
             lines.push(existing.to_owned());
         }
@@ -132,6 +168,17 @@ fn with_line(text: &str, key: &Key, literal: &str) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Finds the line after a value, which may be a list of several lines.
+fn end_of_value(lines: &[&str], first: usize) -> usize {
+    let is_whole = |end: &usize| {
+        let value = lines.get(first..*end).unwrap_or_default().join("\n");
+        parse(&value, Source::User, "")
+            .err()
+            .is_none_or(|problems| problems.iter().all(|problem| problem.code != ProblemCode::Syntax))
+    };
+    (first + 1..=lines.len()).find(is_whole).unwrap_or(first + 1)
+}
+
 fn read(path: &Path) -> Result<String, CommandError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
@@ -140,14 +187,28 @@ fn read(path: &Path) -> Result<String, CommandError> {
     }
 }
 
+/// Replaces the file in one step. It may hold keys: it keeps its mode, and a new one is its owner's alone.
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let failed = |error: std::io::Error| CommandError::usage(format!("failed to write {}: {error}", path.display()));
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
+    // A link to a file that is kept elsewhere stays a link.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mode = std::fs::metadata(path).map_or(PRIVATE, |there| there.permissions().mode());
     let temporary = path.with_extension(format!("toml.{}", std::process::id()));
-    std::fs::write(&temporary, text).map_err(failed)?;
-    std::fs::rename(&temporary, path).map_err(failed)
+    let replaced = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(Permissions::from_mode(mode))?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        File::open(folder)?.sync_all()
+    })();
+    replaced.map_err(|error: std::io::Error| {
+        // Only what this process made is taken away; the file itself is as it was.
+        let _ = std::fs::remove_file(&temporary);
+        failed(error)
+    })
 }
 
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
@@ -155,7 +216,8 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     for command in commands.iter().filter(|_| !format.json) {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
-        output::line(&format!("{state}: {} = {}  ({})", command.key, output::plain(&command.command), command.place))?;
+        let text = output::quoted(&command.command);
+        output::result(&format!("{state}: {} of {}\n{text}", command.key, command.place))?;
     }
     for command in &commands {
         if !consents.covers(command) && wanted(context, command, yes) {
@@ -190,7 +252,7 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if !context.terminal.can_ask {
         return false;
     }
-    let question = format!("consent to {} = {}? [y/N] ", command.key, output::plain(&command.command));
+    let question = format!("consent to {}?\n{}[y/N] ", command.key, output::quoted(&command.command));
     let answer = output::ask(&question).unwrap_or_default();
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }
@@ -207,10 +269,24 @@ mod tests {
             ("[worktree]\nsetup = 'x'\n", "max_agents", "4", "max_agents = 4\n[worktree]\nsetup = 'x'\n"),
             ("model = 'a/b'\n", "worktree.setup", "npm ci", "model = 'a/b'\n[worktree]\nsetup = \"npm ci\"\n"),
             ("[worktree]\nsetup = 'x'\n", "worktree.setup", "y", "[worktree]\nsetup = \"y\"\n"),
+            ("model = \"\"\"\na/b\"\"\"\n# mine\n", "model", "c/d", "model = \"c/d\"\n# mine\n"),
         ];
         for (before, key, value, expected) in table {
             let key = named(key).unwrap();
             assert_eq!(with_line(before, key, &literal(key, value)), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_added_to_the_list_and_a_wrong_one_is_not() {
+        let key = named("deny").unwrap();
+        let before = "deny = [\n  'Bash(a)', # one\n  'Read',\n]\nmax_agents = 4\n";
+        let literal = with_rule(before, key, "Bash(b:*)", "config.toml").unwrap();
+        let after = "deny = [\"Bash(a)\", \"Read\", \"Bash(b:*)\"]\nmax_agents = 4\n";
+        assert_eq!(with_line(before, key, &literal), after);
+        assert_eq!(with_rule(after, key, "Read", "config.toml").unwrap(), literal);
+        for wrong in ["Bash(x", "nosuchtool"] {
+            assert!(with_rule(after, key, wrong, "config.toml").is_err(), "{wrong}");
         }
     }
 }

@@ -13,8 +13,9 @@ mod resolve;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::RunSettings;
-use orchestrate_core::policy::{Policy, PolicyError};
+use orchestrate_core::policy::{Policy, PolicyError, Rule};
+use orchestrate_core::settings::RuleText;
+use orchestrate_core::{RunSettings, tool_names};
 
 use crate::consent::ProjectCommand;
 
@@ -75,7 +76,7 @@ impl Inputs {
         let project = keep(&mut problems, self.project_file());
         let layers = [self.flags.clone(), environment, self.plan.clone(), project.layer, user.layer];
         let resolved = Resolved::of(&layers);
-        problems.extend(Policy::new(&resolved.rules).err().iter().flatten().map(of_rule));
+        problems.extend(rule_problems(&resolved.rules));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
             let place = Place::of(Source::Flags, "--no-sandbox");
             let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
@@ -152,6 +153,37 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
         problems.extend(found);
         T::default()
     })
+}
+
+/// Gives what is wrong with rules: what cannot be read, and tools that nobody knows, since a rule about a name that
+/// never occurs would be accepted and ignored.
+pub fn rule_problems(rules: &[RuleText]) -> Vec<Problem> {
+    let unread = Policy::new(rules).err().into_iter().flatten().map(|error| of_rule(&error));
+    let known = orchestrate_tools::builtin_names();
+    let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, &known));
+    unread.chain(unknown).collect()
+}
+
+fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
+    let parsed = Rule::parse(rule).ok()?;
+    let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
+    let message = format!("the rule `{}` is about `{tool}`, and there is no such tool", rule.rule);
+    let mut problem = Problem::new(Place::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
+    problem.suggestion = Some(match orchestrate_core::nearest(tool, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("the tools are {}", known.join(", ")),
+    });
+    Some(problem)
+}
+
+/// Tells whether a name can mean a tool: ours, one whose time has not come but that other products have, one of an MCP
+/// server, or several by a pattern.
+fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
+    tool.contains('*')
+        || tool.starts_with("mcp__")
+        || known.contains(&tool)
+        || tool_names::aliases().any(|(_, canonical)| canonical == tool)
+        || tool_names::family("Read").iter().chain(&tool_names::family("Edit")).any(|member| member == tool)
 }
 
 fn of_rule(error: &PolicyError) -> Problem {

@@ -245,6 +245,11 @@ impl Rule {
         &self.id
     }
 
+    /// Gives the canonical names of the tools that it is about; none for a rule about a permission.
+    pub fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
     /// Holds the rule to examples of calls' paths or commands that it has to match, and must not match.
     ///
     /// # Errors

@@ -40,6 +40,11 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 
+/// Gives the names of the built-in tools.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILT_INS.iter().map(|(name, ..)| *name).collect()
+}
+
 /// Makes the registry of the built-in tools, their words replaced where the project has its own.
 ///
 /// # Errors

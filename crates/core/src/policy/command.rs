@@ -121,7 +121,7 @@ impl Splitter {
             }
         }
         self.parts.opaque |= !closed || inner.contains(['$', '`']);
-        if let Some(at) = inner.find("$(").or_else(|| inner.find('`')) {
+        if let Some(at) = [inner.find("$("), inner.find('`')].into_iter().flatten().min() {
             let nested = CommandParts::split_nested(inner.get(at..).unwrap_or_default(), self.depth + 1)?;
             self.parts.commands.extend(nested.commands);
         }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_line_is_found() {
-        let table: [(&str, &[&str]); 9] = [
+        let table: [(&str, &[&str]); 10] = [
             ("cat a; id", &["cat a", "id"]),
             ("a && id", &["a", "id"]),
             ("a | sh", &["a", "sh"]),
@@ -195,6 +195,7 @@ mod tests {
             ("echo $(id)", &["echo $", "id"]),
             ("echo \"x $(id)\"; ls", &["$", "id", "echo x $(id)", "ls"]),
             ("echo `id`", &["echo", "id"]),
+            ("\"`rm x` $(true)\"", &["rm x", "$", "true", "`rm x` $(true)"]),
             ("g\"i\"t  'push'  --f\\orce", &["git push --force"]),
         ];
         for (text, expected) in table {

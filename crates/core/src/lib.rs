@@ -42,4 +42,4 @@ pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};
 pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;
 pub use task::Task;
-pub use words::nearest;
+pub use words::{edit_distance, nearest};

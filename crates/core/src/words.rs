@@ -6,17 +6,23 @@ const MAX_WORD_BYTES: usize = 64;
 /// Gives the known word nearest to `word`, if it is near enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = if word.chars().count() <= 3 { 1 } else { 2 };
+    if word.len() > MAX_WORD_BYTES {
+        return None;
+    }
     let word = word.to_lowercase();
     known
         .into_iter()
-        .filter_map(|candidate| Some((distance(&word, &candidate.to_lowercase(), limit)?, candidate)))
+        .filter(|candidate| candidate.len() <= MAX_WORD_BYTES)
+        .filter_map(|candidate| Some((edit_distance(&word, &candidate.to_lowercase(), limit)?, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
 /// Gives the edit distance (a swap of neighbours counts once) if it is at most `limit`.
-pub(crate) fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > limit * 4 || a.len() > MAX_WORD_BYTES || b.len() > MAX_WORD_BYTES {
+///
+/// It takes time in the product of both lengths: who compares others' text bounds its length.
+pub fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit.saturating_mul(4) {
         return None;
     }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -45,6 +51,15 @@ pub(crate) fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_distance_counts_what_has_to_be_typed() {
+        let table =
+            [("kitten", "sitting", Some(3)), ("", "abc", Some(3)), ("grep", "grpe", Some(1)), ("grep", "cat", None)];
+        for (a, b, expected) in table {
+            assert_eq!(edit_distance(a, b, 3), expected, "{a} {b}");
+        }
+    }
 
     #[test]
     fn finds_the_word_that_was_meant() {

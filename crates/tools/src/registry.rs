@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrate_core::policy::Grant;
-use orchestrate_core::{ToolSpec, tool_names};
+use orchestrate_core::{ToolSpec, edit_distance, tool_names};
 
 use crate::error::ToolsError;
 use crate::tool::{Category, Tool};
 
 /// How many names are offered for one that is not found.
 const NEAREST_NAMES: usize = 3;
+/// How many characters of a name that is not found are compared: a model may call a tool anything.
+const COMPARED_CHARACTERS: usize = 64;
 
 /// A set of tools with unique names.
 #[derive(Clone, Default)]
@@ -88,44 +90,11 @@ impl ToolRegistry {
 
     /// Gives the names nearest to one that is not found, nearest first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
+        let name: String = name.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase).collect();
+        let distance = |known: &String| edit_distance(&name, known, usize::MAX);
         let mut names: Vec<(usize, &str)> =
-            self.tools.keys().map(|known| (edit_distance(&name.to_lowercase(), known), known.as_str())).collect();
+            self.tools.keys().filter_map(|known| Some((distance(known)?, known.as_str()))).collect();
         names.sort_unstable();
         names.into_iter().take(NEAREST_NAMES).map(|(_, known)| known).collect()
-    }
-}
-
-/// Counts the insertions, deletions and replacements between two words.
-pub(crate) fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, from) in left.chars().enumerate() {
-        let mut diagonal = at;
-        let mut previous = at + 1;
-        for (cell, to) in row.iter_mut().skip(1).zip(&right) {
-            let above = *cell;
-            let replaced = diagonal + usize::from(from != *to);
-            *cell = replaced.min(above + 1).min(previous + 1);
-            diagonal = above;
-            previous = *cell;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = at + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_distance_of_words_is_levenshteins() {
-        for (left, right, expected) in
-            [("kitten", "sitting", 3), ("", "abc", 3), ("grep", "grep", 0), ("rg", "grep", 3)]
-        {
-            assert_eq!(edit_distance(left, right), expected, "{left} {right}");
-        }
     }
 }

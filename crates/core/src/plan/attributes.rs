@@ -10,7 +10,7 @@ use super::finding::{FindingCode, Findings, Pending};
 use super::identify::{self, Label};
 use super::source::Inline;
 use super::{text, value};
-use crate::words::{distance, nearest};
+use crate::words::{edit_distance, nearest};
 
 /// What an attribute says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -360,7 +360,7 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
 pub(super) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(Key, Located)> {
     let (word, value_at) = detail_key(&inline.text)?;
     let Some(key) = key_of(word) else {
-        let slip = KEYS.iter().find(|(known, _)| known.len() >= 6 && distance(&normal(word), known, 2).is_some());
+        let slip = KEYS.iter().find(|(known, _)| known.len() >= 6 && edit_distance(&normal(word), known, 2).is_some());
         if let Some((known, _)) = slip.filter(|_| word.len() >= 5) {
             let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
             findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));

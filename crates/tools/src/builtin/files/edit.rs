@@ -1,6 +1,7 @@
 //! `update_file`: one exact replacement, or an error that teaches where the text is.
 
 use async_trait::async_trait;
+use orchestrate_core::edit_distance;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,7 +15,6 @@ use crate::files::{Decoded, Encoding, Expect, Files};
 use crate::ledger::{ReadLedger, SeenFile};
 use crate::output::Answer;
 use crate::prompt::Prompt;
-use crate::registry::edit_distance;
 use crate::tool::Tool;
 
 /// How many near lines an error shows.
@@ -158,8 +158,10 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
         .enumerate()
         .map(|(at, line)| (at + 1, clip(line)))
         .filter(|(_, line)| !line.is_empty())
-        .map(|(number, line)| (edit_distance(&wanted, &line), number, line))
-        .filter(|(distance, _, line)| distance * 2 <= wanted.chars().count().max(line.chars().count()))
+        .filter_map(|(number, line)| {
+            let half = wanted.chars().count().max(line.chars().count()) / 2;
+            Some((edit_distance(&wanted, &line, half)?, number, line))
+        })
         .collect();
     near.sort_unstable();
     near.truncate(NEAREST_LINES);

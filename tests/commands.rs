@@ -97,17 +97,17 @@ fn the_transcript_is_what_was_said() -> Outcome {
     let log = |arguments: &[&str]| -> Result<String, Failed> {
         Ok(home.orchestrate(repository.path(), &[&["log"], arguments].concat()).run()?.exits(0)?.stdout)
     };
-    let expected = "--- T1, turn 1\nI look first.\n> read_file({\"path\":\"src/lib.txt\"})\n\
+    let expected = "--- T1, turn 1\n  | I look first.\n> read_file({\"path\":\"src/lib.txt\"})\n\
         > write_file({\"path\":\"one.txt\",\"content\":\"1\\n\"})\n\
-        < read_file: ok\n         1\tone\n         2\ttwo\n         3\tthree\n\
-        < write_file: ok\n    made one.txt (2 B)\n--- T1, turn 2\nDone.\n";
+        < read_file: ok\n  |      1\tone\n  |      2\ttwo\n  |      3\tthree\n\
+        < write_file: ok\n  | made one.txt (2 B)\n--- T1, turn 2\n  | Done.\n";
     for said in [log(&["T1", "--transcript"])?, log(&["--transcript"])?] {
         if said != expected {
             return fail(format!("{said}\ninstead of\n{expected}"));
         }
     }
     let tools = log(&["--tools"])?;
-    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("    made one.txt (2 B)\n") {
+    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("  | made one.txt (2 B)\n") {
         return fail(tools);
     }
     let facts = lines(&log(&["--json", "--tools"])?)?;

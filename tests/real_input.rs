@@ -134,7 +134,7 @@ fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
 fn require_compiled(home: &Home, log: &str) -> Outcome {
     let state = home.state().canonicalize()?.display().to_string();
     let compiled = log.lines().any(|line| {
-        let line = line.trim_start();
+        let line = line.trim_start_matches([' ', '|']);
         line.starts_with("Checking orchestrate-core v")
             && line.contains(&state)
             && line.ends_with("/.verifier/crates/core)")
@@ -154,7 +154,7 @@ fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
     repository.write("plan.md", plan)?;
     let mut session = Session::new(&home, repository.path(), tier)?.with_toolchain_below(home.path());
     let planted = || folders.iter().filter(|folder| folder.join("planted").exists()).count();
-    let said = |log: &str, word: &str| log.lines().filter(|line| line.trim() == word).count();
+    let said = |log: &str, word: &str| log.lines().filter(|line| line.trim_start_matches([' ', '|']) == word).count();
 
     require(&session.types("orchestrate run plan.md")?, &[&format!("commands run in this tier: {tier}\n")])?;
     let log = session.types("orchestrate log --tools")?;

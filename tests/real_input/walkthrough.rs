@@ -55,7 +55,7 @@ pub(super) fn record_if_asked(session: &Session<'_>) -> Outcome {
 /// Leaves out the lines about other crates, and says how many.
 fn shortened(shown: &str) -> String {
     let is_other = |line: &str| {
-        let line = line.trim_start().trim_start_matches('|').trim_start();
+        let line = line.trim_start_matches([' ', '|']);
         OTHERS.iter().any(|word| line.starts_with(word)) && !line.contains(" orchestrate-core ")
     };
     let (mut text, mut left_out) = (String::new(), 0);

@@ -252,7 +252,8 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if !context.terminal.can_ask {
         return false;
     }
-    let question = format!("consent to {}?\n{}[y/N] ", command.key, output::quoted(&command.command));
+    // The whole command stands above.
+    let question = format!("consent to {} = {}? [y/N] ", command.key, output::one_line(&command.command, 200));
     let answer = output::ask(&question).unwrap_or_default();
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
 }

@@ -171,12 +171,12 @@ fn the_log_shows_what_commands_printed() -> Outcome {
         return fail(run.stderr);
     }
     let log = home.orchestrate(repository.path(), &["log", "T1", "--tools"]).run()?.exits(0)?.stdout;
-    let said: Vec<&str> = log.lines().filter(|line| !line.contains("Z T1: ")).map(str::trim_start).collect();
+    let said: Vec<&str> = log.lines().filter(|line| !line.contains("Z T1: ")).map(|line| line.trim_start_matches([' ', '|'])).collect();
     if said != ["said by the command", "", "exit code 0", "said by the check"] {
         return fail(log);
     }
     let transcript = home.orchestrate(repository.path(), &["log", "T1", "--transcript"]).run()?.exits(0)?.stdout;
-    let wanted = "< run: ok\n    said by the command\n\n    exit code 0\n";
+    let wanted = "< run: ok\n  | said by the command\n  |\n  | exit code 0\n";
     if transcript == wanted { Ok(()) } else { fail(transcript) }
 }
 

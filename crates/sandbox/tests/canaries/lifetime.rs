@@ -182,7 +182,8 @@ fn nothing_survives_the_coordinator(room: &Room) {
         .spawn()
         .unwrap();
     assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
-    assert!(!alive(&seconds).is_empty());
+    // The shell has gone on before what it has started in the background has begun.
+    assert!(within(Duration::from_secs(20), || alive(&seconds).len() >= 4));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));

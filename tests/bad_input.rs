@@ -295,10 +295,10 @@ fn on_a_file_system(scene: &Scene, options: &str, script: &str) -> Result<Ran, F
 fn a_read_only_state_is_refused() -> Outcome {
     let scene = Scene::new()?;
     let before = scene.repository.fingerprint()?;
-    let script = "mount -o remount,ro $state; $1 run $2; echo first $?
-        mount -o remount,rw $state; $1 run $2 >/dev/null; echo second $?
-        mount -o remount,ro $state; $1 status; echo third $?; $1 resume; echo fourth $?
-        mount -o remount,rw $state; $1 status >/dev/null; echo fifth $?";
+    let script = "mount -o remount,ro none $state; $1 run $2; echo first $?
+        mount -o remount,rw none $state; $1 run $2 >/dev/null; echo second $?
+        mount -o remount,ro none $state; $1 status; echo third $?; $1 resume; echo fourth $?
+        mount -o remount,rw none $state; $1 status >/dev/null; echo fifth $?";
     let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 2\n", "second 0\n", "third 2\n", "fourth 2\n", "fifth 0\n"])?;
     let said = ran.stderr.matches("it is read-only; make it writable or set XDG_STATE_HOME").count();
@@ -311,7 +311,7 @@ fn a_read_only_state_is_refused() -> Outcome {
 fn a_read_only_repository_is_refused() -> Outcome {
     let scene = Scene::new()?;
     let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy
-        mount -o remount,ro $state/copy; cd $state/copy; XDG_STATE_HOME=$state/own $1 run $2; echo first $?";
+        mount -o remount,ro none $state/copy; cd $state/copy; XDG_STATE_HOME=$state/own $1 run $2; echo first $?";
     let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 2\n"])?;
     require_words(&ran.stderr, &["Read-only file system", "make it writable for you, or work in a clone that is"])
@@ -333,7 +333,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
     let script = format!(
         "$1 run $2 --model script:{}; echo first $?
         $1 status; echo second $?
-        mount -o remount,size=256m $state; $1 resume --json; echo third $?",
+        mount -o remount,size=256m none $state; $1 resume --json; echo third $?",
         scene.file("model.jsonl")
     );
     let ran = on_a_file_system(&scene, "size=8m", &script)?.exits(0)?;

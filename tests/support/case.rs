@@ -45,7 +45,7 @@ impl Need {
         "user and mount namespaces",
         "apt install util-linux; `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
         || {
-            let mount = ["sh", "-c", "mount -t tmpfs none /mnt && mount -o remount,ro /mnt"];
+            let mount = ["sh", "-c", "mount -t tmpfs none /mnt && mount -o remount,ro none /mnt"];
             starts("unshare", &[&["--user", "--map-root-user", "--mount"], &mount[..]].concat())
         },
     );

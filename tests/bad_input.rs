@@ -337,7 +337,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
         scene.file("model.jsonl")
     );
     let ran = on_a_file_system(&scene, "size=8m", &script)?.exits(0)?;
-    require_words(&ran.stdout, &["first 1\n", "stopped in", "second 0\n", "third 0\n"])?;
+    require_words(&ran.stdout, &["first 1\n", "stopped, nobody works on it", "second 0\n", "third 0\n"])?;
     require_words(&ran.stderr, &["the disk is full; free some space", "`orchestrate resume r-"])?;
     let report = ran.stdout.lines().find_map(|line| lines(line.strip_prefix('{').map(|_| line)?).ok()?.pop());
     let report = report.ok_or_else(|| Failed::from("no report"))?;

@@ -26,6 +26,7 @@ mod messages;
 mod models;
 mod output;
 mod real_input;
+mod repair;
 mod review;
 mod run;
 mod settings;
@@ -48,6 +49,7 @@ fn cases() -> Vec<Case> {
         ends::cases,
         kill::cases,
         land::cases,
+        repair::cases,
         review::cases,
         approvals::cases,
         attacks::cases,

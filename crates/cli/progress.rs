@@ -67,7 +67,9 @@ fn milestone(event: &Event) -> Option<String> {
 fn detail(event: &Event) -> Option<String> {
     Some(match event {
         Event::TaskReady { task } => format!("{task}: ready"),
-        Event::WorktreePrepared { task } => format!("{task}: worktree prepared"),
+        Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
+        Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
+        Event::WorktreeLost { task } => format!("{task}: its worktree is gone and is made again"),
         Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
         Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
             format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
@@ -116,6 +118,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::Conflict => "it conflicts with the merged result",
         ReturnCause::TaskCheck => "its check failed",
         ReturnCause::RunCheck => "the check of the merged tree failed",
+        ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Rejected => "it was rejected",
         ReturnCause::Retried => "it is tried again",
     }

@@ -70,10 +70,11 @@ fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
 /// Records that an attempt begins, with everything that the agent is made from.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
-    let is_command = matches!(record.task.work, Work::Run(_));
     let base = match (&record.base, record.returned) {
         // Work that had been merged goes on from the merged result; other work from where it was left.
-        (Some(base), Some(_)) if !is_command && !committing::is_merged(context, &record).await? => base.clone(),
+        (Some(base), Some(_)) if !record.is_command() && !committing::is_merged(context, &record).await? => {
+            base.clone()
+        }
         _ => state.integration.clone(),
     };
     let (agent, model, spec) = match &record.task.work {

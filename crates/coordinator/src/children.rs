@@ -68,7 +68,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin, or if there is a child of that id.
+    /// Fails if the run cannot begin, if there is a child of that id or the id cannot be one, if there is no such
+    /// role or parent, or if the parent may have no more children.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
         let mut session = self.session.lock().await;
         let session = match &mut *session {
@@ -83,10 +84,13 @@ impl Coordinator {
         let context = Arc::clone(session.run.context());
         let number = context.state().tasks().count() + 1;
         let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
+        if let Some(role) = &spec.role {
+            context.roles.role(role)?;
+        }
         let task = Box::new(task_of(&id, &spec));
         let parent = spec.parent;
         let added = context.journal.append_if(move |state| {
-            parent.as_ref().map_or(Ok(()), |parent| state.check_spawn(parent))?;
+            state.check_spawn(&task.id, parent.as_ref())?;
             Ok::<_, SpawnRefused>(Batch::from(Event::TaskAdded { task, parent }))
         });
         match added.await? {
@@ -97,8 +101,9 @@ impl Coordinator {
 
     /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.
     ///
-    /// Children that have not ended yet are waited for; those that failed are left as they are. The result says what
-    /// became of each.
+    /// Children that have not ended yet are waited for; those that failed are left as they are. Work that goes back to
+    /// its child, as often as the run's rounds allow, is approved again when it is done. The result says what became of
+    /// each.
     ///
     /// # Errors
     ///
@@ -106,9 +111,12 @@ impl Coordinator {
     pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<TaskReport>, CoordinatorError> {
         let mut reports = Vec::with_capacity(children.len());
         for child in children {
-            child.wait().await?;
-            child.approve().await?;
-            reports.push(child.until(|record| record.state.is_settled() || record.state == TaskState::Waiting).await?);
+            let mut report = child.wait().await?;
+            while report.state == TaskState::AwaitingReview {
+                child.approve().await?;
+                report = child.wait().await?;
+            }
+            reports.push(report);
         }
         Ok(reports)
     }

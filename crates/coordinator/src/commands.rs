@@ -56,8 +56,7 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
             send_back(state, task, prompts, (ReturnCause::Retried, text))
         }
         Command::Decide { call, allowed, message } => {
-            let open = state.approval(call).is_some_and(|approval| approval.decision.is_none());
-            if !open {
+            if !state.open_approvals().any(|(open, _)| open == call) {
                 return Err(format!("no call {call} waits for an answer"));
             }
             let fact = Event::ApprovalDecided { call: call.clone(), allowed: *allowed, message: message.clone() };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::{Oid, TaskRecord};
 use orchestrate_git::{CommitSpec, SnapshotRules, Worktree};
 
@@ -48,7 +48,7 @@ async fn store(
     message: Option<&str>,
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip.clone() else { return Ok(None) };
-    let tree = snapshot_tree(context, record, worktree).await?;
+    let tree = snapshot_tree(context, record, worktree, message.is_some()).await?;
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
     let onto = record.onto.clone().filter(|_| message.is_some());
@@ -93,9 +93,12 @@ async fn snapshot_tree(
     context: &RunContext,
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
+    on_branch: bool,
 ) -> Result<Oid, CoordinatorError> {
     let worktree = Arc::clone(worktree);
-    let rules = snapshot_rules(context, record)?;
+    let mut rules = snapshot_rules(context, record)?;
+    // What is only kept takes nothing away, whatever is missing in it.
+    rules.any_deletion |= !on_branch;
     let taken = context.git(move |repo| repo.snapshot(&worktree, &rules)).await?;
     for nested in &taken.nested_repositories {
         let (task, path) = (&record.task.id, nested.display());
@@ -104,7 +107,7 @@ async fn snapshot_tree(
     Ok(taken.tree)
 }
 
-/// Deletions through the executor, and those of a `run:` task, are recorded ones.
+/// Deletions through the executor, those of a `run:` task and those that their author has confirmed are no accidents.
 fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotRules, CoordinatorError> {
     let mut recorded_deletions = Vec::new();
     for fact in context.store.events_of_task(&context.run, &record.task.id, 0, usize::MAX)? {
@@ -112,7 +115,7 @@ fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotR
             recorded_deletions.extend(deleted.into_iter().map(Into::into));
         }
     }
-    let any_deletion = matches!(record.task.work, orchestrate_core::task::Work::Run(_));
+    let any_deletion = record.is_command() || record.returned == Some(ReturnCause::Deletions);
     Ok(SnapshotRules { recorded_deletions, any_deletion })
 }
 
@@ -130,9 +133,10 @@ pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String
     trailers
 }
 
-/// Tells whether the integration branch holds the tip of a task's branch.
+/// Tells whether the integration branch holds what a task has committed; a branch without a commit holds nothing.
 pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
-    let (Some(tip), integration) = (record.tip.clone(), context.state().integration.clone()) else { return Ok(false) };
+    let own = record.tip.clone().filter(|tip| record.base.as_ref() != Some(tip));
+    let (Some(tip), integration) = (own, context.state().integration.clone()) else { return Ok(false) };
     context.git(move |repo| repo.contains(&integration, &tip)).await
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
+use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
@@ -180,6 +181,7 @@ impl Coordinator {
         run: RunSettings,
         open_ended: bool,
     ) -> Result<Run, CoordinatorError> {
+        Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
         require_no_waiting(&plan.tasks, &run)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;

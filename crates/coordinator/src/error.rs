@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::agent_loop::IllegalFact;
+use orchestrate_core::event::FailureCause;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
@@ -154,6 +155,22 @@ impl CoordinatorError {
     /// Tells whether the repository cannot be written to, which somebody can change.
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::Git(error) if error.is_read_only())
+    }
+
+    /// Tells how it fails the task that it came up in; none if it concerns the whole run.
+    pub(crate) fn own_failure(&self) -> Option<FailureCause> {
+        match self {
+            Self::Git(_) | Self::Io { .. } => Some(FailureCause::Worktree),
+            Self::Model(_) => Some(FailureCause::Model),
+            Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),
+            Self::Sandbox(_) => Some(FailureCause::Internal),
+            _ => None,
+        }
+    }
+
+    /// Tells whether a worktree was not stored since files of it are gone that nobody is known to have deleted.
+    pub(crate) fn is_loss(&self) -> bool {
+        matches!(self, Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }))
     }
 
     /// Tells whether it is a defect of this program.

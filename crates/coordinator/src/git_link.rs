@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, Identity, Merge, Worktree};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
@@ -24,7 +25,9 @@ pub(crate) struct GitLink {
 impl GitLink {
     /// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
     pub(crate) async fn open(context: &Arc<RunContext>, task: &TaskId) -> Result<Self, CoordinatorError> {
-        let worktree = worktrees::open(context, &context.task(task)?).await?;
+        let record = context.task(task)?;
+        worktrees::record_loss(context, &record).await?;
+        let worktree = worktrees::open(context, &record).await?;
         Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
     }
 
@@ -38,12 +41,17 @@ impl GitLink {
 
     /// Brings a worktree to where its attempt begins, with the files that the project wants in every worktree.
     pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
-        let (_, tip) = self.record()?;
-        let (worktree, branch) = (Arc::clone(&self.worktree), self.context.run.task_branch(&self.task));
+        let (record, tip) = self.record()?;
+        let branch = format!("refs/heads/{}", self.context.run.task_branch(&self.task));
+        let before = self.context.git(move |repo| repo.read_ref(&branch)).await?;
+        // A new attempt may start from another commit than the one before, whose files are kept first.
+        if before.as_ref().is_some_and(|before| *before != tip) {
+            committing::keep_worktree(&self.context, &record, &self.worktree).await?;
+        }
+        let worktree = Arc::clone(&self.worktree);
         let begun = self.context.git(move |repo| {
-            // A new attempt may start from another commit than the one before, whose work is kept.
-            let before = repo.read_ref(&format!("refs/heads/{branch}"))?;
-            if let Some(before) = before.filter(|before| *before != tip) {
+            // An agent goes on from its own files; a command begins in a clean worktree.
+            if let Some(before) = before.filter(|before| *before != tip || record.is_command()) {
                 repo.restart_worktree(&worktree, &before, &tip)?;
             }
             repo.copy_included(&worktree).map(|_| ())
@@ -51,17 +59,10 @@ impl GitLink {
         begun.await
     }
 
-    /// Puts the files back to what the attempt started from; the branch stays where it is.
-    pub(crate) async fn restore_base(&self) -> Result<(), CoordinatorError> {
-        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let base = record.base.unwrap_or(tip);
-        self.context.git(move |repo| repo.restore_files(&worktree, &base)).await
-    }
-
     /// Merges what work was returned onto into the worktree, conflict markers included.
     ///
     /// The worktree is put back to the branch's tip first, so doing it twice does no harm: nothing has been edited since
-    /// the work was handed over, or the return would have been recorded as prepared.
+    /// the work was handed over, or the merge would have been recorded as written.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let anchor = self.conflict_anchor();
@@ -72,9 +73,11 @@ impl GitLink {
         written.await
     }
 
-    /// Gives the files that still hold markers of the conflict with `onto`.
-    pub(crate) async fn marked_files(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
-        let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
+    /// Gives the files that still hold markers of the conflict that the agent is mending.
+    ///
+    /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
+    pub(crate) async fn marked_files(&self, repair: &Repair) -> Result<Vec<String>, CoordinatorError> {
+        let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let anchor = self.conflict_anchor();
         let found = self.context.git(move |repo| {
             let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else { return Ok(Vec::new()) };

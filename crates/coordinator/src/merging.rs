@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
-use orchestrate_core::{Evidence, MergeStep, Oid, TaskId};
+use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge, WorktreeSpec};
+use orchestrate_journal::Batch;
 
 use crate::checks::{Check, Verification, run_check};
 use crate::committing::{keep_commit, trailers, unix_seconds};
@@ -46,9 +47,17 @@ pub(crate) async fn carry_out(
 }
 
 async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
+    let (id, onto, commit) = (task.clone(), target.clone(), candidate.clone());
+    // A person may have taken the work back since this step was decided; it is begun only if it still is the next.
+    let begin = move |state: &RunState| {
+        let step = MergeStep::Merge { task: id.clone(), target: onto.clone(), candidate: commit.clone() };
+        let is_new = state.merges.current().is_none() && state.next_merge() == Some(step);
+        let started = is_new.then(|| Event::MergeStarted { task: id, target: onto, candidate: commit });
+        Batch::from(started.into_iter().collect::<Vec<_>>())
+    };
+    context.decide(begin).await?;
     if context.state().merges.current() != Some(&task) {
-        let (task, target, candidate) = (task.clone(), target.clone(), candidate.clone());
-        context.record(vec![Event::MergeStarted { task, target, candidate }]).await?;
+        return Ok(());
     }
     let (ours, theirs) = (target.clone(), candidate.clone());
     let anchor = format!("{}{}/merged-tree", context.run.keep_prefix(), task.branch_component());

@@ -19,7 +19,9 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
     settle_integration(context).await?;
     let state = context.state();
     for record in state.tasks() {
-        if let (Some(branch), Some(tip)) = (&record.branch, &record.tip) {
+        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work.
+        let stands = record.prepared || record.state != TaskState::Running;
+        if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
             settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
         }
         if record.state == TaskState::Running && record.prepared {

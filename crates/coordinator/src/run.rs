@@ -123,7 +123,18 @@ struct Dispatcher {
 }
 
 impl Dispatcher {
-    async fn serve(mut self, mut commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+    /// Works on the run to its end; an error stops what is at work before it ends the run, and drops nothing.
+    async fn serve(mut self, commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+        let served = self.work(commands).await;
+        if served.is_err() {
+            self.shutdown.raise(ShutdownLevel::Stop);
+            // The first error is told; those of work that it interrupted add nothing.
+            while self.jobs.join_next().await.is_some() {}
+        }
+        served
+    }
+
+    async fn work(&mut self, mut commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
         let mut level = ShutdownLevel::None;
         let deadline = self.deadline();
@@ -192,7 +203,7 @@ impl Dispatcher {
                 self.spawn(Job::Merge, async move { merging::carry_out(&context, step, &shutdown).await });
             }
             Effect::GiveUp(task) => {
-                let text = "its worker ended twice without having done anything".to_owned();
+                let text = "its workers keep ending without having done anything".to_owned();
                 worktrees::fail(&context, &task, FailureCause::Internal, text).await?;
             }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
@@ -263,15 +274,13 @@ impl Dispatcher {
         let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
         let mut idle = Vec::new();
         for record in concerned {
-            let task = record.task.id.clone();
-            match self.agents.get(&task) {
+            match self.agents.get(&record.task.id) {
                 Some(own) => own.raise(level),
-                None if level < ShutdownLevel::Stop || record.state.is_settled() => {}
-                None if state.merges.current() == Some(&task) => {}
-                None => idle.push(Event::TaskCancelled { task, message: "stopped by request".to_owned() }),
+                None if level < ShutdownLevel::Stop => {}
+                None => idle.push(record.task.id.clone()),
             }
         }
-        self.context.record(idle).await
+        worktrees::call_off(&self.context, idle, "stopped by request").await
     }
 
     /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.

@@ -1,7 +1,7 @@
 //! What everything of the coordinator's that works on one run shares: the journal, the repository, the texts.
 //!
-//! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is blocking, so every operation runs inside
-//! `spawn_blocking`.
+//! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is
+//! blocking, so every operation runs inside `spawn_blocking`.
 
 use std::sync::Arc;
 
@@ -58,6 +58,18 @@ impl RunContext {
         let batch: Batch = facts(blob.id().clone()).into();
         self.journal.append(batch.with_blob(blob)).await?;
         Ok(())
+    }
+
+    /// Decides on the newest state what to record, inside the sequencer; returns when it is durable.
+    pub(crate) async fn decide(
+        &self,
+        decision: impl FnOnce(&RunState) -> Batch + Send + 'static,
+    ) -> Result<(), CoordinatorError> {
+        let decided = |state: &RunState| Ok::<_, std::convert::Infallible>(decision(state));
+        match self.journal.append_if(decided).await? {
+            Ok(_) => Ok(()),
+            Err(never) => match never {},
+        }
     }
 
     /// Reads a blob as text.

@@ -43,8 +43,14 @@ pub(crate) async fn work(
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
     // The work is interrupted, not dropped: its facts are recorded before the time-out is.
-    working.await?;
-    let text = format!("the attempt took longer than {} s", limit.unwrap_or_default().as_secs());
+    let ended = working.await;
+    let mut text = format!("the attempt took longer than {} s", limit.unwrap_or_default().as_secs());
+    if let Err(error) = ended {
+        if error.own_failure().is_none() {
+            return Err(error);
+        }
+        text.push_str(&format!("; then it failed to {error}"));
+    }
     link.fail(FailureCause::Timeout, text).await
 }
 
@@ -57,10 +63,8 @@ async fn after(
     if let Err(error) = ended {
         return link.contain(error).await;
     }
-    let record = link.task()?;
-    if shutdown.is_own(ShutdownLevel::Stop) && !record.state.is_settled() {
-        let message = "stopped by request; its worktree and branch are kept".to_owned();
-        return link.record(vec![Event::TaskCancelled { task: record.task.id, message }]).await;
+    if shutdown.is_own(ShutdownLevel::Stop) {
+        return link.call_off("stopped by request; its worktree and branch are kept").await;
     }
     Ok(())
 }
@@ -73,15 +77,11 @@ async fn stretch(
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
     let workplace = Workplace::open(assignment, link, host, shutdown).await?;
-    let record = workplace.link.task()?;
-    let is_new = !record.prepared && record.onto.is_none() && record.state == TaskState::Running;
-    if is_new && !set_up(&workplace).await? {
-        return Ok(());
-    }
     loop {
         let record = workplace.link.task()?;
         let goes_on = match record.state {
-            TaskState::Running if !record.prepared => write_return(&workplace, &record).await?,
+            TaskState::Running if !record.prepared => set_up(&workplace).await?,
+            TaskState::Running if record.owes_merge() => write_return(&workplace, &record).await?,
             TaskState::Running => drive(&workplace, &record).await?,
             TaskState::Committed => check_task(&workplace, &record).await?,
             _ => false,
@@ -106,7 +106,7 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
             return Ok(false);
         }
     }
-    workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone() }]).await?;
+    workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone(), onto: None }]).await?;
     Ok(true)
 }
 
@@ -115,7 +115,8 @@ async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     if let Some(onto) = record.onto.clone() {
         workplace.git.write_return(onto).await?;
     }
-    workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone() }]).await?;
+    let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: record.onto.clone() };
+    workplace.link.record(vec![prepared]).await?;
     Ok(true)
 }
 
@@ -137,8 +138,8 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
 /// Makes the finished work the tip of the task's branch, or its report the task's result.
 async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let (link, git) = (&workplace.link, &workplace.git);
-    if let Some(onto) = record.onto.clone() {
-        let files = git.marked_files(onto).await?;
+    if let Some(repair) = &record.repair {
+        let files = git.marked_files(repair).await?;
         if !files.is_empty() {
             return send_back_markers(workplace, record, &files).await;
         }
@@ -147,14 +148,16 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
         git.keep().await?;
         return report(workplace, summary).await;
     }
-    git.commit(&format!("{}\n\n{}", record.task.title, summary.trim())).await?;
-    let now = link.task()?;
-    // What a person sent back unchanged is not done either.
-    let is_as_rejected = record.returned == Some(ReturnCause::Rejected) && now.tip == record.commit;
-    if now.tip == now.base || is_as_rejected {
-        return no_changes(workplace, record, summary).await;
+    match git.commit(&format!("{}\n\n{}", record.task.title, summary.trim())).await {
+        Err(error) if error.is_loss() => return send_back_deletions(workplace, record, error).await,
+        committed => drop(committed?),
     }
     let (commit, tree) = git.tip().await?;
+    // What a person sent back unchanged is not done either.
+    let is_as_rejected = record.returned == Some(ReturnCause::Rejected) && record.tree.as_ref() == Some(&tree);
+    if record.base.as_ref() == Some(&commit) || is_as_rejected {
+        return no_changes(workplace, record, summary).await;
+    }
     link.record(vec![Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }]).await?;
     Ok(true)
 }
@@ -194,6 +197,23 @@ async fn send_back_markers(
     }
     let text = assignment.prompts.render("markers", &[("files", &files.join("\n"))]);
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Asks the author whether it meant most of its files to be gone; once it has answered, they may be.
+async fn send_back_deletions(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    error: CoordinatorError,
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    if record.rounds >= assignment.limits.merge_rounds {
+        workplace.link.contain(error).await?;
+        return Ok(false);
+    }
+    let text = assignment.prompts.render("deletions", &[("error", &error.to_string())]);
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Deletions, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
 }

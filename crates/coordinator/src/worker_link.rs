@@ -199,12 +199,16 @@ impl WorkerLink {
         worktrees::fail(&self.context, &self.task, cause, message).await
     }
 
+    /// Calls the task off, unless it has ended.
+    pub(crate) async fn call_off(&self, why: &'static str) -> Result<(), CoordinatorError> {
+        worktrees::call_off(&self.context, vec![self.task.clone()], why).await
+    }
+
     /// Turns an error of this task alone into its failure; any other is given back, since nobody can go on.
     pub(crate) async fn contain(&self, error: CoordinatorError) -> Result<(), CoordinatorError> {
-        match error {
-            CoordinatorError::Git(error) => self.fail(FailureCause::Worktree, error.to_string()).await,
-            CoordinatorError::Sandbox(error) => self.fail(FailureCause::Internal, error.to_string()).await,
-            other => Err(other),
+        match error.own_failure() {
+            Some(cause) => self.fail(cause, error.to_string()).await,
+            None => Err(error),
         }
     }
 

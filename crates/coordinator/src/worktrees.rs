@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{Oid, TaskId, TaskRecord};
-use orchestrate_git::{Worktree, WorktreeSpec};
+use orchestrate_core::{Oid, RunState, TaskId, TaskRecord};
+use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
+use orchestrate_journal::Batch;
 
 use crate::committing;
 use crate::error::CoordinatorError;
@@ -16,6 +17,22 @@ pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Ar
     let unknown = || CoordinatorError::UnknownTask { run: context.run.clone(), task: task.clone() };
     let spec = worktree_spec(context, &task, record.tip.clone().ok_or_else(unknown)?);
     Ok(Arc::new(context.git(move |repo| repo.add_worktree(&spec)).await?))
+}
+
+/// Records that the worktree of a task is there no more, before it is made anew: what was set up and merged in it must
+/// be again.
+pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+    let task = record.task.id.clone();
+    let path = context.layout.worktree(&context.run, &task);
+    let look = move |repo: &Repo| match repo.open_worktree(&path) {
+        Err(GitError::NoWorktree { .. }) => Ok(true),
+        // What else stands against using it is told where it is used.
+        _ => Ok(false),
+    };
+    if record.prepared && context.git(look).await? {
+        context.record(vec![Event::WorktreeLost { task }]).await?;
+    }
+    Ok(())
 }
 
 /// Keeps what a task's worktree holds, if it has one.
@@ -39,16 +56,35 @@ pub(crate) async fn fail(
         // The worktree itself is never removed without a snapshot, so nothing is lost; the failure still stands.
         tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
     }
-    let record = context.task(task)?;
-    if record.state.is_settled() {
-        return Ok(());
-    }
-    // Whoever was denied and could not ask anybody fails for that reason, unless a limit ended it.
+    let task = task.clone();
+    let failed = move |state: &RunState| {
+        let record = state.task(&task).filter(|record| !record.state.is_settled());
+        let cause = record.map(|record| if was_denied(state, record, cause) { FailureCause::Denied } else { cause });
+        let fact = cause.map(|cause| Event::TaskFailed { task, cause, message });
+        Batch::from(fact.into_iter().collect::<Vec<_>>())
+    };
+    context.decide(failed).await
+}
+
+/// Calls tasks off that have not ended and are not being merged at this moment.
+pub(crate) async fn call_off(
+    context: &RunContext,
+    tasks: Vec<TaskId>,
+    why: &'static str,
+) -> Result<(), CoordinatorError> {
+    let decided = move |state: &RunState| {
+        let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state.is_settled());
+        let open = tasks.into_iter().filter(|task| is_open(task) && state.merges.current() != Some(task));
+        Batch::from(open.map(|task| Event::TaskCancelled { task, message: why.to_owned() }).collect::<Vec<_>>())
+    };
+    context.decide(decided).await
+}
+
+/// Tells whether a task fails since it was denied something and could not ask anybody, unless a limit ended it.
+fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
     let limit =
         matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
-    let denied = record.denied && !context.state().settings.ask_parks && !limit;
-    let cause = if denied { FailureCause::Denied } else { cause };
-    context.record(vec![Event::TaskFailed { task: task.clone(), cause, message }]).await
+    record.denied && !state.settings.ask_parks && !limit
 }
 
 fn worktree_spec(context: &RunContext, task: &TaskId, base: Oid) -> WorktreeSpec {

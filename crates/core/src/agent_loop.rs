@@ -346,8 +346,13 @@ impl AgentLoop {
     fn answer_open_calls(&mut self) {
         if let State::RunningTools { calls, results } = &mut self.state {
             for (call, slot) in calls.iter().zip(results.iter_mut()) {
-                let text = "Not run: the attempt had ended.".to_owned();
-                slot.get_or_insert_with(|| ToolResult { call_id: call.id.clone(), text, is_error: true });
+                let text = "Not seen: the attempt ended before this call did. It may have had effects; look before you \
+                            repeat it.";
+                slot.get_or_insert_with(|| ToolResult {
+                    call_id: call.id.clone(),
+                    text: text.to_owned(),
+                    is_error: true,
+                });
             }
         }
         self.close_turn_if_answered();

@@ -98,9 +98,18 @@ pub enum Event {
         /// What the agent is made from ([`crate::AgentSpec`]); the first attempt's holds for all of them.
         spec: Option<BlobId>,
     },
-    /// The worktree stands and its setup has run.
+    /// The worktree stands and its setup has run; or what work was returned onto is merged into it.
     #[serde(rename = "worktree.prepared")]
     WorktreePrepared {
+        /// The task.
+        task: TaskId,
+        /// The commit that was merged into it; none means that its setup has run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        onto: Option<Oid>,
+    },
+    /// The worktree is gone, and is about to be made again.
+    #[serde(rename = "worktree.lost")]
+    WorktreeLost {
         /// The task.
         task: TaskId,
     },
@@ -468,6 +477,8 @@ pub enum ReturnCause {
     TaskCheck,
     /// The run's check is red on the merged tree.
     RunCheck,
+    /// Most of its files are gone, and no recorded call deleted them: the author has to confirm that.
+    Deletions,
     /// A person rejected it or commented on it: a new attempt.
     Rejected,
     /// A person asked for another try of a task that had ended: a new attempt.
@@ -555,7 +566,8 @@ impl Event {
             Event::MessageDelivered { to, .. } => Some(to),
             Event::TaskReady { task }
             | Event::AgentSpawned { task, .. }
-            | Event::WorktreePrepared { task }
+            | Event::WorktreePrepared { task, .. }
+            | Event::WorktreeLost { task }
             | Event::TurnStarted { task, .. }
             | Event::ModelRequested { task, .. }
             | Event::BudgetWaited { task, .. }

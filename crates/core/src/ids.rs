@@ -108,6 +108,26 @@ impl TaskId {
     /// The name that no task may have, since the merged branch has it.
     pub const INTEGRATION: &'static str = "integration";
 
+    /// Says why a text cannot be a task's id; none if it can.
+    pub fn refusal(id: &str) -> Option<String> {
+        if id.len() > Self::MAX_BYTES {
+            return Some(format!("an id has at most {} bytes", Self::MAX_BYTES));
+        }
+        if id.eq_ignore_ascii_case(Self::INTEGRATION) {
+            return Some("this id is reserved for the merged branch".to_owned());
+        }
+        if RunId::is_run_id(id) {
+            return Some("this id has the form of a run's id".to_owned());
+        }
+        (!Self::is_plain(id)).then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
+    }
+
+    /// Tells whether a text is made of what ids are made of.
+    pub fn is_plain(text: &str) -> bool {
+        text.chars().next().is_some_and(char::is_alphanumeric)
+            && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+    }
+
     /// Gives the id as one component of a ref and of a path.
     ///
     /// Letters, digits, `-` and `_` stand for themselves, a dot too unless git forbids it there;
@@ -157,6 +177,15 @@ mod tests {
         for (id, expected) in table {
             assert_eq!(TaskId::from(id).branch_component(), expected);
         }
+    }
+
+    #[test]
+    fn ids_that_would_confuse_are_refused() {
+        for id in ["integration", "Integration", "r-abc123", "", "a b", "-x"] {
+            assert!(TaskId::refusal(id).is_some(), "{id}");
+        }
+        assert!(TaskId::refusal(&"a".repeat(65)).is_some());
+        assert_eq!(TaskId::refusal("US-001"), None);
     }
 
     #[test]

@@ -194,8 +194,6 @@ fn severity(state: &RunState, record: &TaskRecord) -> Severity {
             Some("internal") => Severity::Internal,
             _ => Severity::Failed,
         },
-        // A pending task waits for one of the others, which speaks for it.
-        TaskState::Pending => Severity::Fine,
         _ => Severity::NeedsHuman,
     }
 }

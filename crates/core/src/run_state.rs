@@ -17,7 +17,7 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{TaskError, TaskRecord, TaskState, Verify};
+pub use crate::task_record::{Repair, TaskError, TaskRecord, TaskState, Verify};
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,6 +106,20 @@ pub struct IllegalEvent {
 /// Why an agent may not have one more child.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnRefused {
+    /// The id cannot be one.
+    #[error("'{id}' cannot be its id: {reason}")]
+    BadId {
+        /// The id.
+        id: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The parent does not exist.
+    #[error("there is no agent {parent} that it could be a child of")]
+    UnknownParent {
+        /// The agent.
+        parent: AgentId,
+    },
     /// It has as many as an agent may have.
     #[error("agent {parent} has {limit} children already, which is the most that --max-children-per-agent allows")]
     TooMany {
@@ -249,7 +263,14 @@ impl RunState {
                 self.landed = None;
                 Ok(())
             }
-            Event::RunCleaned { .. } => Ok(()),
+            Event::RunCleaned { tasks } => {
+                for task in tasks {
+                    if let Some(record) = self.tasks.get_mut(task) {
+                        Arc::make_mut(record).lose_worktree();
+                    }
+                }
+                Ok(())
+            }
             Event::TaskAdded { task, parent } => self.add_task(task, parent.as_ref()),
             Event::MessageSent { envelope } => self.message_sent(envelope),
             Event::MessageDelivered { from, to, sequence } => self.message_delivered(from, to, *sequence),
@@ -267,8 +288,14 @@ impl RunState {
 
     fn apply_to_task(&mut self, event: &Event) -> Result<(), String> {
         let Some(id) = event.task().cloned() else { return Ok(()) };
-        let record = self.tasks.get_mut(&id).ok_or_else(|| format!("there is no task {id}"))?;
+        let record = self.task(&id).ok_or_else(|| format!("there is no task {id}"))?;
         let was_merged = record.state == TaskState::Merged;
+        if let Event::MergeStarted { candidate, .. } = event
+            && (!self.is_candidate(record) || record.commit.as_ref() != Some(candidate))
+        {
+            return Err(format!("task {id}: its commit {candidate} is not up for merging"));
+        }
+        let record = self.tasks.get_mut(&id).ok_or_else(|| format!("there is no task {id}"))?;
         Arc::make_mut(record).apply(event).map_err(|reason| format!("task {id}: {reason}"))?;
         self.merges.apply(event)?;
         match event {
@@ -337,10 +364,7 @@ impl RunState {
         }
         approval.decision = Some((allowed, message.map(str::to_owned)));
         if let Some(record) = self.tasks.get_mut(&approval.task) {
-            let record = Arc::make_mut(record);
-            if record.parked.as_ref() == Some(call) {
-                record.unpark();
-            }
+            Arc::make_mut(record).unpark(call);
         }
         Ok(())
     }
@@ -388,12 +412,19 @@ impl RunState {
         Ok(())
     }
 
-    /// Decides whether an agent may have one more child.
+    /// Decides whether there may be one more child, below an agent or below the run itself.
     ///
     /// # Errors
     ///
     /// Fails with what the parent is told.
-    pub fn check_spawn(&self, parent: &AgentId) -> Result<(), SpawnRefused> {
+    pub fn check_spawn(&self, id: &TaskId, parent: Option<&AgentId>) -> Result<(), SpawnRefused> {
+        if let Some(reason) = TaskId::refusal(id.as_str()) {
+            return Err(SpawnRefused::BadId { id: id.to_string(), reason });
+        }
+        let Some(parent) = parent else { return Ok(()) };
+        if self.task(parent).is_none() {
+            return Err(SpawnRefused::UnknownParent { parent: parent.clone() });
+        }
         let limit = self.settings.max_children_per_agent;
         if self.tasks().filter(|record| record.parent.as_ref() == Some(parent)).count() >= limit {
             return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
@@ -407,9 +438,12 @@ impl RunState {
         Ok(())
     }
 
-    /// Gives the calls that wait for a person, with their hashes.
+    /// Gives the calls that wait for a person, with their hashes; those of a task that has ended wait no more.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
-        self.approvals.iter().filter(|(_, approval)| approval.decision.is_none())
+        self.approvals.iter().filter(|(call, approval)| {
+            let waits = self.task(&approval.task).is_some_and(|record| record.parked.as_ref() == Some(*call));
+            waits && approval.decision.is_none()
+        })
     }
 
     /// Tells whether a call whose id begins so has asked and been answered.

@@ -91,6 +91,15 @@ pub struct TaskError {
     pub message: String,
 }
 
+/// A merge that was written into an author's worktree; which files conflict follows from its two sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repair {
+    /// The integration branch's tip of that moment.
+    pub onto: Oid,
+    /// The tip of the author's branch of that moment.
+    pub tip: Oid,
+}
+
 /// One task of a run and everything that happened to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
@@ -112,6 +121,8 @@ pub struct TaskRecord {
     pub base: Option<Oid>,
     /// Whether the worktree stands and its setup has run.
     pub prepared: bool,
+    /// Whether `onto` is merged into the worktree.
+    pub joined: bool,
     /// What the first attempt's agent was made from.
     pub spec: Option<BlobId>,
     /// Where its branch stands, or has to stand once the ref has followed.
@@ -122,6 +133,8 @@ pub struct TaskRecord {
     pub tree: Option<Oid>,
     /// The commit that was merged into its worktree and becomes the next commit's second parent.
     pub onto: Option<Oid>,
+    /// The conflict that its author is mending, until the work is handed over.
+    pub repair: Option<Repair>,
     /// What the newest check said.
     pub verify: Verify,
     /// How often its work came back in this attempt.
@@ -175,11 +188,13 @@ impl TaskRecord {
             branch: None,
             base: None,
             prepared: false,
+            joined: false,
             spec: None,
             tip: None,
             commit: None,
             tree: None,
             onto: None,
+            repair: None,
             verify: Verify::None,
             rounds: 0,
             returns: 0,
@@ -206,6 +221,16 @@ impl TaskRecord {
         self.task.status == crate::task::TaskStatus::Done
     }
 
+    /// Tells whether a shell command carries it out, without an agent.
+    pub fn is_command(&self) -> bool {
+        matches!(self.task.work, Work::Run(_))
+    }
+
+    /// Tells whether what the work was returned onto still has to be merged into the worktree.
+    pub fn owes_merge(&self) -> bool {
+        self.onto.is_some() && !self.joined
+    }
+
     /// Takes in a fact about this task; says why not if it cannot follow what happened before.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
         match event {
@@ -218,14 +243,21 @@ impl TaskRecord {
                 self.starts_from(base);
                 Ok(())
             }
-            Event::WorktreePrepared { .. } => {
-                self.prepared = true;
+            Event::WorktreePrepared { onto, .. } => {
+                match onto {
+                    None => self.prepared = true,
+                    Some(_) => self.joined = true,
+                }
                 self.require(&[TaskState::Running])
             }
             Event::TurnStarted { .. }
             | Event::ContextCompacted { .. }
             | Event::BudgetWaited { .. }
             | Event::ModelRequested { .. } => self.require(&[TaskState::Running]),
+            Event::WorktreeLost { .. } => {
+                self.lose_worktree();
+                Ok(())
+            }
             Event::ModelFailed { .. } => Ok(()),
             Event::ModelReplied { turn, usage, .. } => {
                 self.turns = *turn;
@@ -252,6 +284,8 @@ impl TaskRecord {
             Event::ToolStarted { call_id, tool, .. } => {
                 self.last_tool = Some(tool.clone());
                 self.open_calls.insert(call_id.clone());
+                // A command is run again in a clean worktree only, and from here on it is not clean.
+                self.prepared &= !self.is_command();
                 self.require(&[TaskState::Running])
             }
             Event::ToolFinished { call_id, outcome, .. } => {
@@ -307,19 +341,26 @@ impl TaskRecord {
         }
     }
 
-    /// A new base moves the branch there; the same base leaves the branch where it is.
+    /// A new base moves the branch there; the same base leaves the branch where it is, so that an agent goes on from its
+    /// own work. A command has none: it begins anew.
     fn starts_from(&mut self, base: &Oid) {
-        if self.base.as_ref() != Some(base) {
+        if self.base.as_ref() != Some(base) || self.is_command() {
             self.base = Some(base.clone());
             self.tip = Some(base.clone());
-            self.prepared = false;
+            (self.onto, self.repair) = (None, None);
+            self.lose_worktree();
         }
+    }
+
+    /// The worktree has to be set up again, and to be merged into again.
+    pub(crate) fn lose_worktree(&mut self) {
+        (self.prepared, self.joined) = (false, false);
     }
 
     fn committed(&mut self, commit: &Oid, tree: &Oid) -> Result<(), String> {
         self.require(&[TaskState::Running])?;
         (self.commit, self.tree) = (Some(commit.clone()), Some(tree.clone()));
-        self.approved = None;
+        (self.approved, self.repair) = (None, None);
         self.verify = Verify::None;
         self.state = if self.task.verify.is_some() { TaskState::Committed } else { TaskState::Verified };
         Ok(())
@@ -333,9 +374,13 @@ impl TaskRecord {
         self.returns += 1;
         self.error = None;
         self.parked = None;
-        // What is merged into the worktree first has to be written there before the agent goes on.
-        self.prepared &= onto.is_none();
-        self.onto = onto;
+        // Calls that the end of an attempt left open have no end of their own any more.
+        self.open_calls.clear();
+        if let (Some(onto), Some(tip), false) = (onto, &self.tip, self.is_command()) {
+            // It has to be merged into the worktree before the agent goes on; without one, a repair goes on as it is.
+            self.repair = Some(Repair { onto: onto.clone(), tip: tip.clone() });
+            (self.onto, self.joined) = (Some(onto), false);
+        }
         if cause.is_new_attempt() {
             self.rounds = 0;
             self.denied = false;
@@ -344,9 +389,8 @@ impl TaskRecord {
             return Ok(());
         }
         self.rounds += 1;
-        if matches!(self.task.work, Work::Run(_)) {
+        if self.is_command() {
             // A command cannot mend anything: it is run again from the integration branch's tip.
-            self.onto = None;
             self.state = TaskState::Ready;
         } else {
             self.state = TaskState::Running;
@@ -359,6 +403,7 @@ impl TaskRecord {
             return Err(format!("it is {} already", self.state.as_str()));
         }
         self.state = state;
+        self.parked = None;
         self.error = Some(TaskError { cause: cause.to_owned(), message: message.to_owned() });
         Ok(())
     }
@@ -369,10 +414,12 @@ impl TaskRecord {
         self.state = TaskState::Pending;
     }
 
-    /// Reopens a parked task once its call is decided.
-    pub(crate) fn unpark(&mut self) {
-        self.parked = None;
-        self.state = TaskState::Running;
+    /// Reopens the task if this is the call that it waits for.
+    pub(crate) fn unpark(&mut self, decided: &CallHash) {
+        if self.parked.as_ref() == Some(decided) && self.state == TaskState::Waiting {
+            self.parked = None;
+            self.state = TaskState::Running;
+        }
     }
 
     fn require(&self, allowed: &[TaskState]) -> Result<(), String> {

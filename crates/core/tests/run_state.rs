@@ -390,7 +390,7 @@ fn children_are_bounded_in_number_and_depth() {
     let settings = RunSettings { max_children_per_agent: 2, max_depth: 3, ..RunSettings::default() };
     let mut story = Story::of(settings, vec![task("a", &[])]);
     let mut spawn = |name: &str, parent: &str| {
-        story.state.check_spawn(&id(parent)).map_err(|refused| refused.to_string())?;
+        story.state.check_spawn(&id(name), Some(&id(parent))).map_err(|refused| refused.to_string())?;
         story.tell(Event::TaskAdded { task: Box::new(task(name, &[])), parent: Some(id(parent)) });
         Ok::<(), String>(())
     };
@@ -401,6 +401,127 @@ fn children_are_bounded_in_number_and_depth() {
     assert_eq!(spawn("e", "a"), Ok(()));
     let many = "agent a has 2 children already, which is the most that --max-children-per-agent allows";
     assert_eq!(spawn("f", "a"), Err(many.to_owned()));
+    assert_eq!(spawn("g", "z"), Err("there is no agent z that it could be a child of".to_owned()));
+    let reserved = "'integration' cannot be its id: this id is reserved for the merged branch";
+    assert_eq!(spawn("integration", "a"), Err(reserved.to_owned()));
+}
+
+#[test]
+fn only_what_is_up_for_merging_is_merged() {
+    let started =
+        |candidate: &str| Event::MergeStarted { task: id("a"), target: oid("base"), candidate: oid(candidate) };
+    type Step<'a> = &'a dyn Fn(&mut Story) -> &mut Story;
+    let (rejected, cancelled): (Step<'_>, Step<'_>) =
+        (&|story| story.tell(returned("a", ReturnCause::Rejected)), &|story| {
+            story.tell(Event::TaskCancelled { task: id("a"), message: String::new() })
+        });
+    for meanwhile in [rejected, cancelled] {
+        let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[])]);
+        story.commit("a", "a1");
+        assert!(matches!(story.state.next_merge(), Some(MergeStep::Merge { .. })));
+        meanwhile(&mut story);
+        assert!(story.try_tell(started("a1")).is_err());
+        assert_eq!(story.state.next_merge(), None);
+    }
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.commit("a", "a1");
+    assert!(story.try_tell(started("another")).is_err());
+    story.tell(started("a1"));
+}
+
+#[test]
+fn an_answer_does_not_revive_a_task_that_has_ended() {
+    let asked = Event::ApprovalRequested {
+        task: id("a"),
+        call: "hash".into(),
+        call_id: "c1".into(),
+        tool: "run_shell_command".to_owned(),
+        summary: String::new(),
+        rule: "ask".to_owned(),
+    };
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(asked);
+    assert_eq!(story.state.open_approvals().count(), 1);
+    story.tell(Event::TaskCancelled { task: id("a"), message: String::new() });
+    assert_eq!(story.state.open_approvals().count(), 0);
+    story.tell(Event::ApprovalDecided { call: "hash".into(), allowed: true, message: None });
+    assert_eq!(story.states(), [("a".to_owned(), TaskState::Cancelled)]);
+}
+
+fn snapshot(task: &str, commit: &str) -> Event {
+    let tree = oid(&format!("tree of {commit}"));
+    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true }
+}
+
+/// Work that came back because of a conflict with the integration branch.
+fn conflicted(onto: Option<&str>) -> Event {
+    let (cause, text) = (ReturnCause::Conflict, BlobId::from("text"));
+    Event::TaskReturned { task: id("a"), cause, text, onto: onto.map(oid) }
+}
+
+#[test]
+fn a_repair_is_known_until_it_is_handed_over() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1"));
+    story.commit("a", "a1").tell(conflicted(Some("m1")));
+    story.tell(Event::WorktreePrepared { task: id("a"), onto: Some(oid("m1")) });
+    let repair = |story: &Story| {
+        let record = story.state.task(&id("a")).unwrap();
+        let sides = record.repair.as_ref().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
+        (record.onto.clone(), sides, record.owes_merge())
+    };
+    let sides = || Some(("m1".to_owned(), "a1".to_owned()));
+    // Markers that were left come back without another merge: the repair goes on and still has both parents.
+    story.tell(conflicted(None));
+    assert_eq!(repair(&story), (Some(oid("m1")), sides(), false));
+    // A worktree that is gone has to be merged into again.
+    story.tell(Event::WorktreeLost { task: id("a") });
+    assert_eq!(repair(&story), (Some(oid("m1")), sides(), true));
+    story.tell(Event::WorktreePrepared { task: id("a"), onto: Some(oid("m1")) });
+    // A commit of the agent's own takes the second parent; where to look for markers is still known.
+    story.tell(snapshot("a", "a2"));
+    assert_eq!(repair(&story), (None, sides(), false));
+    story.commit("a", "a2");
+    assert_eq!(repair(&story), (None, None, false));
+}
+
+#[test]
+fn each_attempt_of_a_command_begins_anew() {
+    let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
+    let mut story = Story::of(RunSettings::default(), vec![command]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story.tell(Event::WorktreePrepared { task: id("a"), onto: None }).tell(snapshot("a", "a1")).commit("a", "a1");
+    story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
+    let record = story.state.task(&id("a")).unwrap();
+    assert_eq!((record.tip.clone(), record.prepared), (Some(oid("base")), false));
+}
+
+#[test]
+fn a_cleaned_worktree_is_set_up_again() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story.tell(Event::WorktreePrepared { task: id("a"), onto: None });
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
+    story.tell(Event::RunCleaned { tasks: vec![id("a")] });
+    story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 2));
+    assert!(!story.state.task(&id("a")).unwrap().prepared);
+}
+
+#[test]
+fn a_new_attempt_has_no_open_calls() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    let (tool, arguments, rule) = ("t".to_owned(), serde_json::Value::Null, String::new());
+    story.tell(Event::ToolStarted { task: id("a"), turn: 1, call_id: "c1".into(), tool, arguments, rule });
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Worktree, message: String::new() });
+    story.tell(returned("a", ReturnCause::Retried));
+    assert!(story.state.task(&id("a")).unwrap().open_calls.is_empty());
+}
+
+#[test]
+fn a_run_whose_task_never_started_has_not_succeeded() {
+    let story = Story::of(RunSettings::default(), vec![task("a", &["nobody"])]);
+    assert_eq!(outcome(&story.state), Some((RunStatus::NeedsHuman, 3)));
 }
 
 #[test]

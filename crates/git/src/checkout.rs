@@ -56,16 +56,6 @@ impl Repo {
         self.remove_strays(worktree)
     }
 
-    /// Makes a worktree hold exactly a commit's files, besides ignored ones, and leaves its branch where it is; for a
-    /// command that is run once more.
-    ///
-    /// # Errors
-    /// If the worktree was tampered with, or git fails.
-    pub fn restore_files(&self, worktree: &Worktree, commit: &Oid) -> Result<(), GitError> {
-        self.fill(worktree, commit)?;
-        self.remove_strays(worktree)
-    }
-
     /// Removes new files whose names begin with `prefix`, which a killed process left; no program runs for it.
     ///
     /// # Errors

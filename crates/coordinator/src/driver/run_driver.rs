@@ -1,7 +1,7 @@
 //! Drives a `run:` task: one shell command in the task's worktree, without a model.
 //!
-//! The command is deterministic, so an interrupted one is run again, and always on the files that the task started
-//! from: on what it had made itself, a command that adds to a file would add twice.
+//! The command is deterministic, so an interrupted one is run again, in a worktree that is prepared anew: on what it had
+//! made itself, a command that adds to a file would add twice. One whose result is committed is not run again.
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
@@ -32,8 +32,9 @@ impl AgentDriver for RunDriver {
         for call in &record.open_calls {
             self.record_end(workplace, call, None).await?;
         }
-        workplace.git.restore_base().await?;
-
+        if record.tip != record.base {
+            return Ok(DriverEnd::Finished(last_output(workplace)?));
+        }
         let call = CallId::new(format!("run-{}-{}", record.attempt, record.returns));
         let started = Event::ToolStarted {
             task: workplace.task().clone(),
@@ -96,6 +97,18 @@ impl RunDriver {
         };
         workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
     }
+}
+
+/// Gives what the command said that made the branch's tip.
+fn last_output(workplace: &Workplace) -> Result<String, CoordinatorError> {
+    let mut results = workplace.link.history()?.into_iter().filter_map(|fact| match fact.event {
+        Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),
+        _ => None,
+    });
+    let Some(result) = results.next_back() else { return Ok(String::new()) };
+    let end: CallEnd = workplace.link.blob_value(&result, "tool result")?;
+    let output = end.text.rsplit_once('\n').map_or("", |(output, _exit)| output);
+    Ok(cut(output.trim(), EVIDENCE_BYTES))
 }
 
 fn end_of(result: &CheckResult) -> DriverEnd {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::ids::{RunId, TaskId};
+use crate::ids::TaskId;
 
 /// The longest slug: room is left below [`TaskId::MAX_BYTES`] for an index.
 const MAX_SLUG_BYTES: usize = 48;
@@ -26,7 +26,7 @@ pub(super) fn leading(text: &str) -> Option<Leading<'_>> {
         let (id, after) = inner.split_once(']')?;
         // `[text](link)` and `[text][reference]` are links.
         let linked = after.starts_with(['(', '[']);
-        return (is_plain_id(id) && !linked && label(id).is_none()).then(|| Leading {
+        return (TaskId::is_plain(id) && !linked && label(id).is_none()).then(|| Leading {
             id,
             rest: rest_after(text, start + id.len() + 2),
             bare_number: false,
@@ -67,12 +67,6 @@ fn rest_after(text: &str, end: usize) -> usize {
     text.len() - title.trim_start().len()
 }
 
-/// Tells whether a text may stand between the brackets of `[id]` or `{#id}`.
-fn is_plain_id(text: &str) -> bool {
-    text.chars().next().is_some_and(char::is_alphanumeric)
-        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
-}
-
 /// A mark in brackets that is no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label<'a> {
@@ -89,20 +83,6 @@ pub(super) fn label(text: &str) -> Option<Label<'_>> {
     }
     let number = text.strip_prefix("US")?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
-}
-
-/// Says why a text cannot be a task's id.
-pub(super) fn refusal(id: &str) -> Option<String> {
-    if id.len() > TaskId::MAX_BYTES {
-        return Some(format!("an id has at most {} bytes", TaskId::MAX_BYTES));
-    }
-    if id.eq_ignore_ascii_case(TaskId::INTEGRATION) {
-        return Some("this id is reserved for the merged branch".to_owned());
-    }
-    if RunId::is_run_id(id) {
-        return Some("this id has the form of a run's id".to_owned());
-    }
-    (!is_plain_id(id)).then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
 }
 
 /// Gives the slug of a title: lower-case words joined by `_`.
@@ -203,14 +183,5 @@ mod tests {
                 "é"
             ]
         );
-    }
-
-    #[test]
-    fn ids_that_would_confuse_are_refused() {
-        for id in ["integration", "r-abc123", "", "a b", "-x"] {
-            assert!(refusal(id).is_some(), "{id}");
-        }
-        assert!(refusal(&"a".repeat(65)).is_some());
-        assert_eq!(refusal("US-001"), None);
     }
 }

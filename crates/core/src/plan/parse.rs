@@ -8,7 +8,7 @@ use super::attributes::Located;
 use super::collect::{self, Collected, Draft};
 use super::finding::{self, Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
 use super::front_matter::{self, FrontMatter};
-use super::identify::{self, Slugs};
+use super::identify::Slugs;
 use super::names::{self, KnownNames};
 use super::order::{self, Edges, Unordered};
 use super::outline::{self, Block, Opaque};
@@ -189,7 +189,7 @@ fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (at, draft) in drafts.iter().enumerate() {
         let Some(id) = &draft.id else { continue };
-        if let Some(reason) = identify::refusal(&id.text) {
+        if let Some(reason) = TaskId::refusal(&id.text) {
             findings.error(Pending::new(
                 id.offset,
                 FindingCode::InvalidId,

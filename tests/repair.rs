@@ -1,0 +1,251 @@
+//! Work that comes back, and worktrees that vanish: nothing that anybody has made is lost or merged half.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
+use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
+use orchestrate_core::event::FailureCause;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{RunState, Task};
+use orchestrate_journal::Command;
+use serde_json::json;
+
+use crate::run::{Stage, done, plan_input, runtime, write};
+use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("repair::a_command_that_was_rejected_is_not_taken_for_merged", a_rejected_command),
+        case("repair::a_command_starts_anew_each_time", a_command_starts_anew),
+        case("repair::a_worktree_that_vanishes_is_merged_into_again", a_vanished_worktree),
+        case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
+        case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
+        case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
+        case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
+        case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
+        case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
+        case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
+        case("repair::children_have_possible_ids_roles_and_parents", children_have_possible_ids),
+    ]
+}
+
+fn read(rule: Rule, path: &str) -> Rule {
+    rule.call("read_file", &json!({ "path": path }))
+}
+
+fn put(rule: Rule, path: &str, content: &str) -> Rule {
+    rule.call("write_file", &json!({"path": path, "content": content}))
+}
+
+/// T1 and T2 change the same line; T1, or T2 if it is merged first, is the one that has to mend it.
+fn clash(mut before: Script, between: impl Fn(Script, &str) -> Script) -> Script {
+    for task in ["T1", "T2"] {
+        before = before.rule(put(Rule::task(task).turn(1), "src/lib.txt", &format!("one\n{task}\nthree\n")));
+        before = between(before, task)
+            .rule(put(Rule::task(task).last_contains("<<<<<<<"), "src/lib.txt", "one\nT1\nT2\nthree\n"))
+            .rule(done(task));
+    }
+    before
+}
+
+const CLASH: &str = "- [ ] T1 a\n- [ ] T2 b\n";
+
+fn require_both(stage: &Stage, played: &Played) -> Outcome {
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let text = stage.merged(&played.report, "src/lib.txt")?;
+    if text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(format!("{text}\n{}", played.story())) }
+}
+
+fn a_commit_of_markers() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        let commits = json!({"message": "Take both"});
+        script
+            .rule(Rule::task(task).last_contains("has been merged into your worktree").call("git_commit", &commits))
+            .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
+    });
+    require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
+}
+
+fn markers_left_once() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        script
+            .rule(Rule::task(task).last_contains("has been merged into your worktree").text("Looks fine."))
+            .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
+    });
+    require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
+}
+
+/// Waits until the newest state is as a closure wants it.
+async fn until(state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>, fits: fn(&RunState) -> bool) {
+    let _ = state.wait_for(|state| fits(state)).await;
+}
+
+fn a_vanished_worktree() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        let sleep = json!({"command": "sleep 60"});
+        script
+            .rule(
+                Rule::task(task).last_contains("has been merged into your worktree").call("run_shell_command", &sleep),
+            )
+            // What it wrote and read before is not there any more; it looks again.
+            .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
+    });
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let run = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(CLASH)?).await?;
+        let mut state = run.watch();
+        let sleeps =
+            |state: &RunState| state.tasks().any(|record| record.repair.is_some() && !record.open_calls.is_empty());
+        until(&mut state, sleeps).await;
+        run.raise(ShutdownLevel::Stop);
+        let id = run.id().clone();
+        run.wait().await?;
+        Ok::<_, Failed>(id)
+    })?;
+    for task in ["T1", "T2"] {
+        std::fs::remove_dir_all(coordinator.layout().worktree(&run, &task.into()))?;
+    }
+    drop(coordinator);
+    require_both(&stage, &stage.resume(&run, &script, |_| {})?)
+}
+
+/// Takes a run over with a command and plays it to its end.
+fn ask(stage: &Stage, played: Played, script: &Script, command: &Command) -> Result<Played, Failed> {
+    let run = played.report.run_id.clone();
+    played.coordinator.store().send(&run, command)?;
+    drop(played);
+    stage.resume(&run, script, |_| {})
+}
+
+fn reject() -> Command {
+    Command::Reject { task: "T1".into(), message: "not so".to_owned(), at: None }
+}
+
+fn a_rejected_command() -> Outcome {
+    let stage = Stage::new()?;
+    let plan = "- [ ] T1 make (run: echo made > made.txt)\n";
+    let played = stage.play(plan, &Script::default(), |settings| settings.run.merge = MergeMode::Review)?;
+    let played = ask(&stage, played, &Script::default(), &reject())?;
+    played.require_failure("T1", FailureCause::NoChanges, "rejected")?;
+    let retry = Command::Retry { task: "T1".into(), message: None };
+    let played = ask(&stage, played, &Script::default(), &retry)?;
+    played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])
+}
+
+fn a_command_starts_anew() -> Outcome {
+    let stage = Stage::new()?;
+    let never = |settings: &mut orchestrate_coordinator::Settings| settings.run.verify = Some("false".to_owned());
+    let played = stage.play("- [ ] T1 add (run: echo x >> new.txt)\n", &Script::default(), never)?;
+    played.require(3, &[("T1", Conflicted)])?;
+    let Some(branch) = played.report.tasks[0].branch.clone() else { return fail(played.story()) };
+    let text = stage.repository.show(&branch, "new.txt")?;
+    if text == "x" { Ok(()) } else { fail(format!("{text}\n{}", played.story())) }
+}
+
+fn a_child_that_conflicts() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        script.rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+    });
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let child = |id: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new("change the second line") };
+    let report = runtime()?.block_on(async {
+        let (one, two) = (coordinator.spawn(child("T1")).await?, coordinator.spawn(child("T2")).await?);
+        coordinator.merge(&[one, two]).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    require_both(&stage, &Played::of(coordinator, report)?)
+}
+
+fn deletions_are_confirmed() -> Outcome {
+    let stage = Stage::new()?;
+    let remove = json!({"command": "rm -r src kept.txt README.md"});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &remove))
+        .rule(Rule::task("T1").last_contains("without a recorded deletion").text("The task asks for it."))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 remove\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    if files == ".gitignore" { Ok(()) } else { fail(files) }
+}
+
+/// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.
+fn unfinished_work_goes_on() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(put(Rule::task("T1").turn(1), "half.txt", "half\n"))
+        .rule(read(Rule::task("T1").turn(2), "half.txt"))
+        .rule(read(Rule::task("T1").turn(3), "half.txt"))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 one (turns: 2)\n- [ ] T2 two\n";
+    let played = stage.play(plan, &script, |_| {})?;
+    played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
+    let retry = Command::Retry { task: "T1".into(), message: None };
+    let played = ask(&stage, played, &script, &retry)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let text = stage.merged(&played.report, "half.txt")?;
+    if text == "half" { Ok(()) } else { fail(text) }
+}
+
+/// A role that is gone, and a worktree whose place is taken, fail their tasks alone.
+fn an_error_of_one_task() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default().rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let named = |id: &str, role: Option<&str>| Task {
+        id: id.into(),
+        work: orchestrate_core::task::Work::Agent(role.map(str::to_owned)),
+        ..Task::default()
+    };
+    let tasks = vec![named("T1", Some("nobody")), named("T2", None)];
+    let report = runtime()?.block_on(coordinator.run(PlanInput { tasks, ..PlanInput::default() }))?;
+    let played = Played::of(coordinator, report)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Setup, "nobody")
+}
+
+fn a_plan_that_cannot_run() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    let task = |id: &str, on: &str| Task { id: id.into(), depends: vec![on.into()], ..Task::default() };
+    for (tasks, why) in [
+        (vec![task("T1", "T9")], "find `T9`, which `T1` waits for"),
+        (vec![task("T1", "T2"), task("T2", "T1")], "wait for each other"),
+    ] {
+        match runtime()?.block_on(coordinator.run(PlanInput { tasks, ..PlanInput::default() })) {
+            Err(error) if error.to_string().contains(why) => {}
+            other => return fail(format!("{other:?}")),
+        }
+    }
+    Ok(())
+}
+
+fn children_have_possible_ids() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    runtime()?.block_on(async {
+        let child = |id: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new("do it") };
+        let nobody = Some("nobody".to_owned());
+        for (spec, why) in [
+            (child("integration"), "reserved"),
+            (child(""), "an id is made of"),
+            (child(&"a".repeat(65)), "at most 64 bytes"),
+            (ChildSpec { role: nobody.clone(), ..child("a") }, "the role 'nobody'"),
+            (ChildSpec { parent: Some("z".into()), ..child("a") }, "there is no agent z"),
+        ] {
+            match coordinator.spawn(spec).await {
+                Err(error) if error.to_string().contains(why) => {}
+                Err(error) => return fail(format!("{why}: {error}")),
+                Ok(_) => return fail(format!("{why}: it was spawned")),
+            }
+        }
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        if report.tasks.is_empty() { Ok(()) } else { fail(format!("{report:#?}")) }
+    })
+}

@@ -21,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         case("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
         case("standing::help_names_the_defaults", help_names_the_defaults),
+        case("standing::a_command_has_the_time_that_its_task_or_the_settings_give", a_command_has_its_time),
         case("standing::a_demo_without_git_leaves_nothing", a_demo_without_git_leaves_nothing),
     ]
 }
@@ -223,4 +224,13 @@ fn a_demo_without_git_leaves_nothing() -> Outcome {
     let demo = home.orchestrate(home.path(), &["demo", "sample"]).env("PATH", home.path());
     says(&demo.run()?.exits(2)?, &["git is not installed"])?;
     if home.path().join("sample").exists() { fail("the folder was left") } else { Ok(()) }
+}
+
+fn a_command_has_its_time() -> Outcome {
+    let desk = Desk::new(
+        "- [ ] T1 long (run: sleep 2; touch one) (timeout: 60s)\n- [ ] T2 short (run: sleep 20; touch two)\n",
+    )?;
+    let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md"]);
+    let ran = run.env("ORCHESTRATE_COMMAND_TIMEOUT", "1s").run()?.exits(4)?;
+    says(&ran, &["T1: merged as", "T2: FAILED (timeout)", "time limit of 1 s", "`command_timeout`"])
 }

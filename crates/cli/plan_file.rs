@@ -64,7 +64,7 @@ impl PlanFile {
         let mut errors = self.refused.clone();
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
-                errors.extend(plan::never_merged(&plan, &self.loaded.run));
+                errors.extend(plan::unfit(&plan, &self.loaded.run, &self.known));
                 Some(plan)
             }
             Err(wrong) => {

@@ -8,10 +8,10 @@ use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, Task, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::Blob;
-use orchestrate_model::Preferences;
 
 use crate::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::error::CoordinatorError;
+use crate::models::preferences;
 use crate::recorded::value_bytes;
 use crate::roles::grant;
 use crate::run_context::RunContext;
@@ -42,6 +42,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, Coord
         }
         _ => None,
     };
+    let timeout = record.task.timeout_ms;
     Ok(Assignment {
         run: context.run.clone(),
         agent: task.clone(),
@@ -53,7 +54,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, Coord
         rules: rules(&settings.rules, named),
         setup: settings.worktree_setup.clone(),
         limits: WorkLimits {
-            command_timeout_ms: settings.command_timeout_ms,
+            command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
             merge_rounds: settings.merge_rounds,
             ask_parks: settings.ask_parks,
         },
@@ -102,16 +103,9 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
 async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
-    let preferences = Preferences {
-        flag: settings.model.clone(),
-        plan: task.model.clone().or_else(|| settings.plan_model.clone()),
-        role: role.model.clone(),
-        project: settings.default_model.clone(),
-        user: None,
-    };
     Ok(AgentSpec {
         task: task.id.clone(),
-        model: context.host.models.choose(&preferences).await?,
+        model: context.host.models.choose(&preferences(settings, task, role)).await?,
         system: context.prompts.system(&role.prompt),
         tools: context.host.executor.specs(&grant(role)),
         instruction: instruction(context, task),

@@ -19,7 +19,7 @@ const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
 /// What a command said.
 pub(crate) struct CheckResult {
     pub(crate) passed: bool,
-    /// `exit code 1`, `killed: time limit`.
+    /// `exit code 1`, `killed: time limit of 600 s, …`.
     pub(crate) exit: String,
     pub(crate) output: String,
     pub(crate) duration_ms: u64,
@@ -65,13 +65,14 @@ pub(crate) async fn run_check(
     shutdown: &Shutdown,
 ) -> Result<CheckResult, CoordinatorError> {
     let cancel = Cancel::new();
+    let timeout_ms = check.timeout_ms;
     let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
-    Ok(CheckResult::of(&finished))
+    Ok(CheckResult::of(&finished, timeout_ms))
 }
 
 /// Runs a command confined, from a thread that may block.
 pub(crate) fn run_check_blocking(sandbox: &Sandbox, check: &Check<'_>) -> Result<CheckResult, CoordinatorError> {
-    Ok(CheckResult::of(&sandbox.run(&check.job(), &Cancel::new())?))
+    Ok(CheckResult::of(&sandbox.run(&check.job(), &Cancel::new())?, check.timeout_ms))
 }
 
 impl Check<'_> {
@@ -92,9 +93,14 @@ impl Check<'_> {
     }
 }
 
-/// Says how a command ended, and what the two codes mean that are the shell's own and not the command's.
-fn explained(exit: &Exit) -> String {
+/// Says how a command ended, what the two codes mean that are the shell's own and not the command's, and what sets
+/// the time that it used up.
+fn explained(exit: &Exit, timeout_ms: u64) -> String {
     match exit {
+        Exit::TimedOut => format!(
+            "{exit} of {} s, which the task's `timeout` sets, or the setting `command_timeout`",
+            Duration::from_millis(timeout_ms).as_secs_f64()
+        ),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
         Exit::Code(127) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),
@@ -102,7 +108,7 @@ fn explained(exit: &Exit) -> String {
 }
 
 impl CheckResult {
-    fn of(finished: &Finished) -> Self {
+    fn of(finished: &Finished, timeout_ms: u64) -> Self {
         let mut output = finished.stdout.text();
         let errors = finished.stderr.text();
         if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
@@ -111,7 +117,7 @@ impl CheckResult {
         output.push_str(&errors);
         Self {
             passed: finished.exit.success(),
-            exit: explained(&finished.exit),
+            exit: explained(&finished.exit, timeout_ms),
             output,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
             cancelled: finished.exit == Exit::Cancelled,

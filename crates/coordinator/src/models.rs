@@ -5,8 +5,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::ModelReply;
+use orchestrate_core::{ModelReply, Role, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences};
+
+/// Gives what says which model a task's agent has.
+pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> Preferences {
+    Preferences {
+        flag: settings.model.clone(),
+        plan: task.model.clone().or_else(|| settings.plan_model.clone()),
+        role: role.model.clone(),
+        configured: settings.default_model.clone(),
+    }
+}
 
 /// The models of one run.
 pub(crate) struct Models {

@@ -9,6 +9,7 @@ use orchestrate_sandbox::Confinement;
 
 use crate::coordinator::{ConfinementChoice, Settings};
 use crate::error::CoordinatorError;
+use crate::models::preferences;
 use crate::roles::Roles;
 use crate::settings::{Directories, Loaded};
 
@@ -42,13 +43,7 @@ pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Re
     for task in tasks.iter().filter(|task| task.status.runs()) {
         let Work::Agent(agent) = &task.work else { continue };
         let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent))?;
-        let preferences = Preferences {
-            flag: loaded.run.model.clone(),
-            plan: task.model.clone().or_else(|| loaded.run.plan_model.clone()),
-            role: role.model.clone(),
-            project: loaded.run.default_model.clone(),
-            user: None,
-        };
+        let preferences = preferences(&loaded.run, task, role);
         if !seen.contains(&preferences) {
             check(&models, &preferences).await?;
             seen.push(preferences);

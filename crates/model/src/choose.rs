@@ -16,19 +16,17 @@ const LOCAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The largest list of models that is read.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// What the user's sources say about the model, strongest first; the environment stands after the flag.
+/// What the user's sources say about the model, strongest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preferences {
-    /// `--model`.
+    /// `--model`, or its variable.
     pub flag: Option<String>,
     /// The plan's, or the task's.
     pub plan: Option<String>,
     /// The role's.
     pub role: Option<String>,
-    /// The project's configuration.
-    pub project: Option<String>,
-    /// The user's configuration.
-    pub user: Option<String>,
+    /// The project's or the user's configuration.
+    pub configured: Option<String>,
 }
 
 /// A model, and why it is that one.
@@ -59,7 +57,7 @@ impl Models {
     ///
     /// [`ModelError::NoModel`] if there is none of these, with the ways to have one.
     pub async fn choose(&self, preferences: &Preferences) -> Result<Choice, ModelError> {
-        if let Some((text, why)) = self.preferred(preferences)? {
+        if let Some((text, why)) = preferred(preferences) {
             return Ok(Choice { name: ModelName::parse(&text)?, why: why.to_owned() });
         }
         if let Some(url) = &self.base_url {
@@ -109,20 +107,6 @@ impl Models {
         let remote = self.remote(name)?;
         let list = remote.list(MAX_LIST_BYTES).await?;
         Ok(ids(&list))
-    }
-
-    fn preferred(&self, preferences: &Preferences) -> Result<Option<(String, &'static str)>, ModelError> {
-        let Preferences { flag, plan, role, project, user } = preferences;
-        let environment = self.environment.value(MODEL_VARIABLE)?;
-        let sources = [
-            (flag, "--model"),
-            (&environment, MODEL_VARIABLE),
-            (plan, "the plan"),
-            (role, "the role"),
-            (project, "the project's configuration"),
-            (user, "the user's configuration"),
-        ];
-        Ok(sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why))))
     }
 
     async fn first_at(&self, url: &str) -> Result<Choice, ModelError> {
@@ -181,6 +165,13 @@ impl Models {
             local.join(", "),
         )
     }
+}
+
+fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
+    let Preferences { flag, plan, role, configured } = preferences;
+    let sources =
+        [(flag, "it was asked for"), (plan, "the plan"), (role, "the role"), (configured, "the configuration")];
+    sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why)))
 }
 
 /// Reads the ids out of a list of models, which both protocols give in the same form.

@@ -114,6 +114,7 @@ pub const KEYS: &[Key] = &[
     key("budget_tokens", TOKENS, Class::Limit, "", "Tokens that the whole run may use."),
     key("budget_usd", Kind::Text, Class::NotYet, "", "US dollars that the whole run may use."),
     key("timeout", Kind::Duration, Class::Limit, "", "The time that the whole run may take: 30s, 5m, 1h."),
+    key("command_timeout", Kind::Duration, Class::Limit, "", "The time that one `run:`, `verify` or setup command may take, unless its task has a `timeout`."),
     key("allow", Kind::Rules, Class::Rules, "[]", "Calls that may run although a built-in rule refuses them: `tool` or `tool(glob)`."),
     key("ask", Kind::Rules, Class::Rules, "[]", "Calls that a person decides about."),
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls that are refused."),

@@ -143,6 +143,7 @@ impl Resolved {
             merge,
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
             timeout_ms: self.number("timeout"),
+            command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
             worktree_setup: self.text("worktree.setup"),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),

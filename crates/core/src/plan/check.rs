@@ -102,7 +102,7 @@ pub struct Surroundings<'a> {
 pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
     let (plan, mut errors) = parse::read(source, around.known);
     errors.extend(around.refused.iter().cloned());
-    errors.extend(never_merged(&plan, around.settings));
+    errors.extend(unfit(&plan, around.settings, around.known));
     errors.sort_by_key(|error| (error.line, error.column));
     let waves = match Schedule::new(&plan.tasks) {
         Ok(schedule) if errors.is_empty() => schedule.waves(),
@@ -123,8 +123,29 @@ pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport
     }
 }
 
+/// Finds what these settings keep from running: a default role that does not exist, and work that is never merged.
+pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<PlanError> {
+    let mut found = never_merged(plan, settings);
+    let is_known = known.roles.is_empty() || known.roles.contains(&settings.agent);
+    let has_default = |task: &&Task| task.status.runs() && task.work == Work::Agent(None);
+    // The front matter's own has been looked at where it stands.
+    let is_elsewhere = plan.front_matter.agent.as_ref() != Some(&settings.agent);
+    if let Some(task) = plan.tasks.iter().find(has_default).filter(|_| is_elsewhere && !is_known) {
+        let roles: Vec<&str> = known.roles.iter().map(String::as_str).collect();
+        found.push(Finding {
+            line: task.line,
+            column: 1,
+            code: FindingCode::UnknownRole,
+            message: format!("{} names no role, and the default role `{}` does not exist", task.id, settings.agent),
+            text: String::new(),
+            suggestion: Some(format!("known roles: {}", roles.join(", "))),
+        });
+    }
+    found
+}
+
 /// Finds what can never be merged with these settings, and so never starts.
-pub fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
+fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
     if settings.merge != MergeMode::None {
         return Vec::new();
     }

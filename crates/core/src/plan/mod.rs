@@ -31,7 +31,7 @@ mod invariants;
 #[cfg(test)]
 mod tests;
 
-pub use check::{CheckReport, CheckedTask, Estimate, Surroundings, check, never_merged};
+pub use check::{CheckReport, CheckedTask, Estimate, Surroundings, check, unfit};
 pub use finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 pub use front_matter::{FrontMatter, Order, front_matter};
 pub use names::KnownNames;

@@ -496,6 +496,12 @@ fn a_check_refuses_what_a_run_refuses() {
     assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → leave `merge: none` out"]);
     assert_eq!(brief(&report.warnings), ["3:1 program_not_found nosuch → install `nosuch`, or correct the command"]);
     assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
+    let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
+    let settings = crate::RunSettings { agent: "nobody".to_owned(), ..crate::RunSettings::default() };
+    assert_eq!(
+        brief(&unfit(&plan, &settings, &known())),
+        ["2:1 unknown_role  → known roles: implementer, researcher, reviewer, tester"]
+    );
 }
 
 #[test]

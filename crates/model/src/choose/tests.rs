@@ -32,23 +32,18 @@ fn the_strongest_source_wins() {
         flag: some("script:a"),
         plan: some("openai/plan"),
         role: some("openai/role"),
-        project: some("openai/project"),
-        user: some("openai/user"),
+        configured: some("openai/configured"),
     };
-    let models = Models::new(environment(&[("ORCHESTRATE_MODEL", "ollama/env"), ("ANTHROPIC_API_KEY", "k")]), None);
     let bare = Models::new(environment(&[("ANTHROPIC_API_KEY", "k"), ("OPENROUTER_API_KEY", "k")]), None);
     let pair = |name: &str, why: &str| Ok((name.to_owned(), why.to_owned()));
-    assert_eq!(choose(&models, &preferences), pair("script:a", "--model"));
+    assert_eq!(choose(&bare, &preferences), pair("script:a", "it was asked for"));
     preferences.flag = None;
-    assert_eq!(choose(&models, &preferences), pair("ollama/env", "ORCHESTRATE_MODEL"));
     assert_eq!(choose(&bare, &preferences), pair("openai/plan", "the plan"));
     preferences.plan = None;
     assert_eq!(choose(&bare, &preferences), pair("openai/role", "the role"));
     preferences.role = None;
-    assert_eq!(choose(&bare, &preferences), pair("openai/project", "the project's configuration"));
-    preferences.project = None;
-    assert_eq!(choose(&bare, &preferences), pair("openai/user", "the user's configuration"));
-    preferences.user = None;
+    assert_eq!(choose(&bare, &preferences), pair("openai/configured", "the configuration"));
+    preferences.configured = None;
     assert_eq!(choose(&bare, &preferences), pair("anthropic/claude-sonnet-5", "ANTHROPIC_API_KEY is set"));
 }
 

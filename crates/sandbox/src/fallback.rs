@@ -1,6 +1,9 @@
 //! The fallback tier: what the job sees without namespaces.
 //!
-//! Home, temporary files and cargo's home are directories of a private scratch directory that lives as long as the job.
+//! Home and temporary files are directories of a private scratch directory that lives as long as the job. Cargo's home is
+//! the user's, of which only the shared parts can be read: builds remember where a crate's source lies, so another place
+//! in each job would build everything anew. Only where its configuration holds a secret, which cargo would insist on
+//! reading, it is a directory of the job's too.
 //! The mounts' work is done by Landlock rules over real paths, so nothing can be shown that is not there, and below a
 //! writable root nothing can be held back.
 
@@ -36,13 +39,14 @@ impl Scratch {
     }
 
     fn fill(&self, toolchain: &Toolchain) -> std::io::Result<()> {
-        for dir in [self.home(), self.temporary(), self.cargo_home()] {
+        for dir in [self.home(), self.temporary()] {
             std::fs::create_dir(dir)?;
         }
-        for (name, path) in toolchain.cargo_shared() {
-            symlink(path, self.cargo_home().join(name))?;
+        if toolchain.shows_cargo_home() {
+            return Ok(());
         }
-        toolchain.cargo_config().map_or(Ok(()), |config| std::fs::write(self.cargo_home().join("config.toml"), config))
+        std::fs::create_dir(self.own_cargo_home())?;
+        toolchain.cargo_shared().try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -57,7 +61,13 @@ impl Scratch {
         self.path().join("tmp")
     }
 
-    pub(crate) fn cargo_home(&self) -> PathBuf {
+    /// Returns where a job finds cargo's home.
+    pub(crate) fn cargo_home(&self, toolchain: &Toolchain) -> Option<PathBuf> {
+        let home = toolchain.cargo_home.clone()?;
+        Some(if toolchain.shows_cargo_home() { home } else { self.own_cargo_home() })
+    }
+
+    fn own_cargo_home(&self) -> PathBuf {
         self.path().join("cargo")
     }
 }
@@ -65,7 +75,8 @@ impl Scratch {
 /// Lists what may be read and executed: the system, the toolchains, and the view's read-only roots but for the masked.
 pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
-    let toolchains = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.rustup_home.clone());
+    let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
+    let toolchains = cargo.chain(toolchain.rustup_home.clone());
     let roots = view.readable_around_masks();
     let all = system
         .chain(machine_facts())

@@ -116,7 +116,7 @@ impl Arguments {
         for (_, path) in toolchain.cargo_shared() {
             self.bind("--ro-bind", &path);
         }
-        toolchain.cargo_config().map_or(Ok(()), |config| self.file(&home.join("config.toml"), &config))
+        toolchain.cargo_config().map_or(Ok(()), |(_, config)| self.file(&home.join("config.toml"), &config))
     }
 
     fn masks(&mut self, view: &Checked) -> Result<(), SandboxError> {

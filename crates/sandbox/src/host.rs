@@ -76,11 +76,19 @@ impl Toolchain {
     }
 
     /// Returns cargo's configuration (mirrors and the like), unless it seems to hold a token.
-    pub(crate) fn cargo_config(&self) -> Option<Vec<u8>> {
+    pub(crate) fn cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
+        self.any_cargo_config().filter(|(_, text)| !holds_token(text))
+    }
+
+    /// Tells whether a job may see cargo's home as it is, but for what it must not read there.
+    pub(crate) fn shows_cargo_home(&self) -> bool {
+        self.any_cargo_config().is_none_or(|(_, text)| !holds_token(&text))
+    }
+
+    fn any_cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
         let home = self.cargo_home.as_ref()?;
-        let text = ["config.toml", "config"].iter().find_map(|name| std::fs::read(home.join(name)).ok())?;
-        let secret = text.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"));
-        (!secret).then_some(text)
+        let read = |name: &str| Some((home.join(name), std::fs::read(home.join(name)).ok()?));
+        ["config.toml", "config"].into_iter().find_map(read)
     }
 
     /// Lists the variables that lead programs to them, with cargo's home at `cargo_home`.
@@ -94,6 +102,10 @@ impl Toolchain {
         variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
         variables
     }
+}
+
+fn holds_token(config: &[u8]) -> bool {
+    config.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"))
 }
 
 /// Returns bubblewrap's absolute path, resolved once.

@@ -148,8 +148,7 @@ fn environment(
         _ => BTreeMap::new(),
     };
     if confinement != Confinement::Unconfined {
-        let cargo_home = scratch.map(Scratch::cargo_home).or_else(|| toolchain.cargo_home.clone());
-        let cargo_home = cargo_home.filter(|_| toolchain.cargo_home.is_some());
+        let cargo_home = scratch.map_or_else(|| toolchain.cargo_home.clone(), |scratch| scratch.cargo_home(toolchain));
         let mut set = |name: &str, value: &OsStr| all.insert(name.into(), value.to_owned());
         set("HOME", scratch.map_or_else(|| PathBuf::from(full::HOME), Scratch::home).as_os_str());
         set("TMPDIR", scratch.map_or_else(|| PathBuf::from("/tmp"), Scratch::temporary).as_os_str());

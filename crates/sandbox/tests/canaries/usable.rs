@@ -60,6 +60,9 @@ fn checks_and_runs_a_crate_offline(room: &Room) {
         "{}",
         finished.stderr.text()
     );
+    // What one job has built is no work for the next one: all of them see the registry at the same place.
+    let again = room.says("touch src/main.rs && cargo check --offline 2>&1 | grep -c -E '(Checking|Compiling) '");
+    assert_eq!(again, (Exit::Code(0), "1\n".to_owned()));
 }
 
 fn runs_git(room: &Room) {

@@ -331,15 +331,17 @@ impl Repo {
         self.hold(path.to_owned(), admin_dir)
     }
 
-    /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is.
+    /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is. It may be empty: git
+    /// makes the file first and writes it then.
     fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
         let Ok(files) = std::fs::read_dir(path) else { return Ok(()) };
         let pointer = path.join(".git");
         let alone = files.filter_map(Result::ok).all(|file| file.path() == pointer);
-        let target = std::fs::read(&pointer).unwrap_or_default();
-        let target = target.strip_prefix(b"gitdir: ").map(|target| beneath::path_of(target.trim_ascii_end()));
+        let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
+        let begins = [b"gitdir: ", self.common_dir().as_os_str().as_bytes()].concat();
+        let target = text.strip_prefix(b"gitdir: ").map(|target| beneath::path_of(target.trim_ascii_end()));
         let ours = target.is_some_and(|target| target.starts_with(self.common_dir()) && !target.exists());
-        if alone && ours {
+        if alone && (ours || begins.starts_with(&text)) {
             std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
         }
         Ok(())

@@ -73,17 +73,19 @@ fn half_made_entries_are_healed_and_foreign_ones_named() {
 
 #[test]
 fn a_worktree_that_was_killed_while_git_made_it_is_made_again() {
-    for whole in ["gitdir", ""] {
+    let pointers = ["gitdir: ENTRY\n", "gitdir: ENTRY", "gitdir: /", ""];
+    for (whole, pointer) in ["gitdir", ""].into_iter().flat_map(|whole| pointers.map(|pointer| (whole, pointer))) {
         let fixture = Fixture::new(&[("a", "1\n")]);
         let repo = fixture.repo();
         let spec = fixture.spec("T1");
         let entry = fixture.project().join(".git/worktrees/T1");
         let gitdir = format!("{}/.git\n", spec.path.display());
-        write_files(&spec.path, &[(".git", &format!("gitdir: {}\n", entry.display()))]);
+        let pointer = pointer.replace("ENTRY", &entry.display().to_string());
+        write_files(&spec.path, &[(".git", &pointer)]);
         if !whole.is_empty() {
             write_files(&entry, &[("locked", &spec.lock_reason), (whole, &gitdir), ("commondir", "")]);
         }
-        let worktree = repo.add_worktree(&spec).unwrap();
+        let worktree = repo.add_worktree(&spec).unwrap_or_else(|error| panic!("{whole:?} {pointer:?}: {error}"));
         assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
     }
 }

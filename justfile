@@ -41,6 +41,10 @@ test *ARGS:
 test-all *ARGS:
     ORCHESTRATE_REQUIRE=all cargo test {{ARGS}}
 
+# Writes docs/events.json, the schema of the facts, from the type.
+events:
+    ORCHESTRATE_EVENTS=write cargo test -p orchestrate-core event_schema
+
 # The long form of the kill test: a SIGKILL before and after each durable append, of plans and of what follows them.
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill

@@ -68,6 +68,7 @@ pub enum Fit {
 
 /// What is given up so that a request fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compaction {
     /// Messages of the transcript (by index) whose tool results are reduced to a stub.
     pub collapsed: Vec<usize>,

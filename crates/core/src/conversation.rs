@@ -120,6 +120,7 @@ pub struct ModelReply {
 
 /// Why a model stopped, normalised over providers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It had said what it wanted.
@@ -136,6 +137,7 @@ pub enum StopReason {
 
 /// Tokens of one request or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage {
     /// All tokens of the prompt, cached ones included.
     #[serde(default)]

@@ -34,6 +34,7 @@ pub struct Recorded {
 
 /// Something that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum Event {
     /// A run began; its settings are frozen from here on.
@@ -443,6 +444,7 @@ pub enum Event {
 
 /// Whose check it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyScope {
     /// The task's own check, in its worktree.
@@ -453,6 +455,7 @@ pub enum VerifyScope {
 
 /// How a tool call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It did what it was asked.
@@ -469,6 +472,7 @@ pub enum ToolOutcome {
 
 /// Why work goes back to its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
     /// Its branch conflicts with the integration branch.
@@ -494,6 +498,7 @@ impl ReturnCause {
 
 /// Why a task failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCause {
     /// The turns of the attempt are used up.
@@ -532,6 +537,7 @@ pub enum FailureCause {
 
 /// How a run stands or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// A coordinator works on it, or should.

@@ -10,6 +10,8 @@ pub mod budget;
 pub mod context;
 pub mod conversation;
 pub mod event;
+#[cfg(test)]
+mod event_schema;
 pub mod ids;
 pub mod merge_queue;
 pub mod message;

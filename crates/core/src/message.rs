@@ -17,6 +17,7 @@ pub const MAX_BODY_BYTES: usize = 8 * 1024;
 
 /// One message from an agent, or from a person, to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Envelope {
     /// Counts this sender's messages, from 1.
     pub sequence: u64,
@@ -33,6 +34,7 @@ pub struct Envelope {
 
 /// Who sent a message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sender {
     /// Another agent of the run.

@@ -17,6 +17,7 @@ pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 
 /// What a run may do and how, after every source has been merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunSettings {
     /// `provider/model` that the user asked for with a flag or the environment: it wins over every other.
@@ -90,6 +91,7 @@ impl Default for RunSettings {
 
 /// What happens to a branch whose task is verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MergeMode {
     /// It is merged into the integration branch.
@@ -103,6 +105,7 @@ pub enum MergeMode {
 
 /// A permission rule as typed; [`crate::policy`] gives it its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleText {
     /// What the rule decides.
     pub decision: RuleDecision,
@@ -114,6 +117,7 @@ pub struct RuleText {
 
 /// What a permission rule decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RuleDecision {
     /// The call may run.

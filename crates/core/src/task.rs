@@ -6,6 +6,7 @@ use crate::ids::TaskId;
 
 /// One task, as planned. What became of it is in [`crate::run_state::TaskRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Task {
     /// Unique within the plan.
     pub id: TaskId,
@@ -65,6 +66,7 @@ pub struct Task {
 
 /// What carries a task out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// An agent of this role; none named means the run's default role.
@@ -81,6 +83,7 @@ impl Default for Work {
 
 /// The state of a task's box in the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// `[ ]`

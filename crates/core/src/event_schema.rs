@@ -1,0 +1,35 @@
+//! `docs/events.json`: the schema by which other programs read the facts, generated from the type.
+//!
+//! It is written by a test, so that the program itself carries no generator; the same test fails when the file lags
+//! behind the type.
+
+use schemars::generate::SchemaSettings;
+
+use crate::event::{Event, VERSION};
+
+/// The file, below this crate's folder.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.json");
+
+/// Set to `write`, it has the file written instead of compared.
+const SWITCH: &str = "ORCHESTRATE_EVENTS";
+
+/// Gives the schema of a fact as it is written, with what the type says about each field.
+fn schema() -> String {
+    let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Event>();
+    let description = format!(
+        "A fact of a run, in version {VERSION}; `--output-format stream-json` adds ts, run_id, seq and v. \
+         Generated from crates/core/src/event.rs by `just events`."
+    );
+    schema.insert("description".to_owned(), description.into());
+    serde_json::to_string_pretty(&schema).unwrap() + "\n"
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the file is compared with, and written by this test alone")]
+fn the_schema_of_the_facts_is_up_to_date() {
+    if std::env::var(SWITCH).is_ok_and(|value| value == "write") {
+        std::fs::write(FILE, schema()).unwrap();
+    }
+    let written = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(written == schema(), "docs/events.json is not what the type says: type `just events`");
+}

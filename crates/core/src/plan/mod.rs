@@ -7,7 +7,9 @@
 
 mod attributes;
 mod check;
+mod checkbox;
 mod collect;
+mod draft;
 mod finding;
 mod front_matter;
 mod heading;

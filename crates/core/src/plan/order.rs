@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::collect::{Draft, Group};
+use super::collect::Group;
+use super::draft::Draft;
 use super::finding::{FindingCode, Findings, Pending};
 use super::front_matter::Order;
 use super::overlap::{MAX_GLOBS, Pattern, Writers};

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::attributes::Located;
-use super::collect::{self, Collected, Draft};
+use super::collect::{self, Collected};
+use super::draft::Draft;
 use super::finding::{self, Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
 use super::front_matter::{self, FrontMatter};
 use super::identify::Slugs;

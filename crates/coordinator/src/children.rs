@@ -3,6 +3,7 @@
 //! The run is opened with the first child. Its children wait for an approval when they are verified, which
 //! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded};
@@ -13,15 +14,13 @@ use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunState, Task, TaskId, TaskState};
 use orchestrate_journal::{Batch, Command, StopLevel};
-use tokio::sync::mpsc;
+use tokio::sync::watch;
 
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 use crate::session::Session;
 
-/// Facts that wait for a slow reader of a child's events; the reader is waited for, since it reads from the journal.
-const WAITING_EVENTS: usize = 64;
 /// Facts that are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
 
@@ -154,12 +153,9 @@ impl ChildHandle {
     }
 
     /// Follows the child's facts, from the first; ends with the run.
-    #[expect(clippy::disallowed_methods, reason = "ends by itself with the run or its reader; nothing is left to join")]
-    pub fn events(&self) -> mpsc::Receiver<Recorded> {
-        let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
-        let (context, id) = (Arc::clone(&self.context), self.id.clone());
-        tokio::task::spawn(async move { follow(&context, &id, sender).await });
-        receiver
+    pub fn events(&self) -> ChildEvents {
+        let (context, child) = (Arc::clone(&self.context), self.id.clone());
+        ChildEvents { state: context.journal.watch(), context, child, seen: 0, read: VecDeque::new() }
     }
 
     /// Waits until the child's work is verified, or the child has ended or waits for a person.
@@ -234,25 +230,34 @@ fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
     }
 }
 
-/// Reads a child's facts from the journal as they come; ends when nobody listens or the run ends.
-async fn follow(context: &RunContext, id: &TaskId, sender: mpsc::Sender<Recorded>) {
-    let mut state = context.journal.watch();
-    let mut seen = 0;
-    loop {
-        let ended = state.borrow_and_update().exit_code.is_some();
-        let Ok(facts) = context.store.events_of_task(&context.run, id, seen, EVENTS_AT_ONCE) else { return };
-        let more = facts.len() == EVENTS_AT_ONCE;
-        for fact in facts {
-            seen = fact.seq;
-            if sender.send(fact).await.is_err() {
-                return;
+/// A child's facts, as they come; they are read from the journal when they are asked for, so a slow reader holds
+/// nothing up.
+pub struct ChildEvents {
+    context: Arc<RunContext>,
+    child: AgentId,
+    state: watch::Receiver<Arc<RunState>>,
+    /// The newest fact that was read.
+    seen: u64,
+    /// Facts that were read and not yet given.
+    read: VecDeque<Recorded>,
+}
+
+impl ChildEvents {
+    /// Gives the next fact; none once the run has ended.
+    pub async fn recv(&mut self) -> Option<Recorded> {
+        loop {
+            if let Some(fact) = self.read.pop_front() {
+                return Some(fact);
             }
-        }
-        if ended && !more {
-            return;
-        }
-        if !more && state.changed().await.is_err() {
-            return;
+            // Before the reading: what comes after it changes the state once more.
+            let ended = self.state.borrow_and_update().exit_code.is_some();
+            let RunContext { store, run, .. } = &*self.context;
+            self.read = store.events_of_task(run, &self.child, self.seen, EVENTS_AT_ONCE).ok()?.into();
+            match self.read.back() {
+                Some(newest) => self.seen = newest.seq,
+                None if ended => return None,
+                None => self.state.changed().await.ok()?,
+            }
         }
     }
 }

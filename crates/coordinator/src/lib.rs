@@ -43,7 +43,7 @@ mod worker_link;
 mod workplace;
 mod worktrees;
 
-pub use children::{ChildHandle, ChildSpec};
+pub use children::{ChildEvents, ChildHandle, ChildSpec};
 pub use cleaning::{Cleaned, KeptCommit};
 pub use coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
 pub use diagnosis::{Check, CheckStatus, Diagnosis};

@@ -178,7 +178,7 @@ impl MergeQueue {
                 let Some(command) = situation.settings.verify.clone() else {
                     return Some(MergeStep::Advance { task, commit: commit.clone(), target });
                 };
-                match self.gates.get(&(tree.clone(), command.clone())) {
+                match self.gate(tree, &command) {
                     None => Some(MergeStep::Verify { task, commit: commit.clone(), tree: tree.clone(), command }),
                     Some(gate) if gate.passed => Some(MergeStep::Advance { task, commit: commit.clone(), target }),
                     Some(gate) => {
@@ -188,6 +188,11 @@ impl MergeQueue {
                 }
             }
         }
+    }
+
+    /// Gives what a check of a tree said, if it has been done.
+    pub(crate) fn gate(&self, tree: &Oid, command: &str) -> Option<&Gate> {
+        self.gates.get(&(tree.clone(), command.to_owned()))
     }
 
     /// Gives the task whose merge is in progress.

@@ -306,6 +306,7 @@ impl RunState {
             Event::ModelFailed { .. } | Event::TaskFailed { .. } | Event::TaskCancelled { .. } => {
                 self.budget.release(&id);
             }
+            Event::MergePrepared { tree, .. } => self.take_over_gate(&id, tree),
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
             Event::ApprovalRequested { call, tool, summary, rule, .. } => {
                 let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
@@ -316,6 +317,14 @@ impl RunState {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Lets a merged tree that was checked for another task count as checked for this one.
+    fn take_over_gate(&mut self, task: &TaskId, tree: &Oid) {
+        let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
+        if let (Some(gate), Some(record)) = (gate, self.tasks.get_mut(task)) {
+            Arc::make_mut(record).verify = if gate.passed { Verify::Passed } else { Verify::Failed };
+        }
     }
 
     /// Lets what was skipped because of this task wait for it again.

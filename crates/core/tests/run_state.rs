@@ -6,6 +6,7 @@ use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSI
 use orchestrate_core::merge_queue::{Evidence, Gate};
 use orchestrate_core::message::{Envelope, MAILBOX_CAPACITY, Sender};
 use orchestrate_core::report::outcome;
+use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
@@ -230,6 +231,21 @@ fn a_tree_that_was_checked_is_not_checked_again() {
     story.tell(verified("a", VerifyScope::Run, "merged tree", true));
     story.merge("a", "m1");
     assert_eq!(outcome(&story.state), Some((RunStatus::Succeeded, 0)));
+}
+
+#[test]
+fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
+    let settings = || RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
+    for (passed, expected) in [(true, Verify::Passed), (false, Verify::Failed)] {
+        let mut story = Story::of(settings(), vec![task("a", &[]), task("b", &[])]);
+        story.commit("b", "b1").tell(verified("b", VerifyScope::Run, "same tree", passed));
+        story.commit("a", "a1");
+        let merge = |task: &str| Event::MergeStarted { task: id(task), target: oid("base"), candidate: oid("a1") };
+        assert_eq!(story.state.task(&id("a")).unwrap().verify, Verify::None);
+        story.tell(merge("a"));
+        story.tell(Event::MergePrepared { task: id("a"), commit: oid("m1"), tree: oid("same tree") });
+        assert_eq!(story.state.task(&id("a")).unwrap().verify, expected);
+    }
 }
 
 #[test]

@@ -13,7 +13,6 @@ use crate::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::error::CoordinatorError;
 use crate::models::preferences;
 use crate::recorded::value_bytes;
-use crate::roles::grant;
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
 use crate::worker_link::WorkerLink;
@@ -37,9 +36,11 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, Coord
     let settings = &state.settings;
     let named = record.agent.as_deref().map(|name| context.roles.role(name)).transpose()?;
     let role = match (named, &record.spec) {
-        (Some(role), Some(spec)) => {
-            Some(AssignedRole { delivers: role.delivers, grant: grant(role), spec: context.blob_value(spec, "agent")? })
-        }
+        (Some(role), Some(spec)) => Some(AssignedRole {
+            delivers: role.delivers,
+            grant: role.grant(),
+            spec: context.blob_value(spec, "agent")?,
+        }),
         _ => None,
     };
     let timeout = record.task.timeout_ms;
@@ -107,7 +108,7 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
         system: context.prompts.system(&role.prompt),
-        tools: context.host.executor.specs(&grant(role)),
+        tools: context.host.executor.specs(&role.grant()),
         instruction: instruction(context, task),
         context_tokens: role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens)),
         max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),

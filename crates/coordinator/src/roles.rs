@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::policy::Grant;
-pub(crate) use orchestrate_core::role::Delivers;
 use orchestrate_core::role::Role;
 use orchestrate_git::Repo;
 
@@ -26,25 +24,6 @@ const SHIPPED: [(&str, &str); 6] = [
 
 /// Where a project keeps its roles, nearest first.
 const PROJECT_FOLDERS: [&str; 4] = [".orchestrate/agents", "agents", ".agents/agents", ".claude/agents"];
-
-/// What a role may use that names no tools.
-const DEFAULT_TOOLS: [&str; 15] = [
-    "read_file",
-    "write_file",
-    "update_file",
-    "delete_file",
-    "list_directory",
-    "create_directory",
-    "search_files",
-    "grep",
-    "run_shell_command",
-    "git_status",
-    "git_diff",
-    "git_log",
-    "git_commit",
-    "todo_write",
-    "send_message_to_agent",
-];
 
 /// A role and where it was found.
 #[derive(Clone, Debug)]
@@ -129,18 +108,6 @@ impl Roles {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FoundRole)> {
         self.found.iter().map(|(name, found)| (name.as_str(), found))
     }
-}
-
-/// What a role lets its agents use.
-pub(crate) fn grant(role: &Role) -> Grant {
-    let named = role.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));
-    let denied = Grant::of_tools(role.disallowed.iter().map(String::as_str));
-    grant.tools.retain(|tool| !denied.tools.contains(tool));
-    if let Some(permissions) = &role.permissions {
-        grant.permissions.clone_from(permissions);
-    }
-    grant
 }
 
 fn stem(path: &Path) -> String {

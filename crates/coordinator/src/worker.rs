@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
+use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{TaskRecord, TaskState};
 
@@ -17,7 +18,6 @@ use crate::driver::{AgentDriver, DriverEnd, LoopDriver, RunDriver};
 use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::prompts::{EVIDENCE_BYTES, cut};
-use crate::roles::Delivers;
 use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker_link::WorkerLink;
 use crate::workplace::Workplace;

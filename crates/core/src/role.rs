@@ -9,7 +9,7 @@
 mod definition;
 mod front;
 
-pub use definition::{Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
+pub use definition::{DEFAULT_TOOLS, Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
 
 impl Role {
     /// Reads a role; `file_stem` is its name where the file gives none.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Permission;
+use crate::policy::{Grant, Permission};
 use crate::settings::RuleText;
 
 /// The largest role file: far more than an agent's context could hold.
@@ -43,6 +43,25 @@ pub struct Role {
     /// Permission rules from a `permission` map.
     pub rules: Vec<RuleText>,
 }
+
+/// What a role may use that names no tools: every tool that is built in and reaches no network.
+pub const DEFAULT_TOOLS: [&str; 15] = [
+    "read_file",
+    "write_file",
+    "update_file",
+    "delete_file",
+    "list_directory",
+    "create_directory",
+    "search_files",
+    "grep",
+    "run_shell_command",
+    "git_status",
+    "git_diff",
+    "git_log",
+    "git_commit",
+    "todo_write",
+    "send_message_to_agent",
+];
 
 /// What a task of a role ends with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +156,18 @@ pub enum RoleWarning {
 }
 
 impl Role {
+    /// Gives what the role lets its agents use at all.
+    pub fn grant(&self) -> Grant {
+        let named = self.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));
+        let denied = Grant::of_tools(self.disallowed.iter().map(String::as_str));
+        grant.tools.retain(|tool| !denied.tools.contains(tool));
+        if let Some(permissions) = &self.permissions {
+            grant.permissions.clone_from(permissions);
+        }
+        grant
+    }
+
     /// Makes the role that a file without front matter is.
     pub(super) fn bare(name: &str, prompt: &str) -> Self {
         let first = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

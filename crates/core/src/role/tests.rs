@@ -4,25 +4,6 @@ use super::*;
 use crate::policy::Permission;
 use crate::settings::{RuleDecision, RuleText};
 
-/// The tools that exist now.
-const TOOLS: &[&str] = &[
-    "read_file",
-    "write_file",
-    "update_file",
-    "delete_file",
-    "list_directory",
-    "create_directory",
-    "search_files",
-    "grep",
-    "run_shell_command",
-    "git_status",
-    "git_diff",
-    "git_log",
-    "git_commit",
-    "todo_write",
-    "send_message_to_agent",
-];
-
 fn read(text: &str) -> (Role, Vec<RoleWarning>) {
     Role::parse("helper", text).unwrap()
 }
@@ -131,8 +112,8 @@ fn what_is_no_role_says_why() {
 #[test]
 fn tools_that_do_not_exist_are_warned_of() {
     let (role, _) = read("---\ntools: Read, Raed, mcp__x__*\n---\nx\n");
-    let expected = RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: names(TOOLS) };
-    assert_eq!(role.unknown_tools(TOOLS), [expected]);
+    let expected = RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: names(&DEFAULT_TOOLS) };
+    assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), [expected]);
 }
 
 #[test]
@@ -148,7 +129,7 @@ fn the_shipped_roles_are_clean_and_short() {
     for (name, text, delivers) in shipped {
         let (role, warnings) = Role::parse(name, text).unwrap();
         assert_eq!((role.name.as_str(), role.delivers, warnings), (name, delivers, Vec::new()));
-        assert_eq!(role.unknown_tools(TOOLS), []);
+        assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), []);
         assert!(role.permissions.is_some(), "{name} states its permissions");
         // English prose has more than four bytes to a token: this keeps a prompt under about 400 tokens.
         assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
         case("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
         case("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
+        case("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
         case("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
     ]
 }
@@ -171,13 +172,39 @@ fn the_log_shows_what_commands_printed() -> Outcome {
         return fail(run.stderr);
     }
     let log = home.orchestrate(repository.path(), &["log", "T1", "--tools"]).run()?.exits(0)?.stdout;
-    let said: Vec<&str> = log.lines().filter(|line| !line.contains("Z T1: ")).map(|line| line.trim_start_matches([' ', '|'])).collect();
+    let said: Vec<&str> =
+        log.lines().filter(|line| !line.contains("Z T1: ")).map(|line| line.trim_start_matches([' ', '|'])).collect();
     if said != ["said by the command", "", "exit code 0", "said by the check"] {
         return fail(log);
     }
     let transcript = home.orchestrate(repository.path(), &["log", "T1", "--transcript"]).run()?.exits(0)?.stdout;
     let wanted = "< run: ok\n  | said by the command\n  |\n  | exit code 0\n";
     if transcript == wanted { Ok(()) } else { fail(transcript) }
+}
+
+fn a_merge_of_the_users_hides_no_run() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
+    repository.write(".git/MERGE_HEAD", &repository.git(&["rev-parse", "HEAD"])?)?;
+    let table: [(&[&str], i32); 9] = [
+        (&["status"], 0),
+        (&["log"], 0),
+        (&["review"], 0),
+        (&["diff", "T1"], 0),
+        (&["stop"], 0),
+        (&["recover"], 0),
+        (&["clean", "--dry-run"], 0),
+        (&["land"], 2),
+        (&["run", "plan.md"], 2),
+    ];
+    for (arguments, code) in table {
+        let ran = home.orchestrate(repository.path(), arguments).run()?.exits(code)?;
+        if (code == 2) != ran.stderr.contains("a merge is in progress") {
+            return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// A plan whose only task lasts until it is ended.

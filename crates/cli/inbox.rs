@@ -51,7 +51,12 @@ pub(crate) fn ask_or_take_over(
     typed: Vec<(&'static str, String)>,
 ) -> Result<u8, CommandError> {
     if store.lease(run)?.is_some() {
-        return ask(store, run, command, typed.iter().any(|(_, format)| format == "json"));
+        return ask(
+            store,
+            run,
+            command,
+            typed.iter().any(|(_, format)| matches!(format.as_str(), "json" | "stream-json")),
+        );
     }
     let mut loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);

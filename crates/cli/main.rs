@@ -28,6 +28,10 @@ use crate::terminal::Terminal;
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();
     report_panics();
+    // It holds the providers' keys, and unconfined commands run as the same user.
+    if let Err(error) = orchestrate_coordinator::protect_process() {
+        output::warning(&format!("failed to {error}"));
+    }
     let typed = args::with_run(std::env::args_os().collect());
     let context = match Context::of_process() {
         Ok(context) => context,

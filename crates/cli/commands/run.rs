@@ -17,6 +17,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let typed: Vec<_> = arguments.settings.values().into_iter().chain(arguments.output.values()).collect();
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
+    project.require_ready()?;
     let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
     let plan = file.plan()?;
     let plan_file::PlanFile { shown, text, loaded, roles, .. } = file;

@@ -183,6 +183,7 @@ impl Coordinator {
     ) -> Result<Run, CoordinatorError> {
         Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
         require_no_waiting(&plan.tasks, &run)?;
+        self.repo.require_ready()?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
         self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;

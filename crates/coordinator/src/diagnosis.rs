@@ -69,20 +69,21 @@ impl Check {
 }
 
 fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
-    let project = match Project::open(directory, state_dir) {
-        Ok(project) => project,
-        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => {
-            let (reason, fix) = refusal.parts();
-            let found = format!("{}: {reason}", path.display());
-            return vec![Check { fix, ..check("repository", CheckStatus::Missing, found) }];
-        }
-        Err(error) => {
-            return vec![
-                check("repository", CheckStatus::Missing, format!("failed to {error}"))
-                    .fix("type `git status` here to see what git says"),
-            ];
-        }
-    };
+    let project =
+        match Project::open(directory, state_dir).and_then(|project| project.require_ready().map(|()| project)) {
+            Ok(project) => project,
+            Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => {
+                let (reason, fix) = refusal.parts();
+                let found = format!("{}: {reason}", path.display());
+                return vec![Check { fix, ..check("repository", CheckStatus::Missing, found) }];
+            }
+            Err(error) => {
+                return vec![
+                    check("repository", CheckStatus::Missing, format!("failed to {error}"))
+                        .fix("type `git status` here to see what git says"),
+                ];
+            }
+        };
     let mut checks = vec![
         check("git", CheckStatus::Ok, project.git()),
         check("repository", CheckStatus::Ok, project.workdir().display().to_string()),

@@ -71,6 +71,7 @@ impl Runs {
     /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
     /// another process works on the run. Nothing of the user's has changed then.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        self.repo.require_ready()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
@@ -96,6 +97,7 @@ impl Runs {
     ///
     /// As [`Runs::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        self.repo.require_ready()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let landing = state.landed.clone().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;

@@ -50,7 +50,7 @@ pub use diagnosis::{Check, CheckStatus, Diagnosis};
 pub use error::CoordinatorError;
 pub use landing::{LandOptions, Landed};
 pub use layout::Layout;
-pub use orchestrate_sandbox::{Confinement, run_helper_if_asked};
+pub use orchestrate_sandbox::{Confinement, protect_process, run_helper_if_asked};
 pub use plan_file::Boxes;
 pub use preflight::{require_model, settings_of};
 pub use project::{Project, known_names};

@@ -31,6 +31,15 @@ impl Project {
         Ok(Self { repo, layout })
     }
 
+    /// Requires that a run can start from what is checked out.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is in the way and what to do about it.
+    pub fn require_ready(&self) -> Result<(), CoordinatorError> {
+        Ok(self.repo.require_ready()?)
+    }
+
     /// Gives the user's working tree.
     pub fn workdir(&self) -> &Path {
         self.repo.workdir()

@@ -170,7 +170,12 @@ impl Repo {
                 return Err(GitError::library(format!("read {} of {treeish}", path.display()))(error));
             }
         };
-        Ok(handle.find_blob(entry.id()).ok().map(|blob| blob.content().to_vec()))
+        if entry.kind() != Some(git2::ObjectType::Blob) {
+            return Ok(None);
+        }
+        let blob = handle.find_blob(entry.id());
+        let blob = blob.map_err(GitError::library(format!("read {} of {treeish}", path.display())))?;
+        Ok(Some(blob.content().to_vec()))
     }
 
     /// Lists the files directly in a folder as a commit (or tree) has it; none if it has no such folder.
@@ -180,9 +185,14 @@ impl Repo {
     pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.handle()?;
         let tree = tree_of(&handle, treeish)?;
-        let Some(entries) = tree.get_path(folder).ok().and_then(|entry| handle.find_tree(entry.id()).ok()) else {
-            return Ok(Vec::new());
+        let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
+        let entry = match tree.get_path(folder) {
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Tree) => entry,
+            Ok(_) => return Ok(Vec::new()),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed()(error)),
         };
+        let entries = handle.find_tree(entry.id()).map_err(failed())?;
         let files = entries.iter().filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
         Ok(files.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
     }

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
 use crate::program::Run;
@@ -48,8 +50,11 @@ impl Repo {
             let (folder, name) = beneath::split(path);
             let source =
                 beneath::open_folder(&from, folder).map_err(GitError::errno("open", self.workdir().join(&shown)))?;
-            let Ok(read) = beneath::read(&source, name, MAX_BYTES) else {
-                continue;
+            let read = match beneath::read(&source, name, MAX_BYTES) {
+                Ok(read) => read,
+                // No regular file: a link would lead out of the worktree. Or it has gone since it was listed.
+                Err(Errno::LOOP | Errno::INVAL | Errno::NXIO | Errno::NOENT) => continue,
+                Err(error) => return Err(GitError::errno("read", self.workdir().join(&shown))(error)),
             };
             let Some((bytes, stat)) = read else {
                 return Err(GitError::TooLarge { path: shown, what: "the size in bytes", limit: MAX_BYTES });

@@ -29,9 +29,6 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitErr
     if repository.head().is_err_and(|error| matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)) {
         return Err(refused(Refusal::Unborn));
     }
-    if let Some(operation) = operation(repository.state()) {
-        return Err(refused(Refusal::InProgress(operation)));
-    }
     if let Some(refusal) = index_refusal(&repository) {
         return Err(refused(refusal));
     }

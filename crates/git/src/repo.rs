@@ -103,14 +103,25 @@ impl Repo {
             handles: Handles::default(),
             durable,
         };
-        let repo = Repo { shared: Arc::new(shared) };
-        repo.require_plain_tree(&repo.head()?.commit)?;
-        Ok(repo)
+        Ok(Repo { shared: Arc::new(shared) })
+    }
+
+    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, or with submodules or LFS
+    /// files. What is only looked at may be in any state, since its user works on beside a run.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the reason and what to do about it.
+    pub fn require_ready(&self) -> Result<(), GitError> {
+        if let Some(operation) = probe::operation(self.handle()?.state()) {
+            let (path, refusal) = (self.shared.workdir.clone(), Refusal::InProgress(operation));
+            return Err(GitError::Refused { path, refusal });
+        }
+        self.require_plain_tree(&self.head()?.commit)
     }
 
     /// Refuses a commit whose tree has what we do not handle: submodules or LFS files.
     ///
-    /// [`Repo::open`] asks for HEAD; call it for another base.
+    /// [`Repo::require_ready`] asks for HEAD; call it for another base.
     ///
     /// # Errors
     /// [`GitError::Refused`].

@@ -88,7 +88,7 @@ pub enum JournalError {
         kind: &'static str,
     },
     /// No run has that id or begins with that prefix.
-    #[error("find run '{0}': this repository has no such run; `orchestrate status` lists the runs")]
+    #[error("find run '{0}': this repository has no such run; `orchestrate status --all` lists them")]
     NoSuchRun(String),
     /// Several runs begin with that prefix.
     #[error("find run '{prefix}': several runs begin so: {}", list(.runs))]

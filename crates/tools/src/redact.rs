@@ -37,6 +37,31 @@ pub fn describe_call(tool: &str, arguments: &Value) -> String {
     format!("{}({inner})", tool.escape_debug())
 }
 
+/// Gives the arguments of a call as they may be kept: what a parameter's name or a text's form calls a secret is
+/// replaced by its kind.
+pub fn redact_arguments(arguments: &Value) -> Value {
+    match arguments {
+        Value::String(text) => Value::String(redact_text(text)),
+        Value::Array(items) => items.iter().map(redact_arguments).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), redact_named(name, value))).collect(),
+        other => other.clone(),
+    }
+}
+
+fn redact_named(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(_) | Value::Array(_) | Value::Object(_) if is_secret_name(name) => {
+            Value::String(format!("[redacted:{name}]"))
+        }
+        other => redact_arguments(other),
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|secret| name.contains(secret))
+}
+
 /// Replaces what looks like a secret in a text by its kind.
 pub fn redact_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -62,9 +87,8 @@ fn secret_kind(word: &str) -> Option<&'static str> {
 }
 
 fn show(name: &str, value: &Value) -> String {
-    let name = name.to_ascii_lowercase();
-    if SECRET_NAMES.iter().any(|secret| name.contains(secret)) && !value.is_number() {
-        return format!("[redacted:{}]", name.escape_debug());
+    if is_secret_name(name) && !value.is_number() {
+        return format!("[redacted:{}]", name.to_ascii_lowercase().escape_debug());
     }
     let text = match value {
         Value::String(text) => format!("\"{}\"", redact_text(text).escape_debug()),
@@ -92,6 +116,13 @@ mod tests {
         let expected = "run_shell_command(command: \"curl -H \\'Bearer [redacted:api-key]\\' \\u{1b}[31m\\nx\", \
             api_key: [redacted:api_key], n: 3)";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_is_kept_names_no_secret() {
+        let arguments = json!({"api_key": "hunter2", "deep": [{"Password": "x"}], "max_tokens": 5, "text": "plain"});
+        let expected = json!({"api_key": "[redacted:api_key]", "deep": [{"Password": "[redacted:Password]"}], "max_tokens": 5, "text": "plain"});
+        assert_eq!(redact_arguments(&arguments), expected);
     }
 
     #[test]

@@ -11,9 +11,8 @@ use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::{BlobId, TaskId};
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, ErrorKind,
-    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services, redact_text,
+    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services, redact_arguments,
 };
-use serde_json::Value;
 
 use crate::error::CoordinatorError;
 use crate::recorded::value_bytes;
@@ -128,19 +127,9 @@ impl AgentDesk {
             turn: self.turn()?,
             call_id: record.call.clone(),
             tool: record.tool.clone(),
-            arguments: redacted(&record.arguments),
+            arguments: redact_arguments(&record.arguments),
             rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
         })
-    }
-}
-
-/// Gives the arguments with everything in their texts that looks like a secret blotted out.
-fn redacted(arguments: &Value) -> Value {
-    match arguments {
-        Value::String(text) => Value::String(redact_text(text)),
-        Value::Array(items) => items.iter().map(redacted).collect(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), redacted(value))).collect(),
-        other => other.clone(),
     }
 }
 

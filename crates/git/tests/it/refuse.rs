@@ -7,7 +7,7 @@ use orchestrate_git::{GitError, Operation, Refusal, Repo, Warning};
 use crate::support::{Fixture, command, git_in, write_files};
 
 fn refusal(path: &Path) -> Refusal {
-    match Repo::open(path) {
+    match Repo::open(path).and_then(|repo| repo.require_ready()) {
         Err(GitError::Refused { refusal, .. }) => refusal,
         other => panic!("expected a refusal, got {other:?}"),
     }
@@ -108,6 +108,8 @@ fn in_the_middle_of_something() {
         let fixture = conflicting();
         command(&fixture.project(), &args).output().unwrap();
         assert_eq!(refusal(&fixture.project()), Refusal::InProgress(operation));
+        // It can still be looked at.
+        Repo::open(&fixture.project()).unwrap().head().unwrap();
     }
 }
 

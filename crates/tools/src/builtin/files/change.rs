@@ -48,8 +48,11 @@ impl Tool for WriteFile {
 
 fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Answer, ToolError> {
     let _turn = ledger.exclusively();
-    if let Ok((old, content)) = files.read(path) {
-        refuse_stale(ledger, &old.path, &content)?;
+    match files.read(path) {
+        Ok((old, content)) => refuse_stale(ledger, &old.path, &content)?,
+        // A file that is there and cannot be compared with what was seen of it is not written over.
+        Err(error) if files.open(path).is_ok() => return Err(error),
+        Err(_) => {}
     }
     let written = files.write(path, bytes, Expect::Any)?;
     let seen = SeenFile::holding(&written.path, bytes);

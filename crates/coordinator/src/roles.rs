@@ -9,6 +9,7 @@ use std::path::Path;
 use orchestrate_core::Oid;
 use orchestrate_core::role::Role;
 use orchestrate_git::Repo;
+use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;
 
@@ -86,7 +87,9 @@ impl Roles {
         let parsed = Role::parse(stem, text);
         let (role, warnings) = parsed
             .map_err(|error| CoordinatorError::BadFile { path: origin.clone().into(), reason: error.to_string() })?;
-        let warnings = warnings.iter().map(ToString::to_string).collect();
+        // What it names and nobody has would silently be a tool less.
+        let unknown = role.unknown_tools(&builtin_names());
+        let warnings = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
         self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
         Ok(())
     }
@@ -126,4 +129,19 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
         .collect();
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
+        let mut roles = Roles::without_project(None).unwrap();
+        let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
+        roles.add("mine", text, "mine.md".to_owned()).unwrap();
+        let warned: Vec<(&str, bool)> =
+            roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
+        assert_eq!(warned, [("mine", true)]);
+    }
 }

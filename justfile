@@ -59,4 +59,4 @@ demo *ARGS:
 
 # Walks through examples/real-input once more and writes down what it printed.
 record:
-    ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed_full
+    ORCHESTRATE_RECORD=all cargo test --test orchestrate real_input::this_project_is_changed_checked_reviewed_and_landed

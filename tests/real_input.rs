@@ -30,15 +30,20 @@ const CLONE: Need = Need::new("a git clone of this project", "git clone instead 
 });
 
 pub(crate) fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
+    let name = |name: &str| format!("real_input::{name}");
+    let mut cases = vec![
+        case(name("this_project_is_changed_checked_reviewed_and_landed"), walk_through)
+            .needs(CLONE)
+            .in_tier(Confinement::Full),
+        case(name("this_project_is_changed_and_checked_fallback"), change_and_check)
+            .needs(CLONE)
+            .in_tier(Confinement::Fallback),
+        case(name("the_walk_through_shows_what_is_tested"), walkthrough::shows_what_is_tested),
+    ];
     for (tier, word) in [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")] {
-        let walk = format!("real_input::this_project_is_changed_checked_reviewed_and_landed_{word}");
-        let guard = format!("real_input::toolchain_and_registry_are_read_only_{word}");
-        cases.push(case(walk, move || walk_through(tier)).needs(CLONE).in_tier(tier));
+        let guard = name(&format!("toolchain_and_registry_are_read_only_{word}"));
         cases.push(case(guard, move || toolchain_and_registry_are_read_only(tier)).in_tier(tier));
     }
-    let page = "real_input::the_walk_through_shows_what_is_tested";
-    cases.push(case(page, walkthrough::shows_what_is_tested));
     cases.extend(aimock::cases());
     cases
 }
@@ -56,18 +61,49 @@ fn require(text: &str, words: &[&str]) -> Outcome {
     }
 }
 
+/// Starts a server that gives the replies of the folder.
+fn answering() -> Result<ModelServer, Failed> {
+    let replies = Replies::parse(&example("replies.json")?)?;
+    ModelServer::answering(move |request, _| replies.answer(&request.body))
+}
+
+/// Says in which tier a run works.
+fn printed(tier: Confinement) -> String {
+    format!("commands run in this tier: {tier}\n")
+}
+
+/// One command and one agent in the weaker tier, where the compiler complains about the agent's first try.
+fn change_and_check() -> Outcome {
+    let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
+    let plan = example("plan.md")?;
+    let (head, tasks) = plan.split_once("- [ ] ").ok_or_else(|| Failed::from("the plan has no tasks"))?;
+    let chosen = tasks.split("- [ ] ").filter(|task| task.starts_with("T1 ") || task.starts_with("T4 "));
+    clone.write("plan.md", &chosen.fold(head.to_owned(), |plan, task| format!("{plan}- [ ] {task}")))?;
+    let mut session = Session::new(&home, clone.path(), Confinement::Fallback)?.with_models(&server);
+    let before = clone.fingerprint()?;
+    let run = session.types("orchestrate run plan.md")?;
+    require(&run, &[&printed(Confinement::Fallback), "succeeded in"])?;
+    before.require_same(&clone.fingerprint()?)?;
+    let log = session.types("orchestrate log T4 --tools")?;
+    require_came_back(&server, &log)?;
+    require_compiled(&home, &log)?;
+    // The check of the repair builds on those before.
+    let repaired = log.rsplit("T4: check of the merged tree ").next().unwrap_or_default();
+    let built = repaired.lines().filter(|line| line.contains("Checking ") || line.contains("Compiling ")).count();
+    if built == 1 { Ok(()) } else { fail(repaired) }
+}
+
 /// The way of a person who clones this project and lets it work on itself.
-fn walk_through(tier: Confinement) -> Outcome {
-    let (home, clone) = (Home::new()?, Repository::clone_of_project()?);
-    let (plan, replies) = (example("plan.md")?, Replies::parse(&example("replies.json")?)?);
-    let server = ModelServer::answering(move |request, _| replies.answer(&request.body))?;
+fn walk_through() -> Outcome {
+    let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
+    let plan = example("plan.md")?;
     clone.write("plan.md", &plan)?;
-    let mut session = Session::new(&home, clone.path(), tier)?.with_models(&server);
+    let mut session = Session::new(&home, clone.path(), Confinement::Full)?.with_models(&server);
     let [check, run, log, review, look, reject, mended, land, landed, undo, clean] = walkthrough::TYPED;
 
     session.types(check)?;
     let before = clone.fingerprint()?;
-    require(&session.types(run)?, &[&format!("commands run in this tier: {tier}\n"), "succeeded in"])?;
+    require(&session.types(run)?, &[&printed(Confinement::Full), "succeeded in"])?;
     let integration = clone.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
     require_changes(&clone, &integration, "did you mean")?;
     require_came_back(&server, &session.types(log)?)?;
@@ -101,7 +137,7 @@ fn walk_through(tier: Confinement) -> Outcome {
     if left != 1 {
         return fail(format!("{left} worktrees are left"));
     }
-    if tier == Confinement::Full { walkthrough::record_if_asked(&session) } else { Ok(()) }
+    walkthrough::record_if_asked(&session)
 }
 
 /// Requires that everybody's change is in a commit.
@@ -156,7 +192,7 @@ fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
     let planted = || folders.iter().filter(|folder| folder.join("planted").exists()).count();
     let said = |log: &str, word: &str| log.lines().filter(|line| line.trim_start_matches([' ', '|']) == word).count();
 
-    require(&session.types("orchestrate run plan.md")?, &[&format!("commands run in this tier: {tier}\n")])?;
+    require(&session.types("orchestrate run plan.md")?, &[&printed(tier)])?;
     let log = session.types("orchestrate log --tools")?;
     if (planted(), said(&log, "refused"), said(&log, "wrote")) != (0, folders.len(), 0) {
         return fail(log);

@@ -124,7 +124,14 @@ impl Attributes {
         let located = |text: &str| Located { text: text.to_owned(), offset: field.offset };
         match field.key {
             Key::Depends => self.depends.push(located(field.value)),
-            Key::Files => self.files.extend(value::paths(field.value).iter().map(|path| located(path))),
+            Key::Files => {
+                let paths = value::paths(field.value);
+                if self.files.len() + paths.len() > MAX_LIST {
+                    let message = format!("a task names at most {MAX_LIST} paths");
+                    return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                }
+                self.files.extend(paths.iter().map(|path| located(path)));
+            }
             Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
             Key::Model => self.model = Some(located(text)),
             Key::Verify => self.verify = field.require(command(text), "a shell command", findings),

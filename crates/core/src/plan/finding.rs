@@ -11,6 +11,8 @@ use super::source::Source;
 
 /// The longest offending text that a finding repeats, in characters: enough to recognise the place.
 const MAX_TEXT_CHARS: usize = 80;
+/// The most errors, and the most warnings, of one plan: more than anybody reads, and a hostile plan could make millions.
+const MAX_FINDINGS: usize = 1_000;
 
 /// Something about a plan: an error if it stands among the errors, else a warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -151,17 +153,29 @@ pub(super) struct Findings {
 impl Findings {
     /// Records an error.
     pub(super) fn error(&mut self, error: Pending) {
-        self.errors.push(error);
+        push(&mut self.errors, error);
     }
 
     /// Records a warning.
     pub(super) fn warn(&mut self, warning: Pending) {
-        self.warnings.push(warning);
+        push(&mut self.warnings, warning);
     }
 
     /// Records that a line is no task.
     pub(super) fn skip(&mut self, offset: usize, reason: impl Into<String>) {
         self.skipped.push((offset, reason.into()));
+    }
+}
+
+/// Adds a finding; beyond [`MAX_FINDINGS`] one says that others are left out.
+fn push(findings: &mut Vec<Pending>, finding: Pending) {
+    match findings.len().cmp(&MAX_FINDINGS) {
+        std::cmp::Ordering::Less => findings.push(finding),
+        std::cmp::Ordering::Equal => {
+            let message = format!("more than {MAX_FINDINGS} findings; the others are left out");
+            findings.push(Pending::new(finding.offset, finding.code, "", message));
+        }
+        std::cmp::Ordering::Greater => {}
     }
 }
 

@@ -34,8 +34,17 @@ const INPUTS: &[Input] = &[
     ("skipped", |n| format!("# P\n\n## Notes\n\n{}", "- [ ] x\n".repeat(n / 8))),
     ("wide details", |n| format!("- [ ] T1 x\n{}", "  - [ ] y\n".repeat(n / 10))),
     ("files", |n| (0..n / 40).map(|at| format!("- [ ] x (files: src/{at}/, src/{at}/a.rs)\n")).collect()),
-    ("unknown dependencies", |n| format!("- [ ] T1 x (depends: {})\n", "T9, ".repeat(n / 4))),
+    ("unknown dependencies", |n| "- [ ] x (depends: T9, T8)\n".repeat(n / 26)),
+    ("a group of unknown dependencies", |n| group(n, &format!("depends: {}", "T9, ".repeat(2_000)))),
+    ("a group of ranges", |n| group(n, &format!("depends: {}", "T1-T900, ".repeat(800)))),
+    ("a group of files", |n| group(n, &format!("files: {}", "a/b, ".repeat(200)))),
 ];
+
+/// A group whose attributes every one of its tasks takes over.
+fn group(bytes: usize, attributes: &str) -> String {
+    let tasks: String = (1..bytes / 16).map(|at| format!("  - [ ] [P] T{at} x\n")).collect();
+    format!("- [ ] G ({attributes})\n{tasks}")
+}
 
 /// The most comparisons of one input: real growth shows in each, a burst of other work in one.
 const ATTEMPTS: usize = 4;

@@ -3,7 +3,7 @@
 //! Written dependencies and barriers may contradict each other: that is an error, with the path. The implicit
 //! order never contradicts them, since it follows an order of the tasks in which they already hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::collect::Group;
 use super::draft::Draft;
@@ -46,7 +46,7 @@ pub(super) struct Unordered<'a> {
 pub(super) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
     let none = || vec![BTreeSet::new(); tasks.drafts.len()];
     let edges = Edges { depends: none(), after: none() };
-    let mut orderer = Orderer { tasks, edges, findings, total: 0, steps: 0 };
+    let mut orderer = Orderer { tasks, edges, findings, total: 0, full_at: 0, steps: 0 };
     orderer.written();
     let optional = orderer.barriers();
     if orderer.total > MAX_DEPENDENCIES {
@@ -64,6 +64,8 @@ struct Orderer<'a> {
     findings: &'a mut Findings,
     /// Dependencies so far.
     total: usize,
+    /// Where in the plan they became too many.
+    full_at: usize,
     /// Steps of searches so far.
     steps: usize,
 }
@@ -71,10 +73,17 @@ struct Orderer<'a> {
 impl Orderer<'_> {
     fn written(&mut self) {
         let references = References::new(self.tasks.ids, self.tasks.groups);
+        // A group's list stands at each of its tasks: it is read, and complained about, once.
+        let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
             for list in &draft.attributes.depends {
-                let found = references.resolve(list, self.findings);
+                let read = || references.resolve(list, MAX_DEPENDENCIES, self.findings);
+                let found = lists.entry(list.offset).or_insert_with(read).clone();
                 self.depend(at, &found);
+                if self.total > MAX_DEPENDENCIES {
+                    self.full_at = list.offset;
+                    return;
+                }
             }
         }
     }
@@ -154,7 +163,7 @@ impl Orderer<'_> {
 
     fn too_many(&mut self) {
         let message = format!("more than {MAX_DEPENDENCIES} dependencies in one plan");
-        let found = Pending::new(0, FindingCode::TooManyDependencies, "", message);
+        let found = Pending::new(self.full_at, FindingCode::TooManyDependencies, "", message);
         self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
     }
 
@@ -228,7 +237,8 @@ impl Orderer<'_> {
                 let Ok(pattern) = Pattern::new(&file.text) else {
                     continue;
                 };
-                match writers.record(&pattern, at) {
+                let beside = |other: usize| self.are_beside(other, at);
+                match writers.record(&pattern, at, beside) {
                     Ok(earlier) => earlier.into_iter().rev().for_each(|earlier| self.collision(earlier, at, file)),
                     Err(()) => {
                         let message = format!("more than {MAX_GLOBS} globs in one plan");
@@ -244,10 +254,7 @@ impl Orderer<'_> {
         if self.comes_after(at, earlier) {
             return;
         }
-        let (Some(first), Some(second)) = (self.draft(earlier), self.draft(at)) else {
-            return;
-        };
-        let neighbours = first.attributes.parallel && second.attributes.parallel;
+        let neighbours = self.are_beside(earlier, at);
         let id = |at: usize| self.tasks.ids.get(at).map_or("", |(id, _)| id.as_str());
         let ends = if neighbours { "both are marked [P] and run together" } else { "the second waits for the first" };
         let message = format!("`{}` and `{}` write the same path: {ends}", id(earlier), id(at));
@@ -255,6 +262,11 @@ impl Orderer<'_> {
         if !neighbours {
             self.follow(at, earlier);
         }
+    }
+
+    /// Tells whether two tasks run together although they write the same path: both are marked `[P]`.
+    fn are_beside(&self, one: usize, other: usize) -> bool {
+        [one, other].iter().all(|at| self.draft(*at).is_some_and(|draft| draft.attributes.parallel))
     }
 
     /// Tells whether a task waits for another already, directly or through others.

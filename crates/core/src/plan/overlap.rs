@@ -9,6 +9,9 @@ use std::ops::Bound;
 /// The most globs of one plan: each is compared with every path.
 pub(super) const MAX_GLOBS: usize = 256;
 
+/// The most tasks marked `[P]` that are remembered as writers of one path: each is warned of, and no plan means more.
+const MAX_BESIDE: usize = 32;
+
 /// The longest path, as Linux bounds it.
 const MAX_PATH_BYTES: usize = 4_096;
 
@@ -164,45 +167,66 @@ fn tokens(component: &str) -> Vec<Token> {
 
 /// Remembers who writes what, to find for each task the earlier ones that it collides with.
 ///
-/// Only the latest writer of a path is kept, and a directory's writer replaces those below it: the earlier
-/// ones come before that writer anyway. So the work stays linear in the paths, apart from [`MAX_GLOBS`].
+/// Only the latest writer of a path is kept, and a directory's writer replaces those below it: the earlier ones come
+/// before that writer anyway. Those that run beside it stay, at most [`MAX_BESIDE`] of them. So the work stays linear in
+/// the paths, apart from [`MAX_GLOBS`].
 #[derive(Default)]
 pub(super) struct Writers {
-    paths: BTreeMap<String, usize>,
-    globs: BTreeMap<Pattern, usize>,
+    paths: BTreeMap<String, Vec<usize>>,
+    globs: BTreeMap<Pattern, Vec<usize>>,
 }
 
 impl Writers {
-    /// Records that a task writes a path; gives earlier tasks that write it too.
+    /// Records that a task writes a path; gives earlier tasks that write it too. `beside` tells which of them the task
+    /// runs together with, so that whoever comes next has to wait for them too.
     ///
     /// # Errors
     /// There are more than [`MAX_GLOBS`] globs.
-    pub(super) fn record(&mut self, pattern: &Pattern, task: usize) -> Result<Vec<usize>, ()> {
+    pub(super) fn record(
+        &mut self,
+        pattern: &Pattern,
+        task: usize,
+        beside: impl Fn(usize) -> bool,
+    ) -> Result<Vec<usize>, ()> {
         let path = pattern.components.join("/");
         let literal = if pattern.is_glob() { pattern.literal_prefix() } else { path.clone() };
-        let mut earlier: Vec<usize> = ancestors(&literal).filter_map(|above| self.paths.get(above).copied()).collect();
-        earlier.extend(self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern)).map(|(_, writer)| *writer));
+        let mut earlier: Vec<usize> =
+            ancestors(&literal).filter_map(|above| self.paths.get(above)).flatten().copied().collect();
+        earlier.extend(self.globs.iter().filter(|(glob, _)| glob.overlaps(pattern)).flat_map(|(_, writers)| writers));
         let below = if literal.is_empty() { String::new() } else { format!("{literal}/") };
         let inside = self.paths.range::<str, _>((Bound::Included(below.as_str()), Bound::Unbounded));
         let inside =
-            inside.take_while(|(path, _)| path.starts_with(&below)).map(|(path, writer)| (path.clone(), *writer));
+            inside.take_while(|(path, _)| path.starts_with(&below)).map(|(path, writers)| (path.clone(), writers));
         if pattern.is_glob() {
             let matches = |path: &str| Pattern::new(path).is_ok_and(|path| path.overlaps(pattern));
-            earlier.extend(inside.filter(|(path, _)| matches(path)).map(|(_, writer)| writer));
-            self.globs.insert(pattern.clone(), task);
+            earlier.extend(inside.filter(|(path, _)| matches(path)).flat_map(|(_, writers)| writers));
+            take_over(self.globs.entry(pattern.clone()).or_default(), task, beside);
         } else {
-            let inside: Vec<_> = inside.collect();
-            for (path, writer) in inside {
-                earlier.push(writer);
-                self.paths.remove(&path);
+            let inside: Vec<String> = inside.map(|(path, _)| path).collect();
+            for path in inside {
+                let mut writers = self.paths.remove(&path).unwrap_or_default();
+                earlier.extend(&writers);
+                writers.retain(|writer| beside(*writer));
+                if !writers.is_empty() {
+                    self.paths.insert(path, writers);
+                }
             }
-            self.paths.insert(path, task);
+            take_over(self.paths.entry(path).or_default(), task, beside);
         }
         earlier.retain(|writer| *writer != task);
         earlier.sort_unstable();
         earlier.dedup();
         if self.globs.len() > MAX_GLOBS { Err(()) } else { Ok(earlier) }
     }
+}
+
+/// Makes a task the latest writer of a path, beside those that it runs together with.
+fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bool) {
+    writers.retain(|writer| *writer != task && beside(*writer));
+    if writers.len() == MAX_BESIDE {
+        writers.remove(0);
+    }
+    writers.push(task);
 }
 
 /// Gives a path and every directory above it, the root (an empty path) included.
@@ -245,8 +269,8 @@ mod tests {
             assert_eq!(pattern(a).overlaps(&pattern(b)), expected, "{a} {b}");
             assert_eq!(pattern(b).overlaps(&pattern(a)), expected, "{b} {a}");
             let mut writers = Writers::default();
-            writers.record(&pattern(a), 0).unwrap();
-            assert_eq!(!writers.record(&pattern(b), 1).unwrap().is_empty(), expected, "recorded {a} {b}");
+            writers.record(&pattern(a), 0, |_| false).unwrap();
+            assert_eq!(!writers.record(&pattern(b), 1, |_| false).unwrap().is_empty(), expected, "recorded {a} {b}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finds the tasks that `depends: T1, T003-T005, Tasks 1-4` names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::attributes::Located;
@@ -21,7 +21,7 @@ pub(super) struct References<'a> {
     /// Lower case; two tasks that differ in case only are none.
     lower: HashMap<String, Option<usize>>,
     /// Prefix in lower case and number, so that `T1` finds `T001`.
-    numbered: HashMap<(String, u64), usize>,
+    numbered: BTreeMap<(String, u64), Vec<usize>>,
     /// By number alone, if only one task has it.
     bare: HashMap<u64, Option<usize>>,
     groups: HashMap<&'a str, Range<usize>>,
@@ -35,7 +35,7 @@ impl<'a> References<'a> {
         let mut found = Self {
             exact: HashMap::new(),
             lower: HashMap::new(),
-            numbered: HashMap::new(),
+            numbered: BTreeMap::new(),
             bare: HashMap::new(),
             groups: groups.iter().map(|group| (group.id.as_str(), group.leaves.clone())).collect(),
             ids: tasks.iter().map(|(id, _)| id.as_str()).collect(),
@@ -47,7 +47,7 @@ impl<'a> References<'a> {
             let numbered = split_number(id);
             let bare = number.as_deref().and_then(|number| number.parse().ok()).or(numbered.as_ref().map(|(_, n)| *n));
             if let Some(key) = numbered {
-                found.numbered.entry(key).or_insert(at);
+                found.numbered.entry(key).or_default().push(at);
             }
             if let Some(bare) = bare {
                 found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
@@ -56,8 +56,8 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Gives the indices that a list names; what it does not find is an error.
-    pub(super) fn resolve(&self, list: &Located, findings: &mut Findings) -> Vec<usize> {
+    /// Gives the indices that a list names, and stops where they are more than `most`; what it does not find is an error.
+    pub(super) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut found = Vec::new();
         let is_none =
             matches!(list.text.trim().to_lowercase().as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—");
@@ -65,6 +65,9 @@ impl<'a> References<'a> {
             return found;
         }
         for (start, piece) in pieces(&list.text) {
+            if found.len() > most {
+                break;
+            }
             match self.piece(piece) {
                 Some(indices) => found.extend(indices),
                 None => self.words(list.offset + start, piece, &mut found, findings),
@@ -119,7 +122,7 @@ impl<'a> References<'a> {
             return Some(leaves.clone().collect());
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
-        let by_number = || split_number(name).and_then(|key| self.numbered.get(&key).copied());
+        let by_number = || split_number(name).and_then(|key| self.numbered.get(&key)?.first().copied());
         let by_bare_number = || name.parse().ok().and_then(|number: u64| self.bare.get(&number).copied().flatten());
         let by_title = || self.exact.get(identify::slug(name).as_str()).copied().filter(|_| name.contains(' '));
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
@@ -149,9 +152,10 @@ impl<'a> References<'a> {
         if prefix != other || low > high {
             return None;
         }
-        let inside =
-            |id: &str| split_number(id).is_some_and(|(own, number)| own == prefix && (low..=high).contains(&number));
-        Some(self.ids.iter().enumerate().filter(|(_, id)| inside(id)).map(|(at, _)| at).collect())
+        let mut found: Vec<usize> =
+            self.numbered.range((prefix, low)..=(other, high)).flat_map(|(_, at)| at).copied().collect();
+        found.sort_unstable();
+        Some(found)
     }
 }
 
@@ -245,7 +249,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let mut findings = Findings::default();
-            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, &mut findings);
+            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
             assert_eq!((found.as_slice(), findings.errors.len()), (expected, 0), "{text}");
         }
     }

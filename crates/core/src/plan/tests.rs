@@ -279,6 +279,14 @@ fn writers_of_the_same_path_take_turns() {
 }
 
 #[test]
+fn who_writes_after_tasks_that_run_together_waits_for_all_of_them() {
+    reads(
+        "## A\n- [ ] T1 [P] a (files: a)\n\n## B\n- [ ] T2 [P] b (files: a)\n- [ ] T3 c (files: a)\n",
+        &["T1: a | files a | parallel yes", "T2: b | files a | parallel yes", "T3: c | after T1 T2 | files a"],
+    );
+}
+
+#[test]
 fn every_error_at_once_with_its_place() {
     fails(
         "- [ ] T1 é (depnds: T2) (depends: T9, T22)\n- [ ] T2 b @testr (turns: many)\n- [ ] T22 c (verify: x) (verify: y)\n- [ ] T2 d (files: ../x) (model:\n- [ ] integration: x {#integration} (depends: T2\n",

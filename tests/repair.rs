@@ -24,6 +24,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
         case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
         case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
+        case("repair::the_runs_check_has_what_every_worktree_has", the_runs_check_has_what_every_worktree_has),
+        case("repair::a_run_keeps_its_endpoint_and_the_place_of_its_script", a_run_keeps_its_endpoint),
+        case("repair::a_run_without_its_model_is_not_taken_over", a_run_without_its_model),
         case("repair::children_have_possible_ids_roles_and_parents", children_have_possible_ids),
     ]
 }
@@ -224,6 +227,51 @@ fn a_plan_that_cannot_run() -> Outcome {
         }
     }
     Ok(())
+}
+
+fn the_runs_check_has_what_every_worktree_has() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write("local.log", "ignored, and wanted everywhere\n")?;
+    stage.repository.write(".worktreeinclude", "local.log\n")?;
+    let played = stage.play("- [ ] T1 make (run: echo 1 > one.txt)\n", &Script::default(), |settings| {
+        settings.run.worktree_setup = Some("mkdir -p made && echo x > made/x.log".to_owned());
+        settings.run.verify = Some("test -e local.log && test -e made/x.log && test -e one.txt".to_owned());
+    })?;
+    played.require(0, &[("T1", Merged)])
+}
+
+fn a_run_keeps_its_endpoint() -> Outcome {
+    let stage = Stage::new()?;
+    let (url, script) = ("http://127.0.0.1:9/v1", "examples/quickstart/script.jsonl");
+    let played = stage.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
+        settings.base_url = Some(url.to_owned());
+        settings.run.model = Some(format!("script:{script}"));
+    })?;
+    let recorded = played.coordinator.store().state(&played.report.run_id)?.settings;
+    let model = format!("script:{}/{script}", std::env::current_dir()?.display());
+    if (recorded.base_url.as_deref(), recorded.model.as_deref()) == (Some(url), Some(model.as_str())) {
+        return Ok(());
+    }
+    fail(format!("{recorded:?}"))
+}
+
+/// Whose model cannot be asked any more is refused before anything is recorded, and can go on later.
+fn a_run_without_its_model() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let played = stage.play("- [ ] T1 one\n", &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let (run, facts) = (played.report.run_id.clone(), played.facts.len());
+    drop(played);
+    let elsewhere = |settings: &mut orchestrate_coordinator::Settings| settings.run.model = None;
+    let coordinator = stage.coordinator(&script, elsewhere)?;
+    std::fs::remove_file(stage.state.path().join("script.jsonl"))?;
+    let refused = runtime()?.block_on(coordinator.resume(&run));
+    if refused.is_ok() || coordinator.store().events(&run, 0, usize::MAX)?.len() != facts {
+        return fail("a run whose model is gone was taken over");
+    }
+    drop((refused, coordinator));
+    let played = stage.resume(&run, &script, |_| {})?;
+    played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])
 }
 
 fn children_have_possible_ids() -> Outcome {

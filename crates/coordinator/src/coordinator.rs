@@ -10,7 +10,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
-use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task};
+use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
@@ -21,7 +21,7 @@ use crate::commands;
 use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::layout::Layout;
-use crate::models::Models;
+use crate::models::{self, Models};
 use crate::prompts::Prompts;
 use crate::recovery;
 use crate::roles::Roles;
@@ -184,6 +184,8 @@ impl Coordinator {
         Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
         require_no_waiting(&plan.tasks, &run)?;
         self.repo.require_ready()?;
+        let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
+        let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
         self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;
@@ -196,11 +198,11 @@ impl Coordinator {
             base_commit,
             base_branch,
         };
-        let added = plan.tasks.into_iter().map(|task| Event::TaskAdded { task: Box::new(task), parent: None });
+        let added = tasks.into_iter().map(|task| Event::TaskAdded { task: Box::new(task), parent: None });
         let events: Vec<Event> = std::iter::once(started).chain(added).collect();
         let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
         let journal = self.create(&batch)?;
-        self.work_on(journal, open_ended).await
+        work_on(self.context(journal)?, open_ended).await
     }
 
     /// Takes a run over that no other process works on, and goes on where its facts end.
@@ -209,9 +211,10 @@ impl Coordinator {
     ///
     /// Fails if there is no such run, if another process works on it, or if it cannot go on.
     pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
-        let journal = Journal::resume(&self.store, run)?;
-        journal.append(vec![Event::RunResumed { pid: std::process::id() }]).await?;
-        self.work_on(journal, false).await
+        let context = self.context(Journal::resume(&self.store, run)?)?;
+        require_models(&context, None)?;
+        context.record(vec![Event::RunResumed { pid: std::process::id() }]).await?;
+        work_on(context, false).await
     }
 
     /// Takes a run over to carry out what a person asks of it, and goes on with it; gives what the person is told.
@@ -228,6 +231,7 @@ impl Coordinator {
         command: Command,
     ) -> Result<Result<(Run, String), String>, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        require_models(&context, reopened(&command))?;
         let id = self.store.send(run, &command)?;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
         let resumed = Event::RunResumed { pid: std::process::id() };
@@ -240,12 +244,6 @@ impl Coordinator {
             Some(Err(why)) => Ok(Err(why)),
             None => Err(JournalError::NoSuchCommand(id).into()),
         }
-    }
-
-    async fn work_on(&self, journal: Journal, open_ended: bool) -> Result<Run, CoordinatorError> {
-        let context = Arc::new(self.context(journal)?);
-        recovery::settle(&context).await?;
-        Run::start(context, open_ended)
     }
 
     fn create(&self, first: &Batch) -> Result<Journal, CoordinatorError> {
@@ -284,7 +282,8 @@ impl Coordinator {
         };
         let registry = builtin_tools(&|name| read(&format!(".orchestrate/prompts/tools/{name}.xml")))?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
-        let models = Models::new(self.settings.model.clone(), environment, self.settings.base_url.clone());
+        // The endpoint is the run's own: whoever takes it over may have another one configured.
+        let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
         let models = models.with_script_pace(self.settings.script_pace);
         Ok(RunContext {
             run: state.run_id.clone(),
@@ -317,6 +316,46 @@ impl Coordinator {
             }
         }
         Ok(replies)
+    }
+}
+
+async fn work_on(context: RunContext, open_ended: bool) -> Result<Run, CoordinatorError> {
+    let context = Arc::new(context);
+    recovery::settle(&context).await?;
+    Run::start(context, open_ended)
+}
+
+/// Names scripts by their absolute paths, since a run may be taken over from another folder.
+fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
+    let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
+    let run = RunSettings {
+        model: anchor(run.model)?,
+        plan_model: anchor(run.plan_model)?,
+        default_model: anchor(run.default_model)?,
+        ..run
+    };
+    let tasks = tasks.into_iter().map(|task| Ok(Task { model: anchor(task.model)?, ..task }));
+    Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
+}
+
+/// Makes sure that the agents that go on, and that of a task which is reopened, can still ask their models: nothing is
+/// recorded yet, and a missing key would fail them.
+fn require_models(context: &RunContext, reopened: Option<&TaskId>) -> Result<(), CoordinatorError> {
+    let state = context.state();
+    let goes_on = |record: &&TaskRecord| !record.state.is_settled() || Some(&record.task.id) == reopened;
+    for record in state.tasks().filter(|record| !record.is_command()).filter(goes_on) {
+        if let Some(model) = &record.model {
+            context.host.models.check(model)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the task that a command lets go on although it has ended.
+fn reopened(command: &Command) -> Option<&TaskId> {
+    match command {
+        Command::Reject { task, .. } | Command::Retry { task, .. } => Some(task),
+        _ => None,
     }
 }
 

@@ -3,8 +3,6 @@
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
 //! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
 
-use std::sync::Arc;
-
 use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
@@ -112,13 +110,24 @@ async fn verify(
         .git(move |repo| {
             let worktree = repo.add_worktree(&spec)?;
             repo.checkout_detached(&worktree, &commit)?;
+            repo.copy_included(&worktree)?;
             Ok(worktree)
         })
         .await?;
-    let worktree = Arc::new(worktree);
-    let (view, timeout_ms) = (worktree.view(), context.state().settings.command_timeout_ms);
-    let check = Check { command: &verification.command, worktree: worktree.path(), view: &view, timeout_ms };
-    let result = run_check(&context.host.sandbox, check, shutdown).await?;
+    let (view, state) = (worktree.view(), context.state());
+    let mut result = None;
+    // What setup makes need not be ignored by git, so it may be gone since the last check, or belong to another tree.
+    for command in state.settings.worktree_setup.iter().chain([&verification.command]) {
+        let timeout_ms = state.settings.command_timeout_ms;
+        let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
+        let ended = run_check(&context.host.sandbox, check, shutdown).await?;
+        let goes_on = ended.passed;
+        result = Some(ended);
+        if !goes_on {
+            break;
+        }
+    }
+    let Some(result) = result else { return Ok(()) };
     if result.cancelled {
         return Ok(());
     }

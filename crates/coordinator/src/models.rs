@@ -8,6 +8,8 @@ use std::time::Duration;
 use orchestrate_core::{ModelReply, Role, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences};
 
+use crate::error::CoordinatorError;
+
 /// Gives what says which model a task's agent has.
 pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> Preferences {
     Preferences {
@@ -52,11 +54,31 @@ impl Models {
         Ok(self.catalogue.choose(preferences).await?.name.to_string())
     }
 
+    /// Tells whether a model could be opened.
+    pub(crate) fn check(&self, name: &str) -> Result<(), ModelError> {
+        match &self.given {
+            Some(_) => Ok(()),
+            None => self.catalogue.check(&ModelName::parse(name)?),
+        }
+    }
+
     /// Opens a model by the name that was chosen.
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         match &self.given {
             Some(given) => Ok(Arc::clone(given)),
             None => self.catalogue.open(&ModelName::parse(name)?, &self.recorded),
         }
+    }
+}
+
+/// Gives a model's name with the path of a script made absolute; any other name as it is.
+pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
+    match ModelName::parse(name) {
+        Ok(ModelName::Script(file)) => {
+            let path = std::path::absolute(&file).map_err(|source| CoordinatorError::Io { path: file, source })?;
+            Ok(ModelName::Script(path).to_string())
+        }
+        // What is no name is told by whoever opens it.
+        _ => Ok(name.to_owned()),
     }
 }

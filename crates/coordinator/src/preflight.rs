@@ -23,7 +23,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
     Settings {
         run: loaded.run.clone(),
         environment: loaded.environment.clone(),
-        base_url: loaded.resolved.text("base_url"),
+        base_url: loaded.run.base_url.clone(),
         confinement,
         base: loaded.resolved.text("base"),
         user_config_dir: Some(PathBuf::from(&directories.config)),

@@ -14,6 +14,7 @@ use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
 use orchestrate_journal::{Batch, Blob, Slot};
+use orchestrate_tools::redact_text;
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
@@ -21,8 +22,8 @@ use crate::git_link::GitLink;
 use crate::run_context::RunContext;
 use crate::worktrees;
 
-/// The longest summary of a call that a person is shown when it asks.
-const SUMMARY_CHARS: usize = 200;
+/// The longest call that a person is shown in whole when it asks: longer than any command that can be judged by reading.
+const SUMMARY_CHARS: usize = 4_000;
 
 /// One worker's door to the coordinator.
 #[derive(Clone)]
@@ -167,13 +168,12 @@ impl WorkerLink {
 
     /// Asks a person about a call; the answer is among the verdicts once it is there.
     pub(crate) async fn ask(&self, call: &ToolCall, hash: CallHash) -> Result<(), CoordinatorError> {
-        let whole = format!("{} {}", call.name, call.arguments);
         let asked = Event::ApprovalRequested {
             task: self.task.clone(),
             call: hash,
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            summary: whole.escape_debug().take(SUMMARY_CHARS).collect(),
+            summary: summary(call),
             rule: "ask".to_owned(),
         };
         self.record(vec![asked]).await
@@ -218,6 +218,23 @@ impl WorkerLink {
     }
 }
 
+/// Writes a call in one line, for a person who decides about it; what is left out is counted, and secrets are blotted out.
+fn summary(call: &ToolCall) -> String {
+    let whole = redact_text(&format!("{} {}", call.name, call.arguments));
+    // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.
+    let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    let mut shown: String = whole
+        .chars()
+        .take(SUMMARY_CHARS)
+        .flat_map(|c| if plain(c) { vec![c] } else { c.escape_debug().collect() })
+        .collect();
+    let more = whole.chars().count().saturating_sub(SUMMARY_CHARS);
+    if more > 0 {
+        shown.push_str(&format!("… ({more} more characters)"));
+    }
+    shown
+}
+
 /// A place in the journal that is kept for one fact.
 pub(crate) struct Place(Slot);
 
@@ -235,5 +252,25 @@ impl Place {
             durable.await?;
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_shown_in_whole_or_says_what_is_missing() {
+        let call = |command: &str| ToolCall {
+            id: "c1".into(),
+            name: "run_shell_command".to_owned(),
+            arguments: json!({ "command": command }),
+        };
+        let long = format!("echo {}; rm -rf src", "a".repeat(190));
+        assert_eq!(summary(&call(&long)), format!("run_shell_command {{\"command\":\"{long}\"}}"));
+        assert_eq!(summary(&call("echo é \u{202e}\n")), r#"run_shell_command {"command":"echo é \u{202e}\n"}"#);
+        assert!(summary(&call(&"a".repeat(5_000))).ends_with("a… (1032 more characters)"));
     }
 }

@@ -26,6 +26,8 @@ pub struct RunSettings {
     pub plan_model: Option<String>,
     /// `provider/model` of the project's or the user's configuration, for roles that name none.
     pub default_model: Option<String>,
+    /// Where the model's server listens, instead of its provider's own address.
+    pub base_url: Option<String>,
     /// Role of tasks that name none.
     pub agent: String,
     /// Agents at work at once.
@@ -68,6 +70,7 @@ impl Default for RunSettings {
             model: None,
             plan_model: None,
             default_model: None,
+            base_url: None,
             agent: "implementer".to_owned(),
             max_agents: MAX_AGENTS,
             max_depth: 3,

@@ -18,8 +18,8 @@ use crate::job::{Captured, Exit, Finished, Job};
 use crate::launch::{self, Launched};
 use crate::tier::{Confinement, Tier};
 
-/// How long processes have between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long processes have between SIGTERM and SIGKILL: two seconds after a stop nothing is to be alive.
+const GRACE: Duration = Duration::from_secs(1);
 /// How long the supervisor has to kill what is left before it is killed itself.
 const KILL_TIME: Duration = Duration::from_secs(2);
 /// How long output is awaited after the job's end; only a process that hangs in the kernel can still hold it.

@@ -132,6 +132,7 @@ impl Resolved {
         RunSettings {
             model: self.model_of(&[Source::Flags, Source::Environment]),
             plan_model: self.model_of(&[Source::Plan]),
+            base_url: self.text("base_url"),
             default_model: self.model_of(&[Source::Project, Source::User]),
             agent: self.text("agent").unwrap_or(standard.agent),
             max_agents: self.size("max_agents", standard.max_agents),

@@ -44,4 +44,5 @@ pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};
 pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;
 pub use task::Task;
-pub use words::{edit_distance, nearest};
+pub use words::edit_distance;
+pub use words::nearest;

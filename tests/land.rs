@@ -1,7 +1,11 @@
 //! Landing, undoing it, cleaning and recovering, on a repository as people leave theirs.
 
+use std::path::{Path, PathBuf};
+
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Boxes, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings};
+use orchestrate_coordinator::{
+    Boxes, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings,
+};
 use orchestrate_core::{Oid, Report, RunId};
 use serde_json::json;
 
@@ -26,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
         case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
+        case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores),
         case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
         case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
     ]
@@ -75,6 +80,14 @@ impl Ended {
 
     fn git(&self, arguments: &[&str]) -> Result<String, Failed> {
         self.stage.repository.git(arguments)
+    }
+
+    /// Gives the folder that the run's worktrees are in.
+    fn worktrees(&self) -> Result<PathBuf, Failed> {
+        let places = self.git(&["worktree", "list", "--porcelain"])?;
+        let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
+        let folder = first.map(Path::new).and_then(Path::parent);
+        folder.map(Path::to_owned).ok_or_else(|| Failed::from(places.clone()))
     }
 
     fn look(&self) -> Result<String, Failed> {
@@ -302,39 +315,66 @@ fn cleaning_removes_what_is_kept_and_nothing_else() -> Outcome {
     let (runs, before) = (ended.runs()?, ended.stage.repository.fingerprint()?);
     let refs = ended.git(&["for-each-ref"])?;
     let places = ended.git(&["worktree", "list", "--porcelain"])?;
-    let second = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T2"));
-    let unkept = std::path::PathBuf::from(second.unwrap_or_default()).join("unkept.txt");
+    let unkept = ended.worktrees()?.join("T2/unkept.txt");
     std::fs::write(&unkept, "nowhere else\n")?;
     let names = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
         let removed = cleaned.removed.iter().map(|(task, _)| format!("- {task:?}"));
-        removed.chain(cleaned.kept.iter().map(|(task, ..)| format!("+ {task}"))).collect()
+        removed.chain(cleaned.kept.iter().map(|kept| format!("+ {}", kept.task))).collect()
     };
     let expected = [r#"- Some(TaskId("T1"))"#, "- None", "+ T2"].map(str::to_owned).to_vec();
-    let planned = runs.clean(ended.run(), true)?;
+    let planned = runs.clean(ended.run(), CleanOptions { dry_run: true, ..CleanOptions::default() })?;
     same(&names(&planned), &expected)?;
     same(&ended.git(&["worktree", "list", "--porcelain"])?, &places)?;
-    let cleaned = runs.clean(ended.run(), false)?;
+    let cleaned = runs.clean(ended.run(), CleanOptions::default())?;
     same(&cleaned, &planned)?;
     same(&std::fs::read_to_string(&unkept)?, &"nowhere else\n".to_owned())?;
     same(&cleaned.removed.iter().any(|(_, path)| path.exists()), &false)?;
     std::fs::remove_file(&unkept)?;
-    same(&names(&runs.clean(ended.run(), false)?), &vec![r#"- Some(TaskId("T2"))"#.to_owned()])?;
+    same(&names(&runs.clean(ended.run(), CleanOptions::default())?), &vec![r#"- Some(TaskId("T2"))"#.to_owned()])?;
     same(&ended.git(&["for-each-ref"])?, &refs)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     before.require_same(&ended.stage.repository.fingerprint()?)
+}
+
+/// The checkout has a `debug.log` too; only a worktree's own is lost with it. Nobody works in the verifier's.
+fn cleaning_keeps_what_git_ignores() -> Outcome {
+    let ended = Ended::new(Some("echo built > out.log"))?;
+    let (runs, folder) = (ended.runs()?, ended.worktrees()?);
+    let precious = folder.join("T1/.precious.log");
+    std::fs::write(&precious, "nowhere else\n")?;
+    for built in 1..=7 {
+        let place = folder.join(format!("T1/{built}.log"));
+        std::fs::create_dir(&place)?;
+        std::fs::write(place.join("object"), "built\n")?;
+    }
+    std::fs::copy(ended.stage.repository.path().join("debug.log"), folder.join("T2/debug.log"))?;
+    let clean = |dry_run, ignored| runs.clean(ended.run(), CleanOptions { dry_run, ignored });
+    let tasks = |cleaned: &orchestrate_coordinator::Cleaned| -> Vec<String> {
+        cleaned.removed.iter().map(|(task, _)| task.as_ref().map_or_else(String::new, ToString::to_string)).collect()
+    };
+    let planned = clean(true, false)?;
+    same(&tasks(&planned), &["T2", ""].map(str::to_owned).to_vec())?;
+    let [kept] = &planned.kept[..] else { return fail(format!("{planned:#?}")) };
+    same(&kept.ignored.len(), &8)?;
+    let named = "git does not store .precious.log, 1.log/, 2.log/, 3.log/, 4.log/, and 3 more,";
+    same(&kept.reason.starts_with(named), &true).map_err(|_| Failed::from(kept.reason.clone()))?;
+    same(&clean(false, false)?, &planned)?;
+    same(&std::fs::read_to_string(&precious)?, &"nowhere else\n".to_owned())?;
+    same(&tasks(&clean(true, true)?), &vec!["T1".to_owned()])?;
+    same(&precious.exists(), &true)?;
+    same(&tasks(&clean(false, true)?), &vec!["T1".to_owned()])?;
+    same(&folder.exists(), &false)
 }
 
 /// As a kill leaves it between moving the files away and removing git's entry for them, and while they are deleted.
 fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     let ended = Ended::new(None)?;
     let (runs, refs) = (ended.runs()?, ended.git(&["for-each-ref"])?);
-    let places = ended.git(&["worktree", "list", "--porcelain"])?;
-    let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
-    let first = std::path::PathBuf::from(first.unwrap_or_default());
-    let trash = first.ancestors().nth(3).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
+    let folder = ended.worktrees()?;
+    let trash = folder.ancestors().nth(2).ok_or_else(|| Failed::from("there is no trash"))?.join("trash");
     std::fs::create_dir_all(trash.join("worktree-1"))?;
-    std::fs::rename(&first, trash.join("worktree-1/T1"))?;
-    runs.clean(ended.run(), false)?;
+    std::fs::rename(folder.join("T1"), trash.join("worktree-1/T1"))?;
+    runs.clean(ended.run(), CleanOptions::default())?;
     same(&std::fs::read_dir(&trash)?.count(), &0)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     same(&ended.git(&["for-each-ref"])?, &refs)

@@ -342,6 +342,9 @@ pub(crate) struct CleanArgs {
     /// Only say what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Also remove what git ignores (build output, but perhaps somebody's only copy)
+    #[arg(long)]
+    pub(crate) ignored: bool,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, LandOptions, PlanInput, Runs, Settings};
+use orchestrate_coordinator::{CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings};
 use orchestrate_core::event::Event;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_journal::{Command, Store, fault};
@@ -168,7 +168,7 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
             Ok(match deed {
                 Deed::Land => format!("{:?}", runs.land(&run, &options)?),
                 Deed::Undo => format!("{:?}", runs.unland(&run, &options)?),
-                _ => format!("{:?}", runs.clean(&run, false)?),
+                _ => format!("{:?}", runs.clean(&run, CleanOptions::default())?),
             })
         }
     }

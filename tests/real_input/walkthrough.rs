@@ -24,7 +24,7 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate land",
     "git log --oneline --first-parent -6",
     "orchestrate land --undo",
-    "orchestrate clean",
+    "orchestrate clean --ignored",
 ];
 
 /// The variable that makes the test write the page.

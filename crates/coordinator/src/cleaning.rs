@@ -1,7 +1,9 @@
 //! Cleaning and recovering: removes only what is provably kept elsewhere, and brings back what was kept.
 //!
 //! Branches and snapshots always stay. A worktree is removed only if the tree of its files is held by its branch or
-//! by a ref of ours; ignored files are not content. A worktree that an unfinished task needs stays too.
+//! by a ref of ours, and if nothing in it is ignored by git; what is ignored is a build's output as a rule, and may be
+//! somebody's only copy, so a person says that it goes. A worktree that an unfinished task needs stays too. In the
+//! verifier's nobody works: it goes with everything in it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +16,45 @@ use crate::error::CoordinatorError;
 use crate::refusal::Refusal;
 use crate::runs::Runs;
 
+/// How many of the ignored files and folders a reason names before it only counts them.
+const NAMED_PATHS: usize = 5;
+
+/// How a run is cleaned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CleanOptions {
+    /// Whether it is only said what would be removed.
+    pub dry_run: bool,
+    /// Whether what git ignores is removed with the worktree that it is in.
+    pub ignored: bool,
+}
+
 /// What cleaning removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// Worktrees that are removed, or would be; the verifier's has no task.
     pub removed: Vec<(Option<TaskId>, PathBuf)>,
-    /// Worktrees that stay, with the reason.
-    pub kept: Vec<(TaskId, PathBuf, String)>,
+    /// Worktrees that stay.
+    pub kept: Vec<KeptWorktree>,
+}
+
+/// A worktree that stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptWorktree {
+    /// Its task.
+    pub task: TaskId,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it stays.
+    pub reason: String,
+    /// What git does not store of it, below it; [`CleanOptions::ignored`] lets it go, and nothing else stands against
+    /// that. Empty if it stays for another reason.
+    pub ignored: Vec<PathBuf>,
+}
+
+/// What stands against removing a worktree.
+struct Obstacle {
+    reason: String,
+    ignored: Vec<PathBuf>,
 }
 
 /// A commit that a ref of ours holds.
@@ -37,20 +71,20 @@ pub struct KeptCommit {
 }
 
 impl Runs {
-    /// Removes a run's worktrees whose files are kept elsewhere; `dry_run` only says which.
+    /// Removes a run's worktrees whose files are kept elsewhere, or only says which.
     ///
     /// # Errors
     ///
     /// Fails if another process works on the run, and if the file system refuses.
-    pub fn clean(&self, run: &RunId, dry_run: bool) -> Result<Cleaned, CoordinatorError> {
-        if dry_run {
+    pub fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+        if options.dry_run {
             if let Some(holder) = self.store.lease(run)? {
                 return Err(JournalError::Held { run: run.clone(), holder }.into());
             }
-            return self.survey(run, false);
+            return self.survey(run, options);
         }
         let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
-        let cleaned = self.survey(run, true)?;
+        let cleaned = self.survey(run, options)?;
         self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
         if !tasks.is_empty() {
@@ -63,8 +97,8 @@ impl Runs {
         Ok(cleaned)
     }
 
-    fn survey(&self, run: &RunId, remove: bool) -> Result<Cleaned, CoordinatorError> {
-        let state = self.store.state(run)?;
+    fn survey(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+        let (state, remove) = (self.store.state(run)?, !options.dry_run);
         let mut cleaned = Cleaned::default();
         for record in state.tasks() {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
@@ -75,9 +109,9 @@ impl Runs {
                 }
                 continue;
             }
-            match self.obstacle(record, &path, remove)? {
+            match self.obstacle(record, &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
-                Some(reason) => cleaned.kept.push((task, path, reason)),
+                Some(Obstacle { reason, ignored }) => cleaned.kept.push(KeptWorktree { task, path, reason, ignored }),
             }
         }
         let verifier = self.layout.verifier(run);
@@ -94,22 +128,33 @@ impl Runs {
     }
 
     /// Removes a task's worktree if that is asked for and possible; says what stands against it.
-    fn obstacle(&self, record: &TaskRecord, path: &Path, remove: bool) -> Result<Option<String>, CoordinatorError> {
+    fn obstacle(
+        &self,
+        record: &TaskRecord,
+        path: &Path,
+        options: CleanOptions,
+    ) -> Result<Option<Obstacle>, CoordinatorError> {
+        let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored }));
         if is_at_work(record) {
-            return Ok(Some("the task is unfinished; `orchestrate resume` goes on from these files".to_owned()));
+            let reason = "the task is unfinished; `orchestrate resume` goes on from these files";
+            return because(reason.to_owned(), Vec::new());
         }
         // Files whose place in git cannot be trusted or found are not provably kept.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {
             self.repo.require_kept(&worktree)?;
-            Ok(worktree)
+            let ignored = if options.ignored { Vec::new() } else { self.repo.unstored(&worktree)? };
+            Ok((worktree, ignored))
         });
         match kept {
-            Ok(worktree) if remove => {
+            Err(error) => because(format!("failed to {error}"), Vec::new()),
+            Ok((_, ignored)) if !ignored.is_empty() => {
+                because(format!("git does not store {}, which may be nowhere else", named(&ignored)), ignored)
+            }
+            Ok(_) if options.dry_run => Ok(None),
+            Ok((worktree, _)) => {
                 self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
                 Ok(None)
             }
-            Ok(_) => Ok(None),
-            Err(error) => Ok(Some(format!("failed to {error}"))),
         }
     }
 
@@ -158,6 +203,15 @@ fn empty(trash: &Path) {
             tracing::warn!(path = %place.display(), %error, "could not delete what is in the trash");
         }
     }
+}
+
+/// Names the first of some paths and counts the others.
+fn named(paths: &[PathBuf]) -> String {
+    let mut names: Vec<String> = paths.iter().take(NAMED_PATHS).map(|path| path.display().to_string()).collect();
+    if paths.len() > NAMED_PATHS {
+        names.push(format!("and {} more", paths.len() - NAMED_PATHS));
+    }
+    names.join(", ")
 }
 
 /// Tells whether a task goes on from the files of its worktree, not from a commit.

@@ -44,7 +44,7 @@ mod workplace;
 mod worktrees;
 
 pub use children::{ChildEvents, ChildHandle, ChildSpec};
-pub use cleaning::{Cleaned, KeptCommit};
+pub use cleaning::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
 pub use coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
 pub use diagnosis::{Check, CheckStatus, Diagnosis};
 pub use error::CoordinatorError;

@@ -63,24 +63,30 @@ impl Repo {
     pub fn remove_leftovers(&self, worktree: &Worktree, prefix: &str) -> Result<(), GitError> {
         worktree.verify_untampered()?;
         let left = |path: &Vec<u8>| beneath::split(path).1.starts_with(prefix.as_bytes());
-        self.new_files_of(worktree)?
+        let tracked = self.tracked(worktree)?;
+        self.walk(worktree, &tracked)?
             .new
             .iter()
             .filter(|path| left(path))
             .try_for_each(|path| remove_new_file(worktree, path))
     }
 
-    fn new_files_of(&self, worktree: &Worktree) -> Result<Found, GitError> {
-        let repository = self.open_git_dir(worktree.admin_dir())?;
+    /// Gives the files that a worktree's index has.
+    pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, ()>, GitError> {
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
-        let tracked: BTreeMap<Vec<u8>, ()> = index.iter().map(|entry| (entry.path, ())).collect();
-        Walk::new(worktree, &repository)?.new_files(&tracked)
+        Ok(index.iter().map(|entry| (entry.path, ())).collect())
+    }
+
+    /// Finds what else is in a worktree.
+    pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>) -> Result<Found, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        Walk::new(worktree, &repository)?.untracked(tracked)
     }
 
     /// Removes new files that are not ignored, and the folders that they leave empty.
     fn remove_strays(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let found = self.new_files_of(worktree)?;
+        let found = self.walk(worktree, &self.tracked(worktree)?)?;
         let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
         for path in found.new.into_iter().chain(special) {
             remove_new_file(worktree, &path)?;

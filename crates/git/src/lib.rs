@@ -32,6 +32,7 @@ mod refusal;
 mod repo;
 mod snapshot;
 mod stage;
+mod unstored;
 mod version;
 mod walk;
 mod worktree;

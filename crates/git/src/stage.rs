@@ -85,7 +85,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         new_files: 0,
         new_bytes: 0,
     };
-    let found = stager.walk.new_files(&tracked)?;
+    let found = stager.walk.untracked(&tracked)?;
     let mut deleted = Vec::new();
     let mut stored = Vec::new();
     for (path, entry) in &tracked {

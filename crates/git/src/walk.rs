@@ -1,4 +1,4 @@
-//! Which files of a worktree are new: not in its index and not ignored.
+//! Which files of a worktree are not in its index: new ones, and what git ignores.
 //!
 //! Folders are opened below the worktree's descriptor and links are never followed. Ignore rules are asked for
 //! each name on the way down, so that nothing below an ignored folder comes back, as with git. Attributes are
@@ -36,6 +36,8 @@ pub(crate) struct Found {
     pub(crate) nested: Vec<PathBuf>,
     /// Pipes, sockets and devices, which git cannot store.
     pub(crate) special: Vec<PathBuf>,
+    /// What git ignores, and whether it is a folder; nothing below an ignored folder.
+    pub(crate) ignored: Vec<(Vec<u8>, bool)>,
 }
 
 /// A walk, with the folders whose attributes have been looked at.
@@ -57,8 +59,8 @@ impl<'a> Walk<'a> {
         Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
     }
 
-    /// Finds the files that are not tracked and not ignored; `tracked` is the index by path.
-    pub(crate) fn new_files<T>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
+    /// Finds the files that are not tracked; `tracked` is the index by path.
+    pub(crate) fn untracked<T>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
         let mut found = Found::default();
         let mut open: Vec<ToEnter> = vec![(Vec::new(), None)];
         while let Some(folder) = open.pop() {
@@ -67,6 +69,7 @@ impl<'a> Walk<'a> {
         found.new.sort();
         found.nested.sort();
         found.special.sort();
+        found.ignored.sort();
         Ok(found)
     }
 
@@ -93,11 +96,14 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let path = join(folder, &name);
-            if is_folder {
-                if !self.standard.is_ignored(&rules, &path, true) {
-                    open.push((path, Some(Rc::clone(&rules))));
-                }
-            } else if !tracked.contains_key(&path) && !self.standard.is_ignored(&rules, &path, false) {
+            if !is_folder && tracked.contains_key(&path) {
+                continue;
+            }
+            if self.standard.is_ignored(&rules, &path, is_folder) {
+                found.ignored.push((path, is_folder));
+            } else if is_folder {
+                open.push((path, Some(Rc::clone(&rules))));
+            } else {
                 self.sort_in(&opened, &name, path, found)?;
             }
         }

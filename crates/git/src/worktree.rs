@@ -232,7 +232,8 @@ impl Repo {
 
     /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
     ///
-    /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours.
+    /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours. What no tree
+    /// holds goes with them: see [`Repo::unstored`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] if they are not; nothing is removed then.
@@ -369,7 +370,7 @@ impl Repo {
 
     /// Makes sure that a worktree's files are kept: their tree is the branch's, or that of a ref of ours.
     ///
-    /// Ignored files are not content.
+    /// What no tree holds is not looked at: see [`Repo::unstored`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] if they are not.

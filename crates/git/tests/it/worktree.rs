@@ -237,3 +237,32 @@ fn named_ignored_files_are_copied() {
     assert_eq!(repo.copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
     assert!(!repo.snapshot(&worktree, &SnapshotRules::default()).unwrap().changed);
 }
+
+#[test]
+fn what_no_tree_holds_is_listed() {
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "*.log\nbuild/\nempty/\n"), ("sub/b", "2\n")]);
+    write_files(&fixture.project(), &[("copied.log", "same\n"), ("other.log", "mine\n"), ("build/same", "1")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    write_files(worktree.path(), &[("copied.log", "same\n"), ("build/same", "1"), ("new", "not ignored\n")]);
+    std::fs::create_dir(worktree.path().join("empty")).unwrap();
+    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    let lost = [("other.log", "agent's\n"), ("sub/deep.log", "x"), ("build/out/deep", "x"), ("cloned/.git/HEAD", "x")];
+    write_files(worktree.path(), &lost);
+    std::os::unix::fs::symlink("a", worktree.path().join("link.log")).unwrap();
+    let unstored = ["build/", "cloned/.git/", "link.log", "other.log", "sub/deep.log"].map(PathBuf::from);
+    assert_eq!(repo.unstored(&worktree).unwrap(), unstored);
+}
+
+#[test]
+fn what_is_tracked_in_an_ignored_folder_is_stored() {
+    let fixture = Fixture::new(&[("build/kept", "1\n")]);
+    fixture.commit_files(&[(".gitignore", "build/\n")], "ignored since");
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("build/kept", "2\n")]);
+    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    write_files(worktree.path(), &[("build/made", "1\n")]);
+    assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("build/")]);
+}

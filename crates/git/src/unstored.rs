@@ -1,0 +1,87 @@
+//! What a worktree holds that no snapshot does, so that it would be gone with the worktree.
+//!
+//! That is what git ignores, and the `.git` of a repository inside. A file that the user's checkout has as well, like one
+//! that `.worktreeinclude` brought along, is not lost. Nothing is stored or changed here.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::FileType;
+
+use crate::beneath::{self, path_of};
+use crate::error::GitError;
+use crate::repo::Repo;
+use crate::walk::join;
+use crate::worktree::Worktree;
+
+/// The largest file that is compared with the one in the user's checkout: a larger one counts as another.
+const COMPARED_BYTES: u64 = 16 << 20;
+
+/// A search through what no snapshot holds.
+struct Search<'a> {
+    worktree: &'a Worktree,
+    /// The user's checkout.
+    checkout: OwnedFd,
+    tracked: BTreeMap<Vec<u8>, ()>,
+}
+
+impl Repo {
+    /// Lists the top-most files and folders of a worktree that hold something which is nowhere else, sorted; the name of
+    /// a folder ends with a slash.
+    ///
+    /// # Errors
+    /// If something cannot be read, so that it cannot be told.
+    pub fn unstored(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        worktree.verify_untampered()?;
+        let checkout = beneath::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        let search = Search { worktree, checkout, tracked: self.tracked(worktree)? };
+        let found = self.walk(worktree, &search.tracked)?;
+        let mut unstored = Vec::new();
+        for (path, is_folder) in found.ignored {
+            if search.is_only_here((path.clone(), is_folder))? {
+                unstored.push(path_of(&if is_folder { join(&path, b"") } else { path }));
+            }
+        }
+        unstored.extend(found.nested.iter().map(|folder| folder.join(".git/")));
+        unstored.sort();
+        Ok(unstored)
+    }
+}
+
+impl Search<'_> {
+    /// Tells whether a file, or one below a folder, is neither tracked nor in the user's checkout.
+    fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
+        let mut open = vec![top];
+        while let Some((path, is_folder)) = open.pop() {
+            if is_folder {
+                let failed = || GitError::errno("list", self.worktree.path().join(path_of(&path)));
+                let opened = beneath::open_folder(self.worktree.root(), &path).map_err(failed())?;
+                let inside = beneath::list(&opened).map_err(failed())?.into_iter();
+                open.extend(inside.map(|(name, is_folder)| (join(&path, &name), is_folder)));
+            } else if !self.tracked.contains_key(&path) && !self.is_in_the_checkout(&path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether the user's checkout has the same; a pipe or a socket holds nothing that could be lost.
+    fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
+        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
+        let (folder, name) = beneath::split(path);
+        let opened = beneath::open_folder(self.worktree.root(), folder).map_err(failed())?;
+        let kind = beneath::look(&opened, name).map_err(failed())?.as_ref().map(beneath::kind);
+        let content = |folder: &OwnedFd| match kind {
+            Some(FileType::Symlink) => beneath::read_link(folder, name).map(Some),
+            _ => beneath::read(folder, name, COMPARED_BYTES).map(|read| Some(read?.0)),
+        };
+        if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
+            return Ok(true);
+        }
+        let Some(ours) = content(&opened).map_err(failed())? else { return Ok(false) };
+        // What cannot be read there is not there for anybody who looks for it.
+        let theirs = beneath::open_folder(&self.checkout, folder).and_then(|opened| content(&opened));
+        Ok(theirs.is_ok_and(|theirs| theirs == Some(ours)))
+    }
+}

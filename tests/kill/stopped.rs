@@ -141,7 +141,7 @@ fn a_half_written_file() -> Outcome {
 fn a_moved_integration_branch() -> Outcome {
     meanwhile(|scene| {
         let (repository, reference) = (&scene.repository, scene.run()?.integration_ref());
-        let left = repository.git(&["rev-parse", &reference])?;
+        let left = scene.store()?.state(&scene.run()?)?.integration.to_string();
         // The kill may have left git's lock on the branch, which somebody else removes first, as git says.
         let _ = std::fs::remove_file(repository.path().join(".git").join(format!("{reference}.lock")));
         let tree = format!("{left}^{{tree}}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_coordinator::settings::{Loaded, Resolved};
 use orchestrate_coordinator::{CoordinatorError, Run, Shutdown, ShutdownLevel};
-use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
 use serde_json::Value;
@@ -22,7 +22,7 @@ use crate::terminal::Terminal;
 
 /// How many facts are read at once: enough for any burst, little enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
-/// How long a killed run may take to say how it ended; the processes of the run die with this one anyway.
+/// How long a killed run may take to record its end; its processes are dead at once, or else die with this one.
 const KILL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The status of a run that was killed before it could record its end.
@@ -133,6 +133,13 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
                 told = true;
                 tell_of_stop(&shutdown, display);
             }
+            () = shutdown.reached(ShutdownLevel::Kill) => {
+                if !told {
+                    tell_of_stop(&shutdown, display);
+                }
+                let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
+                return Ok(ended.map_err(|_| Killed(shutdown.asked_exit_code().unwrap_or(EXIT_INTERRUPTED))));
+            }
             request = signals.next() => {
                 if request.hung_up {
                     display.hang_up();
@@ -140,11 +147,6 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
                 display.note(request.words);
                 told = true;
                 shutdown.ask(request.level, request.exit_code);
-                if request.level == ShutdownLevel::Kill {
-                    let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
-                    let code = shutdown.asked_exit_code().unwrap_or(request.exit_code);
-                    return Ok(ended.map_err(|_| Killed(code)));
-                }
             }
         }
     }

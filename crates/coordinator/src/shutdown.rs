@@ -18,7 +18,7 @@ pub enum ShutdownLevel {
     Drain,
     /// What runs is interrupted at once and resumed later; its files stay.
     Stop,
-    /// Nothing is waited for.
+    /// Processes are killed at once, without a moment to end by themselves.
     Kill,
 }
 
@@ -101,14 +101,18 @@ impl Shutdown {
         }
     }
 
-    /// Runs blocking or confined work with a cancellation that fires when the level reaches [`ShutdownLevel::Stop`].
+    /// Runs blocking or confined work, which is asked to end at [`ShutdownLevel::Stop`] and killed at
+    /// [`ShutdownLevel::Kill`]. It still runs to its end, so that its end can be recorded.
     pub async fn guard<T>(&self, cancel: &Cancel, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         tokio::select! {
             done = &mut work => return done,
             () = self.reached(ShutdownLevel::Stop) => cancel.cancel(),
         }
-        // Cancelled work still runs to its end, so that its end can be recorded.
+        tokio::select! {
+            done = &mut work => return done,
+            () = self.reached(ShutdownLevel::Kill) => cancel.kill(),
+        }
         work.await
     }
 }

@@ -1,33 +1,54 @@
-//! A level that only rises and that blocking and async code can both wait for.
+//! Levels that only rise and that blocking and async code can both wait for.
 //!
-//! Invariant: the event descriptor is readable exactly when the level is up, and stays so, because nobody reads it.
+//! Invariant: a level's event descriptor is readable exactly when the level is up, and stays so, because nobody reads it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Stops jobs from elsewhere: once raised it stays raised. Clones share the level.
+/// Stops jobs from elsewhere: once asked to end they stay asked, and once killed they stay killed. Clones share both.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
-    raised: AtomicBool,
-    /// `None` if the process is out of descriptors; waiters then look at the level at their next wake-up.
-    event: Option<OwnedFd>,
+    end: Level,
+    kill: Level,
     #[cfg(feature = "async")]
     watch: tokio::sync::watch::Sender<bool>,
 }
 
-impl Default for Inner {
+/// Something that is up or not, and never goes down.
+#[derive(Debug)]
+struct Level {
+    raised: AtomicBool,
+    /// `None` if the process is out of descriptors; waiters then look at the level at their next wake-up.
+    event: Option<OwnedFd>,
+}
+
+impl Default for Level {
     fn default() -> Self {
         use rustix::event::{EventfdFlags, eventfd};
-        Self {
-            raised: AtomicBool::new(false),
-            event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok(),
-            #[cfg(feature = "async")]
-            watch: tokio::sync::watch::Sender::new(false),
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
+        Self { raised: AtomicBool::new(false), event }
+    }
+}
+
+impl Level {
+    fn raise(&self) {
+        self.raised.store(true, Ordering::SeqCst);
+        if let Some(event) = &self.event {
+            // The counter cannot overflow into an error that matters: readable is all that waiters look at.
+            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
         }
+    }
+
+    fn is_up(&self) -> bool {
+        self.raised.load(Ordering::SeqCst)
+    }
+
+    fn event(&self) -> Option<BorrowedFd<'_>> {
+        self.event.as_ref().map(AsFd::as_fd)
     }
 }
 
@@ -38,29 +59,41 @@ impl Cancel {
         Self::default()
     }
 
-    /// Raises the level, for good.
+    /// Asks to end, for good: processes get a moment to obey.
     pub fn cancel(&self) {
-        self.0.raised.store(true, Ordering::SeqCst);
-        if let Some(event) = &self.0.event {
-            // The counter cannot overflow into an error that matters: readable is all that waiters look at.
-            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-        }
+        self.0.end.raise();
         #[cfg(feature = "async")]
         self.0.watch.send_replace(true);
     }
 
-    /// Tells whether the level is up.
+    /// Asks to end without that moment.
+    pub fn kill(&self) {
+        self.0.kill.raise();
+        self.cancel();
+    }
+
+    /// Tells whether the end was asked for, in whatever way.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.raised.load(Ordering::SeqCst)
+        self.0.end.is_up()
     }
 
-    /// Returns a descriptor that becomes readable when the level rises.
+    /// Tells whether nothing is to be waited for.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.0.kill.is_up()
+    }
+
+    /// Returns a descriptor that becomes readable when the end is asked for.
     pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
-        self.0.event.as_ref().map(AsFd::as_fd)
+        self.0.end.event()
     }
 
-    /// Waits until the level is up.
+    /// Returns a descriptor that becomes readable when nothing is to be waited for any more.
+    pub(crate) fn kill_event(&self) -> Option<BorrowedFd<'_>> {
+        self.0.kill.event()
+    }
+
+    /// Waits until the end is asked for.
     #[cfg(feature = "async")]
     pub async fn cancelled(&self) {
         let mut level = self.0.watch.subscribe();

@@ -89,8 +89,10 @@ impl Drive<'_> {
         let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
         let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
         watched.extend([&self.stdout, &self.stderr].into_iter().filter_map(Capture::pipe).map(AsFd::as_fd));
-        if self.stopped.is_none() {
-            watched.extend(cancels.iter().filter_map(|cancel| cancel.event()));
+        match self.phase {
+            Phase::Running => watched.extend(cancels.iter().filter_map(|cancel| cancel.event())),
+            Phase::Terminating => watched.extend(cancels.iter().filter_map(|cancel| cancel.kill_event())),
+            Phase::Killing | Phase::Abandoned => {}
         }
         wait_readable(&watched, sleep.min(LONGEST_SLEEP))?;
         self.stdout.read_some();
@@ -116,6 +118,7 @@ impl Drive<'_> {
     fn advance(&mut self, cancels: &[&Cancel]) {
         let due = self.deadline.is_some_and(|due| due <= Instant::now());
         let output = self.stdout.total() + self.stderr.total();
+        let is_killed = cancels.iter().any(|cancel| cancel.is_killed());
         match self.phase {
             Phase::Running if output > self.job.limits.max_output_bytes => {
                 self.stop(Phase::Killing, Exit::OutputLimit);
@@ -123,11 +126,14 @@ impl Drive<'_> {
                 self.stdout.close();
                 self.stderr.close();
             }
+            Phase::Running if is_killed => self.stop(Phase::Killing, Exit::Cancelled),
             Phase::Running if cancels.iter().any(|cancel| cancel.is_cancelled()) => {
                 self.stop(Phase::Terminating, Exit::Cancelled);
             }
             Phase::Running if due => self.stop(Phase::Terminating, Exit::TimedOut),
-            Phase::Terminating if due || output > self.job.limits.max_output_bytes => self.enter(Phase::Killing),
+            Phase::Terminating if due || is_killed || output > self.job.limits.max_output_bytes => {
+                self.enter(Phase::Killing);
+            }
             Phase::Killing if due => self.enter(Phase::Abandoned),
             _ => {}
         }

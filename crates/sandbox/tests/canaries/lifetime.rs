@@ -22,6 +22,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("returns_when_the_command_exits_and_ends_daemons", returns_when_the_command_exits_and_ends_daemons),
         ("time_limit_ends_daemons", time_limit_ends_daemons),
         ("cancel_ends_the_job", cancel_ends_the_job),
+        ("a_kill_asks_nobody", a_kill_asks_nobody),
         ("keeps_head_and_tail", keeps_head_and_tail),
         ("output_limit_ends_the_job", output_limit_ends_the_job),
         ("file_limit_ends_the_writer", file_limit_ends_the_writer),
@@ -92,17 +93,35 @@ fn time_limit_ends_daemons(room: &Room) {
     assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::TimedOut, "bye\n"));
 }
 
-fn cancel_ends_the_job(room: &Room) {
-    let cancel = Cancel::new();
-    let job = room.sh("touch started; sleep 60");
+/// Runs a script until it has touched `started`, then stops it, and gives what came of it.
+fn stopped(room: &Room, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Cancel) {
+    let (cancel, started) = (Cancel::new(), room.root.path().join("started"));
+    let job = room.sh(script);
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
-        cancel.cancel();
+        assert!(within(Duration::from_secs(20), || started.exists()));
+        stop(&cancel);
         running.join().unwrap()
     });
+    std::fs::remove_file(started).unwrap();
+    (finished, cancel)
+}
+
+fn cancel_ends_the_job(room: &Room) {
+    let script = "touch started; sleep 60";
+    let (finished, cancel) = stopped(room, script, Cancel::cancel);
     assert_eq!(finished.exit, Exit::Cancelled);
-    assert_eq!(room.sandbox.run(&job, &cancel).unwrap().exit, Exit::Cancelled, "the level stays up");
+    assert_eq!(room.sandbox.run(&room.sh(script), &cancel).unwrap().exit, Exit::Cancelled, "the level stays up");
+}
+
+fn a_kill_asks_nobody(room: &Room) {
+    let asked = |stop: fn(&Cancel)| {
+        let script = "trap 'echo asked' TERM; touch started; while :; do sleep 0.05; done";
+        let (finished, _) = stopped(room, script, stop);
+        (finished.exit, finished.stdout.text())
+    };
+    assert_eq!(asked(Cancel::cancel), (Exit::Cancelled, "asked\n".to_owned()));
+    assert_eq!(asked(Cancel::kill), (Exit::Cancelled, String::new()));
 }
 
 fn keeps_head_and_tail(room: &Room) {

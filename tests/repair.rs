@@ -19,6 +19,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_worktree_that_vanishes_is_merged_into_again", a_vanished_worktree),
         case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
         case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
+        case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
+        case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
@@ -77,6 +79,49 @@ fn markers_left_once() -> Outcome {
             .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
     });
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
+}
+
+/// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file that
+/// one side deleted, and one that git moved aside, have no markers.
+fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
+    let shell = |rule: Rule, command: &str| rule.call("run_shell_command", &json!({"command": command}));
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))
+        .rule(shell(Rule::task("T2").turn(1), "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt"));
+    ["T1", "T2"].into_iter().fold(script, |script, task| {
+        script.rule(decide(Rule::task(task).last_contains("stand exactly as the merge has left them"))).rule(done(task))
+    })
+}
+
+fn conflict_without_markers() -> Outcome {
+    let stage = Stage::new()?;
+    let decide = "rm kept.txt~* && touch README.md";
+    let script = moved_away(|rule| rule.call("run_shell_command", &json!({"command": decide})));
+    let played = stage.play(CLASH, &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let told = format!("{:?}", played.requests()?);
+    for named in ["README.md (modify/delete)", "(file/directory)"] {
+        if !told.contains(named) {
+            return fail(told);
+        }
+    }
+    if files == ".gitignore\nREADME.md\nkept.txt/in\nsrc/lib.txt" { Ok(()) } else { fail(files) }
+}
+
+fn undecided_conflict() -> Outcome {
+    let stage = Stage::new()?;
+    let played = stage.play(CLASH, &moved_away(|rule| rule.text("Looks fine.")), |_| {})?;
+    let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
+    let error = one.error.iter().chain(&two.error).map(|error| error.message.as_str()).collect::<String>();
+    let states = [one.state, two.state];
+    if !states.contains(&Merged) || !states.contains(&Conflicted) || played.report.exit_code != Some(3) {
+        return fail(played.story());
+    }
+    if error.contains("nothing was decided about README.md (modify/delete), kept.txt~") {
+        return Ok(());
+    }
+    fail(error)
 }
 
 /// Waits until the newest state is as a closure wants it.

@@ -22,6 +22,22 @@ pub(crate) struct GitLink {
     worktree: Arc<Worktree>,
 }
 
+/// What is left of a conflict that an agent is mending.
+#[derive(Default)]
+pub(crate) struct Unresolved {
+    /// Files that hold conflict markers.
+    pub(crate) marked: Vec<String>,
+    /// Files without markers, with git's name of the conflict, about which nothing has been decided.
+    pub(crate) untouched: Vec<String>,
+}
+
+impl Unresolved {
+    /// Tells whether everything is resolved.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marked.is_empty() && self.untouched.is_empty()
+    }
+}
+
 impl GitLink {
     /// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
     pub(crate) async fn open(context: &Arc<RunContext>, task: &TaskId) -> Result<Self, CoordinatorError> {
@@ -73,18 +89,24 @@ impl GitLink {
         written.await
     }
 
-    /// Gives the files that still hold markers of the conflict that the agent is mending.
+    /// Gives what is left of the conflict that the agent is mending.
     ///
     /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
-    pub(crate) async fn marked_files(&self, repair: &Repair) -> Result<Vec<String>, CoordinatorError> {
+    pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let anchor = self.conflict_anchor();
         let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else { return Ok(Vec::new()) };
-            let paths: Vec<_> = files.into_iter().map(|file| file.path).collect();
-            repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)
+            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else {
+                return Ok(Unresolved::default());
+            };
+            let untouched = repo.untouched(&worktree, &files)?;
+            let untouched = untouched.iter().map(|file| format!("{} ({})", file.path.display(), file.kind));
+            let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+            let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)?;
+            let marked = marked.iter().map(|path| path.display().to_string());
+            Ok(Unresolved { marked: marked.collect(), untouched: untouched.collect() })
         });
-        Ok(found.await?.into_iter().map(|path| path.display().to_string()).collect())
+        found.await
     }
 
     /// Commits the worktree as it stands onto the branch; none if there is nothing to commit.

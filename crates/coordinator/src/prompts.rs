@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The shipped texts by name.
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 10] = [
     ("agent", include_str!("../../../prompts/system/agent.md")),
     ("task", include_str!("../../../prompts/system/task.md")),
     ("conflict", include_str!("../../../prompts/system/conflict.md")),
     ("markers", include_str!("../../../prompts/system/markers.md")),
+    ("undecided", include_str!("../../../prompts/system/undecided.md")),
     ("deletions", include_str!("../../../prompts/system/deletions.md")),
     ("task_check", include_str!("../../../prompts/system/task_check.md")),
     ("run_check", include_str!("../../../prompts/system/run_check.md")),

@@ -16,6 +16,7 @@ use crate::assignment::Assignment;
 use crate::checks::{CheckResult, Verification};
 use crate::driver::{AgentDriver, DriverEnd, LoopDriver, RunDriver};
 use crate::error::CoordinatorError;
+use crate::git_link::Unresolved;
 use crate::host::Host;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::shutdown::{Shutdown, ShutdownLevel};
@@ -139,9 +140,9 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
 async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let (link, git) = (&workplace.link, &workplace.git);
     if let Some(repair) = &record.repair {
-        let files = git.marked_files(repair).await?;
-        if !files.is_empty() {
-            return send_back_markers(workplace, record, &files).await;
+        let left = git.unresolved(repair).await?;
+        if !left.is_empty() {
+            return send_back_conflict(workplace, record, &left).await;
         }
     }
     if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Report) {
@@ -183,19 +184,25 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     Ok(false)
 }
 
-async fn send_back_markers(
+async fn send_back_conflict(
     workplace: &Workplace,
     record: &TaskRecord,
-    files: &[String],
+    left: &Unresolved,
 ) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    let kinds = [
+        ("markers", "conflict markers are left in ", &left.marked),
+        ("undecided", "nothing was decided about ", &left.untouched),
+    ];
+    let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
     if record.rounds >= assignment.limits.merge_rounds {
-        let message =
-            format!("conflict markers are left in {}; the branch and the worktree are kept", files.join(", "));
+        let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
+        let message = format!("{}; the branch and the worktree are kept", left.join("; "));
         workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
         return Ok(false);
     }
-    let text = assignment.prompts.render("markers", &[("files", &files.join("\n"))]);
+    let texts = kinds.map(|(prompt, _, files)| assignment.prompts.render(prompt, &[("files", &files.join("\n"))]));
+    let text = texts.collect::<Vec<_>>().join("\n");
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
     Ok(true)

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 /// How often an open that lost a race with a rename is tried again; more is an attack.
@@ -103,6 +103,13 @@ pub(crate) fn write_link(folder: impl AsFd, name: &[u8], target: &[u8]) -> Resul
     remove_file(&folder, temporary.as_bytes())?;
     rustix::fs::symlinkat(OsStr::from_bytes(target), &folder, &temporary)?;
     put(folder, &temporary, name)
+}
+
+/// Sets when an entry of an open folder was changed, in seconds since 1970; a link is not followed.
+pub(crate) fn set_modified(folder: impl AsFd, name: &[u8], seconds: i64) -> Result<(), Errno> {
+    let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
+    let times = Timestamps { last_access: time, last_modification: time };
+    rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Removes a file or link; what is not there is no error.

@@ -22,6 +22,8 @@ use crate::version::ATTR_SOURCE;
 pub(crate) const LABELS: [&str; 2] = ["integration", "yours"];
 /// The file that names the attributes of its folder.
 const ATTRIBUTES: &[u8] = b".gitattributes";
+/// What a conflict is called that git does not name.
+const UNNAMED: &str = "conflict";
 /// How git merges, whatever the user has configured; the limit of renames is git's own default.
 const SETTINGS: [(&str, &str); 6] = [
     ("merge.conflictStyle", "diff3"),
@@ -171,7 +173,7 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
             break;
         }
         let tab = field.iter().position(|byte| *byte == b'\t').ok_or_else(broken)?;
-        kinds.insert(field.get(tab + 1..).unwrap_or_default().to_vec(), "conflict".to_owned());
+        kinds.insert(field.get(tab + 1..).unwrap_or_default().to_vec(), UNNAMED.to_owned());
     }
     let mut messages = Vec::new();
     while let Some(count) = fields.next().filter(|field| !field.is_empty()) {
@@ -184,7 +186,8 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
         };
         messages.push(message);
         for path in paths {
-            if let Some(known) = kinds.get_mut(path) {
+            // Git says most about a file first: `binary`, and then that its contents conflict.
+            if let Some(known) = kinds.get_mut(path).filter(|known| *known == UNNAMED) {
                 kind.clone_into(known);
             }
         }

@@ -301,10 +301,25 @@ fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
         mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
         dev: stat.st_dev as u32,
         ino: stat.st_ino as u32,
-        mode,
         uid: stat.st_uid,
         gid: stat.st_gid,
         file_size: stat.st_size as u32,
+        ..unread_entry(path, mode, id)
+    }
+}
+
+/// Makes an index entry that tells nothing about the file on the disk, so that the file is read at the next look.
+pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
         id,
         flags: u16::try_from(path.len()).unwrap_or(0xfff).min(0xfff),
         flags_extended: 0,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_git::{GitError, Merge};
+use orchestrate_git::{ConflictFile, GitError, Merge};
 
 use crate::support::{Fixture, git_in, write_files};
 
@@ -39,6 +39,55 @@ fn a_conflict_is_written_and_repaired() {
     assert_eq!(repo.remaining_markers(&tree, &files).unwrap(), Vec::<PathBuf>::new());
     assert_eq!(repo.merge(&target, &repaired, ANCHOR).unwrap(), Merge::Clean { tree });
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_has_no_markers_is_untouched_until_it_is_written_or_deleted() {
+    let both = [("binary", "1\0"), ("kept", "1\n"), ("gone", "1\n"), ("place", "1\n"), ("text", "1\n")];
+    let fixture = Fixture::new(&both);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let mine = [("binary", "agent\0"), ("kept", "agent\n"), ("place", "agent\n"), ("text", "agent\n")];
+    write_files(worktree.path(), &mine);
+    std::fs::remove_file(worktree.path().join("gone")).unwrap();
+    let candidate = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+    for gone in ["kept", "place"] {
+        std::fs::remove_file(fixture.project().join(gone)).unwrap();
+    }
+    let theirs = [("binary", "other\0"), ("gone", "other\n"), ("place/in", "2\n"), ("text", "other\n")];
+    let target = fixture.commit_files(&theirs, "target");
+    let untouched = |files: &[ConflictFile]| -> Vec<String> {
+        let untouched = repo.untouched(&worktree, files).unwrap();
+        untouched.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect()
+    };
+
+    let mut files = Vec::new();
+    for _ in 0..2 {
+        files = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap().files;
+        let left = ["binary (binary)", "gone (modify/delete)", "kept (modify/delete)", "place~yours (file/directory)"];
+        assert_eq!(untouched(&files), left);
+    }
+    write_files(worktree.path(), &[("binary", "other\0"), ("gone", "mended\n")]);
+    std::fs::remove_file(worktree.path().join("place~yours")).unwrap();
+    fixture.commit(&repo, &worktree, &[&target, &candidate]);
+    assert_eq!(untouched(&files), ["kept (modify/delete)"]);
+    let kept = std::fs::File::options().append(true).open(worktree.path().join("kept")).unwrap();
+    kept.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(untouched(&files), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_is_ignored_and_tracked_all_the_same_comes_with_the_merge() {
+    let fixture = Fixture::new(&[("both", "1\n"), (".gitignore", "*.log\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("both", "agent\n")]);
+    let candidate = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+    write_files(&fixture.project(), &[("forced.log", "tracked\n")]);
+    fixture.git(&["add", "-f", "forced.log"]);
+    let target = fixture.commit_files(&[("both", "other\n")], "target");
+    let written = repo.write_conflict(&worktree, &target, &candidate, ANCHOR).unwrap();
+    assert_eq!(repo.current_tree(&worktree).unwrap(), written.tree);
 }
 
 #[test]

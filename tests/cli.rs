@@ -3,7 +3,8 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Case, Home, Outcome, Repository, at, case, fail, lines};
+use crate::run::{done, write};
+use crate::support::{Case, Home, Outcome, Repository, Script, at, case, fail, lines};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -262,11 +263,13 @@ fn a_second_coordinator_is_refused() -> Outcome {
 /// A plan whose only task lasts long enough to be killed in the middle.
 const SLOW: &str = "- [ ] T1 Make it (run: sleep 1; touch made)\n";
 
-/// Starts a run and kills its coordinator while a command runs.
+/// Starts a run, with an agent behind its command, and kills its coordinator while the command runs.
 fn killed(home: &Home) -> Result<Repository, libtest_mimic::Failed> {
     let repository = Repository::plain()?;
-    repository.write("plan.md", SLOW)?;
-    let arguments = ["run", "plan.md", "--output-format", "stream-json"];
+    repository.write("plan.md", &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"))?;
+    let script = Script::default().rule(write("T2", "looked", "1\n")).rule(done("T2"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    let arguments = ["run", "plan.md", "--output-format", "stream-json", "--model", &model];
     let running = home.orchestrate(repository.path(), &arguments).start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
@@ -293,9 +296,10 @@ fn a_dead_run_goes_on() -> Outcome {
 fn a_message_takes_a_dead_run_over() -> Outcome {
     let home = Home::new()?;
     let repository = killed(&home)?;
-    let ran = home.orchestrate(repository.path(), &["message", "T1", "look at both files"]).run()?.exits(0)?;
+    let ran = home.orchestrate(repository.path(), &["message", "T2", "look at both files"]).run()?.exits(0)?;
     let log = home.orchestrate(repository.path(), &["log", "--messages"]).run()?.exits(0)?;
     let told = ran.stderr.contains("taking it over") && log.stdout.contains("message from you: look at both files");
+    let told = told && log.stdout.contains("message.delivered");
     if told { Ok(()) } else { fail(format!("{ran:?} {log:?}")) }
 }
 

@@ -191,13 +191,15 @@ fn two_runs_work_side_by_side() -> Outcome {
 /// Neither `resume` nor a command that takes the run over goes on without a sandbox where one is required by now.
 fn a_required_sandbox_is_required() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
-    repository.write("plan.md", "- [ ] T1 Make it (run: sleep 1; touch made)\n")?;
-    let arguments = ["run", "plan.md", "--no-sandbox", "--output-format", "stream-json"];
+    repository.write("plan.md", "- [ ] T1 Make it (run: sleep 1; touch made)\n- [ ] T2 Look (depends: T1)\n")?;
+    let script = Script::default().rule(Rule::task("T2").turn(1).call("list_files", &json!({}))).rule(done("T2"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    let arguments = ["run", "plan.md", "--no-sandbox", "--output-format", "stream-json", "--model", &model];
     let running = home.orchestrate(repository.path(), &arguments).start()?;
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
-    let typed: [&[&str]; 3] = [&["resume"], &["message", "T1", "go on"], &["retry", "T1", "-m", "go on"]];
+    let typed: [&[&str]; 3] = [&["resume"], &["message", "T2", "go on"], &["retry", "T1", "-m", "go on"]];
     for arguments in typed {
         let strict = home.orchestrate(repository.path(), arguments).env("ORCHESTRATE_SANDBOX_MODE", "strict");
         let refused = strict.run()?.exits(2)?.stderr;
@@ -205,6 +207,6 @@ fn a_required_sandbox_is_required() -> Outcome {
             return fail(format!("{arguments:?}: {refused}"));
         }
     }
-    home.orchestrate(repository.path(), &["message", "T1", "go on"]).run()?.exits(0)?;
+    home.orchestrate(repository.path(), &["message", "T2", "go on"]).run()?.exits(1)?;
     Ok(())
 }

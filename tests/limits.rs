@@ -316,7 +316,7 @@ impl Model for Together {
 }
 
 /// Writes a file named after the task in the first turn, and ends in the second.
-fn write_or_end(request: &ModelRequest) -> ModelReply {
+pub(crate) fn write_or_end(request: &ModelRequest) -> ModelReply {
     let path = format!("{}.txt", request.origin.task);
     let call =
         ToolCall { id: "c1".into(), name: "write_file".to_owned(), arguments: json!({"path": path, "content": "1\n"}) };

@@ -1,14 +1,21 @@
 //! Messages between agents, and from people and programs to agents, in whole runs.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::message::Sender;
-use orchestrate_core::{Message, ModelRequest};
+use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall};
+use orchestrate_journal::Command;
+use orchestrate_model::{Delta, Model, ModelError};
 use serde_json::json;
+use tokio::sync::watch;
 
-use crate::run::{Stage, done, write};
-use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+use crate::limits::write_or_end;
+use crate::run::{Stage, done, plan_input, runtime};
+use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, at, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -16,6 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::sequence_and_acknowledgement_are_facts", sequence_and_acknowledgement_are_facts),
         case("messages::an_unknown_recipient_is_the_senders_error", an_unknown_recipient_is_the_senders_error),
         case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
+        case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
+        case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
     ]
 }
 
@@ -116,18 +125,116 @@ fn stage_lists_agents(played: &Played) -> Result<bool, Failed> {
     Ok(played.results("T1")?.iter().any(|text| text.contains("the agents are: T1")))
 }
 
+/// Says in its second turn that it is done, as soon as it may; in its third it carries out what it has heard.
+struct HeldBack {
+    asked: watch::Sender<bool>,
+    may: watch::Receiver<bool>,
+}
+
+#[async_trait]
+impl Model for HeldBack {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        let mut reply = write_or_end(request);
+        match (request.origin.turn, request.messages.last()) {
+            (2, _) => {
+                self.asked.send_replace(true);
+                // Nobody holds the other end any more once the test has ended.
+                drop(self.may.clone().wait_for(|may| *may).await);
+            }
+            (3, Some(Message::User { text })) if text.contains("remember the tests") => {
+                let arguments = json!({"path": "tests.txt", "content": "1\n"});
+                reply.tool_calls = vec![ToolCall { id: "c2".into(), name: "write_file".to_owned(), arguments }];
+            }
+            _ => {}
+        }
+        Ok(reply)
+    }
+}
+
+/// The message is there before the agent says that it is done, and is read by nobody until it has said so.
 fn a_message_reopens_an_agent() -> Outcome {
-    // T1 writes to itself in the turn before its last: what it hears comes with its next request, whatever it said.
-    let script = Script::default()
-        .rule(send(Rule::task("T1").turn(1), "T1", "remember the tests"))
-        .rule(
-            Rule::task("T1")
-                .last_contains("remember the tests")
-                .call("write_file", &json!({"path": "tests.txt", "content": "1\n"})),
-        )
-        .rule(write("T1", "unused.txt", ""))
-        .rule(done("T1"));
-    let played = Stage::new()?.play("- [ ] T1 tell\n", &script, |_| {})?;
+    let ((release, may), (asked, mut is_asked)) = (watch::channel(false), watch::channel(false));
+    let stage = Stage::new()?;
+    let model = Arc::new(HeldBack { asked, may });
+    let coordinator = stage.coordinator(&Script::default(), |settings| settings.model = Some(model))?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
+        let mut state = run.watch();
+        is_asked.wait_for(|asked| *asked).await?;
+        run.store().send(run.id(), &Command::Message { to: "T1".into(), body: "remember the tests".to_owned() })?;
+        state.wait_for(|state| state.unread().next().is_some()).await?;
+        release.send_replace(true);
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    let played = Played::of(coordinator, report)?;
     played.require(0, &[("T1", Merged)])?;
-    if played.tools("T1") == ["send_message_to_agent", "write_file"] { Ok(()) } else { fail(played.story()) }
+    let said_done = played.first(|event| matches!(event, Event::ModelReplied { turn: 2, .. }))?;
+    let heard = played.first(|event| matches!(event, Event::MessageDelivered { .. }))?;
+    let in_order = said_done < heard && played.tools("T1") == ["write_file", "write_file"];
+    if in_order && stage.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+}
+
+/// A message is accepted only where somebody will read it; else its sender is told why, and what to do instead.
+fn what_nobody_would_read_is_refused() -> Outcome {
+    let script = Script::default()
+        .rule(send(send(Rule::task("T1").turn(1), "T2", "hello"), "T3", " \n"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(Rule::task("T3").text("Nothing to do."));
+    let plan = "- [ ] T1 tell\n- [ ] T2 make (run: touch two.txt) (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
+    let stage = Stage::new()?;
+    let played = stage.play(plan, &script, |_| {})?;
+    let told = played.results("T1")?.join("\n");
+    for why in ["T2 is a command: no agent works on it", "a message needs a text"] {
+        if !told.contains(why) {
+            return fail(format!("{why}\n{told}"));
+        }
+    }
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")].map(|(to, body)| {
+        let command = Command::Message { to: to.into(), body: body.to_owned() };
+        Ok::<_, Failed>((store.send(&run, &command)?, to, body))
+    });
+    let resumed = stage.resume(&run, &script, |_| {})?;
+    let expected = [
+        "agent 'T1' is merged and reads no more messages; `orchestrate reject T1 -m TEXT` sends its work back",
+        "T2 is a command: no agent works on it that could read a message",
+        "agent 'T3' is failed and reads no more messages; `orchestrate retry T3 -m TEXT` lets it try again",
+        "a message needs a text",
+    ];
+    for (sent, expected) in sent.into_iter().zip(expected) {
+        let (id, to, body) = sent?;
+        match store.answer(id)? {
+            Some(Err(why)) if why.starts_with(expected) => {}
+            other => return fail(format!("to {to}: {body:?}: {other:?}")),
+        }
+    }
+    let accepted = resumed.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
+    if accepted.is_empty() { Ok(()) } else { fail(resumed.story()) }
+}
+
+/// What was accepted and could not be read after all is told at the end, and by `status` and `log`.
+fn what_nobody_has_read_is_told() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
+        .rule(Rule::task("T1").text("I give up."));
+    script.write_to(&home.path().join("model.jsonl"))?;
+    repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    let model = format!("script:{}", home.path().join("model.jsonl").display());
+    let typed: [(&[&str], i32); 3] =
+        [(&["run", "plan.md", "--model", &model], 1), (&["status"], 0), (&["log", "--messages"], 0)];
+    for (arguments, code) in typed {
+        let ran = home.orchestrate(repository.path(), arguments).run()?.exits(code)?;
+        if !ran.stdout.contains("T2 has not read message 1 from T1: the port is 4711") {
+            return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    if at(&status, "/unread_messages/0/body")? == "the port is 4711" { Ok(()) } else { fail(status) }
 }

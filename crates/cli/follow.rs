@@ -185,7 +185,7 @@ fn print(report: &Report, state: &RunState, style: Style, seq: u64) -> Result<()
     match style.format {
         Format::Text => {
             let next = table::next_commands(state, report);
-            output::result(&format!("{}{}", table::render(report), table::render_next(&next)))
+            output::result(&(table::render(report) + &table::unread(state.unread()) + &table::render_next(&next)))
         }
         Format::Json => output::json(report),
         Format::StreamJson => output::json(&last_line(report, state, seq)),

@@ -1,11 +1,12 @@
 //! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens, and what to type next.
 
+use orchestrate_core::message::Envelope;
 use orchestrate_core::report::{EXIT_OK, TaskReport};
 use orchestrate_core::run_state::Verify;
 use orchestrate_core::{Report, RunState, TaskState};
 
 use crate::output::one_line;
-use crate::progress::{short, tokens};
+use crate::progress::{sender, short, tokens};
 
 /// The status of a run that somebody works on.
 pub(crate) const RUNNING: &str = "running";
@@ -92,6 +93,15 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// Says of messages that nobody has read them.
+pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
+    let line = |message: &Envelope| {
+        let Envelope { sequence, from, to, body, .. } = message;
+        format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
+    };
+    messages.map(line).collect()
 }
 
 /// Gives the commands that make sense next.

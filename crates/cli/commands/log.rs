@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::args::LogArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{output, progress};
+use crate::{output, progress, table};
 
 /// How many facts are read at once.
 const FACTS_AT_ONCE: usize = 512;
@@ -17,9 +17,9 @@ const FACTS_AT_ONCE: usize = 512;
 pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, CommandError> {
     let (run, task) = subject(context, &arguments.what)?;
     let (store, run) = context.find_run(run)?;
-    let task = task.map(TaskId::from);
+    let (task, state) = (task.map(TaskId::from), store.state(&run)?);
     if let Some(task) = &task
-        && store.state(&run)?.task(task).is_none()
+        && state.task(task).is_none()
     {
         return Err(CommandError::usage(format!("run {run} has no task {task}"))
             .hint(format!("`orchestrate status {run}` lists its tasks")));
@@ -35,9 +35,14 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         }
         match facts.last() {
             Some(last) if facts.len() == FACTS_AT_ONCE => seen = last.seq,
-            _ => return Ok(0),
+            _ => break,
         }
     }
+    if arguments.messages && !arguments.json {
+        let unread = state.unread().filter(|message| task.as_ref().is_none_or(|task| message.to == *task));
+        output::result(&table::unread(unread))?;
+    }
+    Ok(0)
 }
 
 /// Takes `[RUN] [TASK]` apart.

@@ -23,7 +23,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let (state, report) = report(&store, &run)?;
     if arguments.json.json {
-        output::json(&with_approvals(&report, &state))?;
+        output::json(&with_what_waits(&report, &state))?;
         return Ok(0);
     }
     let mut text = table::render(&report);
@@ -35,6 +35,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
             output::one_line(&approval.summary, 200)
         ));
     }
+    text.push_str(&table::unread(state.unread()));
     text.push_str(&table::render_next(&table::next_commands(&state, &report)));
     output::result(&text)?;
     Ok(0)
@@ -59,7 +60,8 @@ fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn with_approvals(report: &Report, state: &RunState) -> Value {
+/// Adds to the report the calls that wait for a person, and the messages that nobody has read.
+fn with_what_waits(report: &Report, state: &RunState) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let calls: Vec<Value> = state
         .open_approvals()
@@ -70,6 +72,7 @@ fn with_approvals(report: &Report, state: &RunState) -> Value {
         .collect();
     if let Some(object) = value.as_object_mut() {
         object.insert("approvals".to_owned(), Value::from(calls));
+        object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
     }
     value
 }

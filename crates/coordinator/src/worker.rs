@@ -159,16 +159,16 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     if record.base.as_ref() == Some(&commit) || is_as_rejected {
         return no_changes(workplace, record, summary).await;
     }
-    link.record(vec![Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }]).await?;
+    // Whether it is checked next or reads a message first: there is more to do.
+    link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
     Ok(true)
 }
 
-/// Ends a task whose result is its report; there is nothing more to do.
+/// Ends a task whose result is its report; there is more to do only if a message has come meanwhile.
 async fn report(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let task = workplace.task().clone();
     let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
-    workplace.link.record(vec![merged]).await?;
-    Ok(false)
+    Ok(!workplace.link.hand_over(merged).await?)
 }
 
 /// A command that changes nothing has done what it should, unless a person has sent back the same; an agent whose role

@@ -194,6 +194,16 @@ impl WorkerLink {
         Ok(sent.await?.map(|_| number()))
     }
 
+    /// Records that the agent hands its work over, unless a message has come that it has to read first; tells which.
+    pub(crate) async fn hand_over(&self, fact: Event) -> Result<bool, CoordinatorError> {
+        let task = self.task.clone();
+        let handed = self.context.journal.append_if(move |state| match state.messages_for(&task).next() {
+            Some(unread) => Err(unread.sequence),
+            None => Ok(Batch::from(fact)),
+        });
+        Ok(handed.await?.is_ok())
+    }
+
     /// Ends the task without success; what its worktree holds is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
         worktrees::fail(&self.context, &self.task, cause, message).await

@@ -149,14 +149,23 @@ pub enum MessageRefused {
         /// Who there is.
         known: String,
     },
-    /// The agent has ended.
-    #[error("agent '{to}' has ended ({state}) and reads no more messages")]
-    Ended {
+    /// A command carries the task out, and a command reads nothing.
+    #[error("{to} is a command: no agent works on it that could read a message")]
+    NoAgent {
+        /// What was named.
+        to: TaskId,
+    },
+    /// The agent has handed its work over, or has ended.
+    #[error("agent '{to}' is {} and reads no more messages; {}", state.as_str(), other_way(to, *state))]
+    ReadsNoMore {
         /// Who was named.
         to: AgentId,
-        /// How it ended.
-        state: String,
+        /// Where it stands.
+        state: TaskState,
     },
+    /// There is nothing to read.
+    #[error("a message needs a text")]
+    Empty,
     /// The mailbox is full.
     #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
     MailboxFull {
@@ -289,6 +298,9 @@ impl RunState {
     fn apply_to_task(&mut self, event: &Event) -> Result<(), String> {
         let Some(id) = event.task().cloned() else { return Ok(()) };
         let record = self.task(&id).ok_or_else(|| format!("there is no task {id}"))?;
+        if hands_over(event) && self.messages_for(&id).next().is_some() {
+            return Err(format!("task {id}: a message waits for its agent, which has to read it first"));
+        }
         let was_merged = record.state == TaskState::Merged;
         if let Event::MergeStarted { candidate, .. } = event
             && (!self.is_candidate(record) || record.commit.as_ref() != Some(candidate))
@@ -393,6 +405,11 @@ impl RunState {
         self.undelivered.iter().filter(move |message| message.to == *agent)
     }
 
+    /// Gives all messages that nobody has read, oldest first.
+    pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
+        self.undelivered.iter()
+    }
+
     /// Gives the number that a sender's next message has.
     pub fn next_sequence(&self, from: &Sender) -> u64 {
         self.sent.get(from).copied().unwrap_or(0) + 1
@@ -406,11 +423,18 @@ impl RunState {
     pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
         let id = TaskId::from(to);
         let Some(record) = self.task(&id) else {
-            let known: Vec<&str> = self.schedule.tasks().map(TaskId::as_str).collect();
+            let agents = self.tasks().filter(|record| !record.is_command());
+            let known: Vec<&str> = agents.map(|record| record.task.id.as_str()).collect();
             return Err(MessageRefused::UnknownRecipient { to: to.to_owned(), known: known.join(", ") });
         };
-        if record.state.is_settled() {
-            return Err(MessageRefused::Ended { to: id, state: record.state.as_str().to_owned() });
+        if record.is_command() {
+            return Err(MessageRefused::NoAgent { to: id });
+        }
+        if body.trim().is_empty() {
+            return Err(MessageRefused::Empty);
+        }
+        if !record.state.reads_messages() {
+            return Err(MessageRefused::ReadsNoMore { to: id, state: record.state });
         }
         if body.len() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.len() });
@@ -537,6 +561,23 @@ impl RunState {
                 Progress::Failed
             }
         }
+    }
+}
+
+/// Tells whether by this fact an agent ends its work, and reads nothing more unless the work comes back.
+fn hands_over(event: &Event) -> bool {
+    matches!(event, Event::TaskCommitted { .. } | Event::TaskMerged { commit: None, .. })
+}
+
+/// Says how an agent is reached that reads no messages where it stands.
+fn other_way(agent: &AgentId, state: TaskState) -> String {
+    match state {
+        TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
+            format!("`orchestrate retry {agent} -m TEXT` lets it try again and tells it something")
+        }
+        TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
+        TaskState::Committed => "its check is running, and would wake it with what is wrong".to_owned(),
+        _ => format!("`orchestrate reject {agent} -m TEXT` sends its work back and tells it why"),
     }
 }
 

@@ -50,6 +50,11 @@ impl TaskState {
         matches!(self, Merged | Failed | Conflicted | Skipped | Cancelled)
     }
 
+    /// Tells whether the task's agent will send another request by itself, before which it reads its messages.
+    pub fn reads_messages(self) -> bool {
+        matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
+    }
+
     /// Gives the state's name in JSON and on the terminal.
     pub fn as_str(self) -> &'static str {
         match self {

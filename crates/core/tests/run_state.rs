@@ -310,6 +310,29 @@ fn messages_are_counted_and_mailboxes_are_bounded() {
 }
 
 #[test]
+fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    let (from, to) = (Sender::User, id("a"));
+    let body = "wait".to_owned();
+    let envelope = Envelope { sequence: 1, from: from.clone(), to: to.clone(), body, deadline: None };
+    story.tell(Event::MessageSent { envelope });
+    let committed =
+        || Event::TaskCommitted { task: id("a"), commit: oid("a1"), tree: oid("tree of a1"), summary: String::new() };
+    let report = Event::TaskMerged { task: id("a"), commit: None, target: None, summary: None };
+    for handed_over in [committed(), report] {
+        let refused = story.try_tell(handed_over).unwrap_err().reason;
+        assert_eq!(refused, "task a: a message waits for its agent, which has to read it first");
+    }
+    story.tell(Event::MessageDelivered { from, to, sequence: 1 }).tell(committed());
+    assert_eq!(
+        story.state.check_message("a", "too late").unwrap_err().to_string(),
+        "agent 'a' is verified and reads no more messages; `orchestrate reject a -m TEXT` sends its work back and \
+         tells it why"
+    );
+}
+
+#[test]
 fn impossible_facts_are_refused_and_say_why() {
     let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
     let table: [(Event, &str); 6] = [

@@ -74,7 +74,7 @@ fn decisions_from_many_threads_never_see_the_same_state() {
             scope.spawn(|| {
                 for _ in 0..8 {
                     let send = journal.append_if(|state: &RunState| {
-                        state.check_message("T1", "")?;
+                        state.check_message("T1", "hello")?;
                         Ok::<_, orchestrate_core::run_state::MessageRefused>(Batch::from(sent(
                             "T1",
                             state.next_sequence(&Sender::User),
@@ -88,7 +88,7 @@ fn decisions_from_many_threads_never_see_the_same_state() {
     let found = store.events(&run(), 2, 100).unwrap();
     let sequences = (1..=64).map(|sequence| sent("T1", sequence)).collect::<Vec<_>>();
     assert_eq!(found.into_iter().map(|fact| fact.event).collect::<Vec<_>>(), sequences);
-    let refused = block_on(journal.append_if(|state| state.check_message("T1", "").map(|()| Batch::default())));
+    let refused = block_on(journal.append_if(|state| state.check_message("T1", "hello").map(|()| Batch::default())));
     assert!(refused.unwrap().is_err());
     assert_eq!(journal.state().seq, 66);
 }

@@ -75,7 +75,12 @@ fn answer(stage: &Stage, allowed: bool, message: Option<&str>) -> Result<Played,
 
 fn an_asking_call_parks_its_task_alone() -> Outcome {
     let (played, _) = parked(&Stage::new()?)?;
-    if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
+    let rules = played.pick(|event| match event {
+        Event::ApprovalRequested { rule, .. } => Some(rule.as_str()),
+        _ => None,
+    });
+    let is_said = rules == ["ask:run_shell_command(touch*)"];
+    if is_said && played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
 }
 
 fn an_approved_call_runs() -> Outcome {

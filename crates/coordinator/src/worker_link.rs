@@ -166,15 +166,15 @@ impl WorkerLink {
         decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
     }
 
-    /// Asks a person about a call; the answer is among the verdicts once it is there.
-    pub(crate) async fn ask(&self, call: &ToolCall, hash: CallHash) -> Result<(), CoordinatorError> {
+    /// Asks a person about a call, as a rule wants; the answer is among the verdicts once it is there.
+    pub(crate) async fn ask(&self, call: &ToolCall, hash: CallHash, rule: String) -> Result<(), CoordinatorError> {
         let asked = Event::ApprovalRequested {
             task: self.task.clone(),
             call: hash,
             call_id: call.id.clone(),
             tool: call.name.clone(),
             summary: summary(call),
-            rule: "ask".to_owned(),
+            rule,
         };
         self.record(vec![asked]).await
     }

@@ -176,7 +176,7 @@ async fn call(harness: &ToolHarness, specimen: &Specimen<'_>, arguments: Value) 
     let call: ToolCall = harness.make_call(specimen.tool.name(), arguments);
     match harness.executor.call(&call, &harness.scope).await {
         CallOutcome::Done(output) => output,
-        CallOutcome::NeedsApproval(_) => ToolOutput::failed(&crate::ToolError::denied("parked", "it parks")),
+        CallOutcome::NeedsApproval { .. } => ToolOutput::failed(&crate::ToolError::denied("parked", "it parks")),
     }
 }
 

@@ -117,7 +117,7 @@ impl Executor {
         let started = Instant::now();
         match self.decide(call, scope) {
             Ok(Decided::Permitted(prepared, permit)) => CallOutcome::Done(self.run(*prepared, permit, scope).await),
-            Ok(Decided::Parked(hash)) => CallOutcome::NeedsApproval(hash),
+            Ok(Decided::Parked { call, rule }) => CallOutcome::NeedsApproval { call, rule },
             Err(refusal) => CallOutcome::Done(refuse(*refusal, started, scope).await),
         }
     }
@@ -135,7 +135,7 @@ impl Executor {
         match verdict {
             Verdict::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
-                Ok(Decided::Parked(prepared.record.hash))
+                Ok(Decided::Parked { call: prepared.record.hash, rule })
             }
             Verdict::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
@@ -162,7 +162,7 @@ impl Executor {
 /// What was decided about a call that is not refused.
 enum Decided {
     Permitted(Box<Prepared>, Permit),
-    Parked(CallHash),
+    Parked { call: CallHash, rule: String },
 }
 
 impl Shared {

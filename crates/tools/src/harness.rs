@@ -134,8 +134,8 @@ impl ToolHarness {
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         match self.outcome(tool, arguments).await {
             CallOutcome::Done(output) => output,
-            CallOutcome::NeedsApproval(hash) => {
-                ToolOutput::failed(&crate::ToolError::denied("parked", format!("the call {hash} waits for approval")))
+            CallOutcome::NeedsApproval { call, rule } => {
+                ToolOutput::failed(&crate::ToolError::denied(&rule, format!("the call {call} waits for approval")))
             }
         }
     }

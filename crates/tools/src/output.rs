@@ -89,5 +89,10 @@ pub enum CallOutcome {
     Done(ToolOutput),
     /// A person has to decide first; nothing has been recorded and nothing has run. The decision is bound to
     /// the hash, and the same call with that decision in [`crate::CallScope::approvals`] goes on.
-    NeedsApproval(CallHash),
+    NeedsApproval {
+        /// What the decision is bound to.
+        call: CallHash,
+        /// The id of the rule that asks.
+        rule: String,
+    },
 }

@@ -163,8 +163,8 @@ impl LoopDriver {
                 CallOutcome::Done(output) => {
                     self.agent.apply(AgentFact::ToolEnded { result: output.to_result(&call.id) })?;
                 }
-                CallOutcome::NeedsApproval(hash) => {
-                    workplace.link.ask(&call, hash).await?;
+                CallOutcome::NeedsApproval { call: hash, rule } => {
+                    workplace.link.ask(&call, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
             }

@@ -18,7 +18,10 @@ fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approv
 
 async fn parked(harness: &ToolHarness, tool: &str, arguments: Value) -> CallHash {
     match harness.outcome(tool, arguments).await {
-        CallOutcome::NeedsApproval(hash) => hash,
+        CallOutcome::NeedsApproval { call, rule } => {
+            assert!(rule.starts_with("ask:"), "{rule} does not ask");
+            call
+        }
         CallOutcome::Done(output) => unreachable!("it ran: {output:?}"),
     }
 }

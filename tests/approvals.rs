@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::an_approved_call_runs_once_it_is_resumed", an_approved_call_runs),
         case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
         case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
+        case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
     ]
@@ -135,6 +136,33 @@ fn a_live_run_takes_the_answer() -> Outcome {
         Ok::<_, Failed>(run.wait().await?)
     })?;
     Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
+}
+
+/// Two calls of one turn that are alike are two calls: each has its own answer.
+fn each_of_two_like_calls_is_asked_about() -> Outcome {
+    let stage = Stage::new()?;
+    let touch = json!({"command": "touch published.txt"});
+    let twice = Rule::task("T1").turn(1).call("run_shell_command", &touch).call("run_shell_command", &touch);
+    let script = Script::default().rule(twice).rule(done("T1"));
+    let parks = |settings: &mut Settings| ask(settings, true);
+    let first = stage.play("- [ ] T1 publish\n", &script, parks)?;
+    let run = first.report.run_id.clone();
+    let (one, store) = (open_call(&first)?, first.coordinator.store().clone());
+    drop(first);
+    store.send(&run, &Command::Decide { call: one.clone(), allowed: true, message: None })?;
+    let second = stage.resume(&run, &script, parks)?;
+    second.require(3, &[("T1", Waiting)])?;
+    let other = open_call(&second)?;
+    drop(second);
+    store.send(&run, &Command::Decide { call: other.clone(), allowed: false, message: None })?;
+    let ended = stage.resume(&run, &script, parks)?;
+    ended.require(0, &[("T1", Merged)])?;
+    let outcomes = ended.pick(|event| match event {
+        Event::ToolFinished { outcome, .. } => Some(*outcome),
+        _ => None,
+    });
+    let each = outcomes == [ToolOutcome::Ok, ToolOutcome::Denied];
+    if each && one != other { Ok(()) } else { fail(ended.story()) }
 }
 
 /// T1 as ever; it tells T2 when it has published.

@@ -182,7 +182,7 @@ impl Shared {
         tool.name().clone_into(&mut record.tool);
         match self.conform(tool.as_ref(), &call.arguments, scope) {
             Ok(arguments) => {
-                record.hash = permit::call_hash(tool.name(), &arguments, scope);
+                record.hash = permit::call_hash(&call.id, tool.name(), &arguments, scope);
                 record.arguments = arguments;
                 Ok(Prepared { tool: Arc::clone(tool), record })
             }

@@ -1,7 +1,7 @@
 //! The one place that lets a call run: nothing else can make a [`Permit`], and nothing runs without one.
 
 use orchestrate_core::policy::{Decision, Permission, Question, Target};
-use orchestrate_core::{CallHash, ToolCall};
+use orchestrate_core::{CallHash, CallId, ToolCall};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -68,16 +68,18 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
     }
 }
 
-/// Hashes a call at its place, so that an approval fits this call only.
+/// Hashes a call at its place, so that an approval fits this call only, and not even another one like it of the same
+/// turn.
 ///
-/// The hash covers agent, attempt, turn, tool and the arguments with sorted keys.
-pub(crate) fn call_hash(tool: &str, arguments: &Value, scope: &CallScope) -> CallHash {
+/// The hash covers agent, attempt, turn, the call's id, tool and the arguments with sorted keys.
+pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &CallScope) -> CallHash {
     let mut hasher = Sha256::new();
     for part in [
         scope.run.as_str(),
         scope.agent.as_str(),
         &scope.attempt.to_string(),
         &scope.turn.to_string(),
+        call.as_str(),
         tool,
         &canonical_json(arguments),
     ] {
@@ -89,7 +91,7 @@ pub(crate) fn call_hash(tool: &str, arguments: &Value, scope: &CallScope) -> Cal
 
 /// Hashes a call that names no tool of ours, for its record only.
 pub(crate) fn unresolved_hash(call: &ToolCall, scope: &CallScope) -> CallHash {
-    call_hash(&call.name, &call.arguments, scope)
+    call_hash(&call.id, &call.name, &call.arguments, scope)
 }
 
 /// Writes a value without spaces and with the keys of every object sorted.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orchestrate_core::CallHash;
 use orchestrate_core::policy::Decision;
 use orchestrate_core::settings::RuleDecision::{Allow, Ask, Deny};
+use orchestrate_core::{CallHash, ToolCall};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{Approval, CallOutcome};
+use orchestrate_tools::{Approval, CallOutcome, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::support::{policy, said};
@@ -17,12 +17,24 @@ fn decided(hash: &CallHash, approval: Approval) -> Arc<BTreeMap<CallHash, Approv
 }
 
 async fn parked(harness: &ToolHarness, tool: &str, arguments: Value) -> CallHash {
-    match harness.outcome(tool, arguments).await {
+    parked_again(harness, &harness.make_call(tool, arguments)).await
+}
+
+async fn parked_again(harness: &ToolHarness, call: &ToolCall) -> CallHash {
+    match harness.executor.call(call, &harness.scope).await {
         CallOutcome::NeedsApproval { call, rule } => {
             assert!(rule.starts_with("ask:"), "{rule} does not ask");
             call
         }
         CallOutcome::Done(output) => unreachable!("it ran: {output:?}"),
+    }
+}
+
+/// Makes a call again, now that it is decided about.
+async fn done(harness: &ToolHarness, call: &ToolCall) -> ToolOutput {
+    match harness.executor.call(call, &harness.scope).await {
+        CallOutcome::Done(output) => output,
+        parked => unreachable!("it parks: {parked:?}"),
     }
 }
 
@@ -42,18 +54,18 @@ pub(crate) async fn deny_goes_before_everything(mut harness: ToolHarness) {
 pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "write_file")]);
     harness.scope.ask_parks = true;
-    let arguments = json!({"path": "a", "content": "x"});
-    let hash = parked(&harness, "write_file", arguments.clone()).await;
+    let call = harness.make_call("Write", json!({"path": "a", "content": "x"}));
+    let hash = parked_again(&harness, &call).await;
     assert!(harness.recorder.records().is_empty() && !harness.path().join("a").exists());
 
     harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "not there".to_owned() });
-    let output = harness.call("Write", arguments.clone()).await;
+    let output = done(&harness, &call).await;
     let expected = "Denied: Security validation failed: a person rejected the call: not there";
     assert_eq!(said(&output), expected);
     assert!(!harness.path().join("a").exists());
 
     harness.scope.approvals = decided(&hash, Approval::Approved);
-    let output = harness.call("Write", arguments).await;
+    let output = done(&harness, &call).await;
     assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: made a (1 B)".to_owned(), "x".to_owned()));
 }
 
@@ -72,6 +84,8 @@ pub(crate) async fn an_approval_fits_one_call_only(mut harness: ToolHarness) {
     let same = parked(&harness, "write_file", json!({"content": "x", "file_path": "./a"})).await;
     assert_eq!(hash, same, "the same call, written otherwise");
     harness.scope.approvals = decided(&hash, Approval::Approved);
+    let twin = ToolCall { id: "twin".into(), ..harness.make_call("write_file", json!({"path": "a", "content": "x"})) };
+    assert_ne!(hash, parked_again(&harness, &twin).await, "the same call once more in one turn");
     let other = parked(&harness, "write_file", json!({"path": "a", "content": "y"})).await;
     harness.scope.turn += 1;
     let later = parked(&harness, "write_file", json!({"path": "a", "content": "x"})).await;

@@ -14,7 +14,7 @@ use crate::say;
 use crate::stage::{Worker, coordinator, plan, runtime, source, state_folder, text};
 use crate::support::{Repository, at};
 
-/// Asks this program to run a fleet of so many agents and to print what it cost.
+/// Asks this program to run a fleet of so many agents against a server, and to print what it cost.
 pub(crate) const FLAG: &str = "--fleet";
 const AGENTS: u32 = 16;
 /// Eight turns that read a file, one that writes one, and the last word.
@@ -29,8 +29,9 @@ struct Cost {
 }
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    let many: Vec<Cost> = (0..SAMPLES).map(|_| cost_of(AGENTS)).collect::<Result<_, _>>()?;
-    let one: Vec<Cost> = (0..SAMPLES).map(|_| cost_of(1)).collect::<Result<_, _>>()?;
+    let server = Worker::reading(READS)?;
+    let samples = |agents| (0..SAMPLES).map(|_| cost_of(agents, &server)).collect::<Result<Vec<Cost>, Failed>>();
+    let (many, one) = (samples(AGENTS)?, samples(1)?);
     let time = |costs: &[Cost]| median(costs.iter().map(|cost| cost.ms).collect());
     let peak = |costs: &[Cost]| median(costs.iter().map(|cost| cost.peak_mb).collect());
     let bare = bare_worktrees()?;
@@ -52,10 +53,11 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     ])
 }
 
-/// Runs a fleet in a process of its own.
-fn cost_of(agents: u32) -> Result<Cost, Failed> {
+/// Runs a fleet in a process of its own; the server is in this one, where its memory is not counted.
+fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     let this = std::env::current_exe()?;
-    let output = Command::new(this).args([FLAG, &agents.to_string()]).stderr(Stdio::inherit()).output()?;
+    let arguments = [FLAG, &agents.to_string(), &server.base_url()];
+    let output = Command::new(this).args(arguments).stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(Failed::from(format!("a fleet of {agents}: {text}")));
@@ -66,14 +68,14 @@ fn cost_of(agents: u32) -> Result<Cost, Failed> {
 }
 
 /// Is the process that [`cost_of`] starts.
-pub(crate) fn serve(agents: &str) -> Result<(), Failed> {
+pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let agents: u32 = agents.parse()?;
     let repository = repository()?;
     let state = state_folder()?;
     let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
     let plan = plan(&tasks)?;
     let since = Instant::now();
-    let coordinator = coordinator(repository.path(), state.path(), Worker::reading(READS))?;
+    let coordinator = coordinator(repository.path(), state.path(), base_url)?;
     let report = runtime()?.block_on(coordinator.run(plan))?;
     let cost = json!({ "ms": ms(since.elapsed()), "peak_kb": peak_kb()? });
     if report.exit_code != Some(0) {

@@ -1,8 +1,9 @@
 //! The figures that the engine promises, each measured beside its bare counterpart in the same run.
 //!
 //! `just bench` prints them, `just bench --check` fails on a miss, and `--build` adds the clean build, which takes
-//! minutes. Everything is the real engine, git, journal and sandbox; only the model answers at once. Each figure is a
-//! median, since a loaded machine spoils single samples. What it deliberately does not do: compare with earlier runs.
+//! minutes. Everything is the real engine, git, journal and sandbox; a server on the loopback is the model and answers
+//! at once. Each figure is a median, since a loaded machine spoils single samples. What it deliberately does not do:
+//! compare with earlier runs.
 //!
 //! The program executes itself again for figures of a whole process (`--fleet`), and as the sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     orchestrate_sandbox::run_helper_if_asked();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
-        [flag, agents] if flag == fleet::FLAG => fleet::serve(agents).map(|()| true),
+        [flag, agents, base_url] if flag == fleet::FLAG => fleet::serve(agents, base_url).map(|()| true),
         _ => measure(&wanted(&arguments)),
     };
     match outcome {

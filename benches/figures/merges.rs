@@ -27,7 +27,8 @@ const LOOK_AGAIN: Duration = Duration::from_micros(50);
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository()?;
     let state = state_folder()?;
-    let coordinator = coordinator(repository.path(), state.path(), Worker::reading(0))?;
+    let server = Worker::reading(0)?;
+    let coordinator = coordinator(repository.path(), state.path(), &server.base_url())?;
     let mut tasks = "- [ ] T1 Write\n".to_owned();
     for number in 2..=MERGES {
         writeln!(tasks, "- [ ] T{number} Write (depends: T{})", number - 1)?;

@@ -1,64 +1,66 @@
-//! What a measured run stands on: a repository, a folder for its state, and a model that answers at once.
+//! What a measured run stands on: a repository, a folder for its state, and a model server that answers at once.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
 use orchestrate_core::plan::{KnownNames, Plan};
-use orchestrate_core::{ModelReply, ModelRequest, StopReason, ToolCall, Usage};
-use orchestrate_model::{Delta, Model, ModelError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Reads a file in each of its first turns, writes one, and is done; remembers when it was asked.
+use crate::support::{ModelServer, Reply};
+
+/// A server whose agents read a file in each of their first turns, write one, and are done; it remembers when it was
+/// asked.
 pub(crate) struct Worker {
-    reads: u32,
-    asked: Mutex<Vec<Instant>>,
+    server: ModelServer,
+    asked: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Worker {
-    /// Makes a model whose agents take two turns more than they read files.
-    pub(crate) fn reading(reads: u32) -> Arc<Self> {
-        Arc::new(Self { reads, asked: Mutex::default() })
+    /// Starts a server whose agents take two turns more than they read files.
+    pub(crate) fn reading(reads: u32) -> Result<Self, Failed> {
+        let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
+        let server = ModelServer::answering({
+            let asked = Arc::clone(&asked);
+            move |request, number| {
+                asked.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
+                answer(turn_of(&request.body), reads, number)
+            }
+        })?;
+        Ok(Self { server, asked })
     }
 
     /// Gives when the requests came, in their order.
     pub(crate) fn asked(&self) -> Vec<Instant> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
 
-#[async_trait]
-impl Model for Worker {
-    async fn complete(
-        &self,
-        request: &ModelRequest,
-        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-        let turn = request.origin.turn;
-        if turn <= self.reads {
-            return Ok(reply(turn, Some(("read_file", json!({ "path": source(turn) })))));
-        }
-        let write = json!({ "path": format!("written/{}.txt", request.origin.task), "content": "done\n" });
-        Ok(reply(turn, (turn == self.reads + 1).then_some(("write_file", write))))
+    /// Gives the server's base URL.
+    pub(crate) fn base_url(&self) -> String {
+        self.server.openai_base()
     }
 }
 
-fn reply(turn: u32, call: Option<(&str, Value)>) -> ModelReply {
-    let call = call.map(|(name, arguments)| ToolCall {
-        id: format!("call-{turn}").as_str().into(),
-        name: name.to_owned(),
-        arguments,
-    });
-    let stop = if call.is_some() { StopReason::ToolCalls } else { StopReason::EndTurn };
-    let text = if call.is_some() { "" } else { "Done." };
-    let usage = Usage { input_tokens: 1, cached_tokens: 0, output_tokens: 1 };
-    ModelReply { text: text.to_owned(), tool_calls: call.into_iter().collect(), stop, usage, raw: None }
+/// Gives an agent's turn from 1: one more than the conversation has replies of the model.
+fn turn_of(body: &Value) -> u32 {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let replies = messages.iter().filter(|message| message["role"] == "assistant").count();
+    u32::try_from(replies).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+fn answer(turn: u32, reads: u32, number: usize) -> Reply {
+    match turn.checked_sub(reads) {
+        None | Some(0) => Reply::text("").call("read_file", json!({ "path": source(turn) })),
+        Some(1) => {
+            let file = json!({ "path": format!("written/{number}.txt"), "content": "done\n" });
+            Reply::text("").call("write_file", file)
+        }
+        Some(_) => Reply::text("Done."),
+    }
 }
 
 /// Names the file that an agent reads in a turn, from 1; repositories to be measured hold them.
@@ -76,11 +78,12 @@ pub(crate) fn state_folder() -> Result<TempDir, Failed> {
     Ok(tempfile::Builder::new().prefix("orchestrate-state-").tempdir()?)
 }
 
-/// Opens a repository for a model that runs in this process.
-pub(crate) fn coordinator(repository: &Path, state: &Path, model: Arc<Worker>) -> Result<Coordinator, Failed> {
+/// Opens a repository whose agents ask the server at a base URL.
+pub(crate) fn coordinator(repository: &Path, state: &Path, base_url: &str) -> Result<Coordinator, Failed> {
     let mut settings = Settings::new(state);
-    settings.model = Some(model);
-    settings.run.model = Some("local/zero-latency".to_owned());
+    settings.environment = [("OPENAI_API_KEY".to_owned(), "none".to_owned())].into();
+    settings.base_url = Some(base_url.to_owned());
+    settings.run.model = Some("openai/zero-latency".to_owned());
     Ok(Coordinator::open(repository, settings)?)
 }
 

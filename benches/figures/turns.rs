@@ -48,13 +48,13 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
 /// Lets one agent read, and then commits the facts of its turns alone.
 fn round(repository: &Repository) -> Result<Round, Failed> {
     let state = state_folder()?;
-    let model = Worker::reading(READS);
-    let coordinator = coordinator(repository.path(), state.path(), model.clone())?;
+    let server = Worker::reading(READS)?;
+    let coordinator = coordinator(repository.path(), state.path(), &server.base_url())?;
     let report = runtime()?.block_on(coordinator.run(plan("- [ ] T1 Read\n")?))?;
     if report.exit_code != Some(0) {
         return Err(Failed::from(format!("the run failed: {report:#?}")));
     }
-    let asked = model.asked();
+    let asked = server.asked();
     let reading = asked.get(..READS as usize).unwrap_or_default();
     let turns = reading.windows(2).skip(WARM_UP).map(|pair| ms(pair[1] - pair[0])).collect();
     let commits = commits(coordinator.store(), &report.run_id)?;

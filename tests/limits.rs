@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
         case("limits::the_context_bound_holds", the_context_bound_holds),
         case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
+        case("limits::whatever_one_turn_reads_and_writes_fits", whatever_one_turn_reads_and_writes_fits),
         case("limits::the_fixed_prompt_is_small", the_fixed_prompt_is_small),
         case("limits::no_more_agents_than_allowed", no_more_agents_than_allowed),
         case("limits::three_agents_work_at_once", three_agents_work_at_once),
@@ -235,6 +236,36 @@ fn the_context_bound_holds() -> Outcome {
     if dropped.is_empty() { fail(played.story()) } else { Ok(()) }
 }
 
+fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
+    let stage = Stage::new()?;
+    let source: String =
+        (0..300).map(|n| format!("fn number_{n}(a: u32) -> u32 {{ a.wrapping_mul({n}) }}\n")).collect();
+    for number in 1..=8 {
+        stage.repository.write(&format!("src/{number}.rs"), &source)?;
+    }
+    stage.repository.commit_all("Add sources")?;
+    let calls = |turn, one: fn(u32, &str) -> (&'static str, serde_json::Value)| {
+        (1..=8).fold(Rule::task("T1").turn(turn), |rule, number| {
+            let (name, arguments) = one(number, &source);
+            rule.call(name, &arguments)
+        })
+    };
+    let script = Script::default()
+        .rule(calls(1, |number, _| ("read_file", json!({"path": format!("src/{number}.rs")}))))
+        .rule(calls(2, |number, text| ("write_file", json!({"path": format!("copy/{number}.rs"), "content": text}))))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 copy the sources\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let counter = Tokenizer::load()?;
+    let largest = played.requests()?.iter().map(|request| request_tokens(request, &counter)).max().unwrap_or(0);
+    if largest > 16_000 {
+        return fail(format!("the largest request has {largest} tokens"));
+    }
+    let read = played.results("T1")?;
+    let paged = read.iter().take(8).all(|text| text.contains("go on with offset"));
+    if paged { Ok(()) } else { fail(format!("{read:#?}")) }
+}
+
 fn old_observations_are_collapsed() -> Outcome {
     let stage = Stage::new()?;
     let long: String = (0..400).map(|line| format!("line {line} of a long file\n")).collect();
@@ -251,7 +282,7 @@ fn old_observations_are_collapsed() -> Outcome {
         Event::ContextCompacted { compaction, .. } => Some(compaction.collapsed.clone()),
         _ => None,
     });
-    let told = played.requests()?.iter().any(|request| json!(request).to_string().contains("[old result left out"));
+    let told = played.requests()?.iter().any(|request| json!(request).to_string().contains("[left out, "));
     if told && collapsed.first().is_some_and(|first| first.contains(&2)) {
         return Ok(());
     }

@@ -64,7 +64,7 @@ pub enum Finish {
     Done(String),
     /// It used up the turns of the attempt.
     OutOfTurns,
-    /// The newest turn alone is larger than the bound.
+    /// The task and the tools alone are larger than the bound.
     ContextFull,
     /// It said nothing, twice.
     Silent,

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{Message, ModelRequest, ToolSpec};
+use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec};
 
 /// Tokens left free for what a provider's own framing adds to the canonical rendering.
 ///
@@ -19,7 +19,8 @@ pub const PROTOCOL_MARGIN: usize = 256;
 /// ours. The model crate's tests hold the bodies of both protocols against the sum.
 pub const PART_MARGIN: usize = 8;
 
-/// The newest tool results that are never collapsed: the model is still working with them.
+/// The newest messages of tool results, which are collapsed only where nothing else is left to give up: the model is
+/// still working with them.
 pub const KEPT_RESULTS: usize = 4;
 
 /// After a compaction this share of the bound (in percent) is in use at most, so that the next one is some
@@ -30,7 +31,7 @@ const TARGET_PERCENT: usize = 70;
 /// one every turn otherwise, and each of them costs the provider's prompt cache.
 const FREED_PERCENT: usize = 15;
 
-/// Results of fewer bytes than this are left as they are: their stub would be no shorter.
+/// Results and arguments of fewer bytes than this are left as they are: their stub would be no shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
 
 /// Counts tokens.
@@ -70,7 +71,7 @@ pub enum Fit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compaction {
-    /// Messages of the transcript (by index) whose tool results are reduced to a stub.
+    /// Messages of the transcript (by index) whose tool results, or whose calls' long arguments, are reduced to stubs.
     pub collapsed: Vec<usize>,
     /// Messages from `dropped.0` to before `dropped.1` are left out, and a note stands for them.
     pub dropped: Option<(usize, usize)>,
@@ -129,7 +130,8 @@ impl Context {
     /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
     ///
     /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task, as soon
-    /// as results alone free too little. `None` means that nothing that may be given up is enough.
+    /// as results alone free too little; and if the newest turn alone is too large, what it read and what it wrote.
+    /// `None` means that the task and the tools alone are too large.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
         let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
@@ -148,6 +150,7 @@ impl Context {
             .or_else(|| least(&dropping, enough))
             .or_else(|| least(&collapsing, bound))
             .or_else(|| least(&dropping, bound))
+            .or_else(|| least(&self.last_resort(), bound))
     }
 
     /// Gives the ways of collapsing old results, one more in each.
@@ -168,27 +171,49 @@ impl Context {
         ends.map(|to| Compaction { dropped: Some((1, to)), ..collapsed.clone() }).collect()
     }
 
+    /// Gives the ways of reducing what is left after all that, one message more in each: results, and then calls.
+    fn last_resort(&self) -> Vec<Compaction> {
+        let mut compaction = [self.dropping(), self.collapsing()]
+            .into_iter()
+            .find_map(|mut list| list.pop())
+            .unwrap_or_else(|| self.compaction.clone());
+        let is_open = |at: &usize| *at >= dropped_to(&compaction) && !compaction.collapsed.contains(at);
+        let mut open = self.indices(|message| matches!(message, Message::Tool { .. }));
+        open.extend(self.indices(|message| matches!(message, Message::Assistant { .. })));
+        open.retain(is_open);
+        let one_more = open.into_iter().map(|at| {
+            compaction.collapsed.push(at);
+            compaction.clone()
+        });
+        one_more.collect()
+    }
+
     /// Indices of tool messages that may still be collapsed, oldest first.
     fn collapsible(&self) -> Vec<usize> {
-        let dropped_to = self.compaction.dropped.map_or(0, |(_, to)| to);
-        let mut tools: Vec<usize> = (0..self.messages.len())
-            .filter(|at| matches!(self.messages.get(*at), Some(Message::Tool { .. })))
-            .collect();
+        let mut tools = self.indices(|message| matches!(message, Message::Tool { .. }));
         tools.truncate(tools.len().saturating_sub(KEPT_RESULTS));
-        tools.retain(|at| *at >= dropped_to && !self.compaction.collapsed.contains(at));
+        tools.retain(|at| *at >= dropped_to(&self.compaction) && !self.compaction.collapsed.contains(at));
         tools
+    }
+
+    fn indices(&self, fits: impl Fn(&Message) -> bool) -> Vec<usize> {
+        let numbered = self.messages.iter().enumerate();
+        numbered.filter(|(_, message)| fits(message)).map(|(at, _)| at).collect()
     }
 
     /// Ends of prefixes that may be dropped: always before an assistant message, so that no result stands
     /// without its call, and never the last turn.
     fn droppable(&self) -> Vec<usize> {
         let from = self.compaction.dropped.map_or(2, |(_, to)| to + 1);
-        let mut ends: Vec<usize> = (from..self.messages.len())
-            .filter(|at| matches!(self.messages.get(*at), Some(Message::Assistant { .. })))
-            .collect();
-        ends.sort_unstable();
+        let mut ends = self.indices(|message| matches!(message, Message::Assistant { .. }));
+        ends.retain(|at| *at >= from);
         ends
     }
+}
+
+/// Gives the first message after those that are left out.
+fn dropped_to(compaction: &Compaction) -> usize {
+    compaction.dropped.map_or(0, |(_, to)| to)
 }
 
 /// Measures a request against its bound.
@@ -241,21 +266,38 @@ fn canonical<T: Serialize>(part: &T) -> String {
 }
 
 fn collapse(message: &Message) -> Message {
-    let Message::Tool { results } = message else {
-        return message.clone();
-    };
-    let results = results
-        .iter()
-        .map(|result| {
-            let mut result = result.clone();
-            if result.text.len() >= COLLAPSE_FROM_BYTES {
-                let lines = result.text.lines().count();
-                result.text = format!("[old result left out: {lines} lines; call the tool again if you need it]");
-            }
-            result
-        })
-        .collect();
-    Message::Tool { results }
+    match message {
+        Message::User { .. } => message.clone(),
+        Message::Tool { results } => Message::Tool { results: results.iter().map(collapse_result).collect() },
+        Message::Assistant { text, tool_calls, .. } => Message::Assistant {
+            text: stub(text, "what you said").unwrap_or_else(|| text.clone()),
+            tool_calls: tool_calls.iter().map(collapse_call).collect(),
+            // The provider's own blocks hold the same once more.
+            raw: None,
+        },
+    }
+}
+
+fn collapse_result(result: &ToolResult) -> ToolResult {
+    let text = stub(&result.text, "call the tool again, for less at a time, if you need it");
+    ToolResult { text: text.unwrap_or_else(|| result.text.clone()), ..result.clone() }
+}
+
+fn collapse_call(call: &ToolCall) -> ToolCall {
+    let mut call = call.clone();
+    let strings = call.arguments.as_object_mut().into_iter().flat_map(|arguments| arguments.values_mut());
+    for value in strings {
+        if let Some(stub) = value.as_str().and_then(|text| stub(text, "the call was made with all of it")) {
+            *value = stub.into();
+        }
+    }
+    call
+}
+
+/// Writes what stands for a long text, none for a short one.
+fn stub(text: &str, what: &str) -> Option<String> {
+    let lines = text.lines().count();
+    (text.len() >= COLLAPSE_FROM_BYTES).then(|| format!("[left out, {lines} lines: {what}]"))
 }
 
 fn dropped_note(count: usize) -> String {
@@ -275,7 +317,7 @@ fn join_user_texts(messages: Vec<Message>) -> Vec<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::{Origin, ToolCall, ToolResult};
+    use crate::conversation::Origin;
     use crate::ids::TaskId;
 
     struct Words;
@@ -367,8 +409,37 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_decided_when_nothing_can_be_given_up() {
-        let context = context(1, 5_000);
+    fn a_newest_turn_that_is_too_large_is_reduced() {
+        let large = "word ".repeat(900);
+        let call =
+            |n: usize, arguments| ToolCall { id: format!("c{n}").as_str().into(), name: "tool".to_owned(), arguments };
+        for calls in [1, 3, 8] {
+            for (argument, text) in [("small", large.as_str()), (&large, "done"), (&large, &large)] {
+                let mut context = context(3, 200);
+                let ids = 100..100 + calls;
+                let tool_calls: Vec<ToolCall> =
+                    ids.map(|n| call(n, serde_json::json!({"path": "p", "content": argument}))).collect();
+                let answer =
+                    |call: &ToolCall| ToolResult { call_id: call.id.clone(), text: text.to_owned(), is_error: false };
+                let results = tool_calls.iter().map(answer).collect();
+                context.push(Message::Assistant { text: String::new(), tool_calls, raw: None });
+                context.push(Message::Tool { results });
+                if let Fit::TooLarge(_) = fit(&request(&context), 1_000, &Words) {
+                    context.compact(context.decide(&request(&context), 1_000, &Words).unwrap());
+                }
+                let sent = request(&context);
+                assert!(matches!(fit(&sent, 1_000, &Words), Fit::Fits(_)), "{calls} calls: {sent:#?}");
+                let Some(Message::Tool { results }) = sent.messages.last() else { panic!("{sent:#?}") };
+                assert_eq!(results.len(), calls);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_decided_when_the_task_alone_is_too_large() {
+        let mut context = Context::default();
+        context.push(Message::User { text: "word ".repeat(5_000) });
+        turn(1, 10).into_iter().for_each(|message| context.push(message));
         assert_eq!(context.decide(&request(&context), 1_000, &Words), None);
     }
 

@@ -505,7 +505,7 @@ pub enum FailureCause {
     Turns,
     /// A token budget is used up.
     Budget,
-    /// The newest turn does not fit into the context.
+    /// The task and the tools alone do not fit into the context.
     Context,
     /// The time is used up.
     Timeout,

@@ -26,6 +26,9 @@ use crate::shutdown::ShutdownLevel;
 use crate::worker_link::Announced;
 use crate::workplace::Workplace;
 
+/// The least that a result may have, however many calls a turn has: a message, and the mark of what is left out.
+const LEAST_RESULT_TOKENS: u64 = 128;
+
 /// Drives one agent with a model.
 pub(crate) struct LoopDriver {
     agent: AgentLoop,
@@ -148,12 +151,13 @@ impl LoopDriver {
         workplace: &Workplace,
         calls: Vec<ToolCall>,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
+        let at_once = calls.len();
         for call in calls {
             if workplace.shutdown.level() >= ShutdownLevel::Stop {
                 return Ok(Some(DriverEnd::Interrupted));
             }
             let cancel = Cancel::new();
-            let scope = self.scope(workplace, cancel.clone());
+            let scope = self.scope(workplace, cancel.clone(), at_once);
             let running = workplace.host.executor.call(&call, &scope);
             let outcome = workplace.shutdown.guard(&cancel, running).await;
             if let Some(error) = self.desk.lost() {
@@ -172,7 +176,7 @@ impl LoopDriver {
         Ok(None)
     }
 
-    fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
+    fn scope(&self, workplace: &Workplace, cancel: Cancel, calls: usize) -> CallScope {
         let assignment = &workplace.assignment;
         CallScope {
             run: assignment.run.clone(),
@@ -189,8 +193,7 @@ impl LoopDriver {
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),
-            // A quarter of the bound: four results as large as this still leave a context that can work.
-            result_tokens: self.agent.spec().context_tokens / 4,
+            result_tokens: result_tokens(self.agent.spec().context_tokens, calls),
         }
     }
 }
@@ -223,6 +226,13 @@ impl AgentDriver for LoopDriver {
             }
         }
     }
+}
+
+/// Gives how large a result may be in a turn of so many calls: at most a quarter of the bound, and half of it together,
+/// so that the turn and those before it still leave a context that can work.
+fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
+    let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
+    (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
 }
 
 /// What people have decided about this agent's calls.
@@ -295,7 +305,9 @@ fn end_of(finish: Finish) -> DriverEnd {
         Finish::Done(report) => return DriverEnd::Finished(report),
         Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
         Finish::ContextFull => {
-            (FailureCause::Context, "the newest turn alone does not fit into the context".to_owned())
+            let text = "the task's text and the tools alone do not fit into its context; shorten the task, or start a \
+                        run with a larger --context-tokens";
+            (FailureCause::Context, text.to_owned())
         }
         Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),
         Finish::Looping => (FailureCause::Looping, "the agent repeated the same calls without a change".to_owned()),

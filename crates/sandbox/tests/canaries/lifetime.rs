@@ -8,7 +8,7 @@ use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
 };
 
-use crate::support::{COORDINATOR_ARG, Room, alive, own_program, unique_seconds, within};
+use crate::support::{Room, alive, coordinator_of, unique_seconds, within};
 use crate::{Body, Named};
 
 /// Nothing may be alive longer after the end.
@@ -28,19 +28,26 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("file_limit_ends_the_writer", file_limit_ends_the_writer),
         ("fork_bomb_is_bounded", fork_bomb_is_bounded),
         ("memory_is_bounded", memory_is_bounded),
-        ("killing_everything_kills_only_the_job", killing_everything_kills_only_the_job),
         ("nothing_survives_the_coordinator", nothing_survives_the_coordinator),
         ("nothing_survives_the_supervisor", |room| nothing_survives(room, Victim::Supervisor)),
         ("nothing_survives_who_started_the_supervisor", |room| nothing_survives(room, Victim::Outermost)),
     ];
+    if confinement == Confinement::Full {
+        all.push(("fork_bomb_that_doubles_is_bounded", fork_bomb_that_doubles_is_bounded));
+    }
     if confinement == Confinement::Unconfined {
+        all.push(("daemons_outlive_a_shell", daemons_outlive_a_shell));
+    } else {
         // Without confinement `kill -9 -1` would end the machine.
-        all.retain(|(name, _)| *name != "killing_everything_kills_only_the_job");
+        all.push(("killing_everything_kills_only_the_job", killing_everything_kills_only_the_job));
     }
     let bind =
         |(name, test): Named| (format!("lifetime::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
     all.into_iter().map(bind).collect()
 }
+
+/// How many processes [`daemons`] leaves.
+const DAEMONS: usize = 4;
 
 /// A script that leaves a child, a grandchild and a daemon of its own session, all of them deaf to SIGTERM.
 fn daemons(seconds: &str) -> String {
@@ -74,23 +81,59 @@ fn names_a_program_that_is_not_there(room: &Room) {
 
 fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
     let seconds = unique_seconds();
-    let finished = room.run(&room.sh(&format!("{} echo done", daemons(&seconds))));
+    let job = room.sh(&format!("{} until [ -e go ]; do sleep 0.01; done; echo done", daemons(&seconds)));
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| room.run(&job));
+        assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
+        std::fs::write(room.root.path().join("go"), "").unwrap();
+        running.join().unwrap()
+    });
     assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::Code(0), "done\n"));
     assert_eq!(alive(&seconds), [0; 0]);
 }
 
+/// The control of every test of daemons: they outlive a shell that nobody confines.
+fn daemons_outlive_a_shell(_: &Room) {
+    let seconds = unique_seconds();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{} wait", daemons(&seconds))]).stderr(Stdio::null());
+    let mut shell = shell.spawn().unwrap();
+    let begun = within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let survivors = alive(&seconds);
+    for pid in survivors.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    assert_eq!((begun, survivors.len()), (true, DAEMONS));
+}
+
 fn time_limit_ends_daemons(room: &Room) {
     let seconds = unique_seconds();
-    let mut job = room.sh(&format!("{} wait", daemons(&seconds)));
-    job.limits.timeout = Duration::from_millis(300);
-    let finished = room.run(&job);
+    let finished = out_of_time(room, &format!("{} wait", daemons(&seconds)), || alive(&seconds).len() == DAEMONS);
     assert_eq!(finished.exit, Exit::TimedOut);
-    assert!(finished.duration < Duration::from_secs(6), "{:?}", finished.duration);
     assert_eq!(alive(&seconds), [0; 0]);
-    let mut polite = room.sh("trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done");
-    polite.limits.timeout = Duration::from_millis(300);
-    let finished = room.run(&polite);
+    let polite = format!("trap 'echo bye; exit 0' TERM; sleep {seconds} & wait");
+    let finished = out_of_time(room, &polite, || alive(&seconds).len() == 1);
     assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::TimedOut, "bye\n"));
+}
+
+/// Lets a script run out of time, but not before it has `begun`: on a loaded machine that takes longer.
+fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished {
+    for timeout in [300, 3_000, 30_000].map(Duration::from_millis) {
+        let mut job = room.sh(script);
+        job.limits.timeout = timeout;
+        let (finished, has_begun) = std::thread::scope(|scope| {
+            let running = scope.spawn(|| room.run(&job));
+            let has_begun = within(timeout, &begun);
+            (running.join().unwrap(), has_begun)
+        });
+        if has_begun {
+            assert!(finished.duration < timeout + Duration::from_secs(6), "{:?}", finished.duration);
+            return finished;
+        }
+    }
+    panic!("it did not begin: {script}");
 }
 
 /// Runs a script until it has touched `started`, then stops it, and gives what came of it.
@@ -148,25 +191,38 @@ fn file_limit_ends_the_writer(room: &Room) {
 }
 
 fn fork_bomb_is_bounded(room: &Room) {
+    const BOMB: usize = 600;
     let seconds = unique_seconds();
-    let mut job =
-        room.sh(&format!("i=0; while [ $i -lt 600 ]; do sleep {seconds} & i=$((i+1)); done 2>/dev/null; wait"));
+    let mut job = room.sh(&format!("for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"));
+    job.limits.timeout = Duration::from_secs(60);
     job.limits.processes = Some(60);
-    job.limits.timeout = Duration::from_secs(10);
+    // A user that the kernel counts gets refusals, root and the fallback tier the watch; nobody waits for the time limit.
     let finished = room.run(&job);
-    // A user that the kernel counts gets refusals, root and the fallback tier the watch.
-    assert_ne!(finished.exit, Exit::Code(0));
+    assert!(matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)), "{}", finished.exit);
     assert_eq!(alive(&seconds), [0; 0]);
-    // Only a process namespace ends a bomb that doubles for sure: elsewhere it would take the whole machine.
-    if room.sandbox.confinement() != Confinement::Full {
-        return;
-    }
-    // Doubles as a bomb does, but ends by itself below a thousand: a test must not be able to take the machine down.
-    let mut bomb = room.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || sleep 3; }; b 8");
+    // The control: without the limit, all of them get through.
+    job.limits.processes = None;
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        assert!(within(Duration::from_secs(60), || alive(&seconds).len() == BOMB));
+        cancel.cancel();
+    });
+    assert_eq!(alive(&seconds), [0; 0]);
+}
+
+/// Only a process namespace ends a bomb that doubles for sure: elsewhere it would take the whole machine.
+fn fork_bomb_that_doubles_is_bounded(room: &Room) {
+    // Ends by itself below a thousand: a test must not be able to take the machine down.
+    let mut bomb =
+        room.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || { sleep 2; echo leaf; }; }; b 8");
+    bomb.limits.timeout = Duration::from_secs(60);
+    let leaves = |job: &Job| room.run(job).stdout.text().lines().count();
     bomb.limits.processes = Some(60);
-    bomb.limits.timeout = Duration::from_secs(10);
-    let finished = room.run(&bomb);
-    assert!(finished.duration < Duration::from_secs(20), "{:?}", finished.duration);
+    let bounded = leaves(&bomb);
+    bomb.limits.processes = None;
+    // The control: without the limit, every leaf is there.
+    assert_eq!((bounded < 60, leaves(&bomb)), (true, 256), "{bounded} leaves within the limit");
 }
 
 fn memory_is_bounded(room: &Room) {
@@ -189,20 +245,10 @@ fn killing_everything_kills_only_the_job(room: &Room) {
 
 fn nothing_survives_the_coordinator(room: &Room) {
     let seconds = unique_seconds();
-    let tier = format!("{:?}", room.sandbox.confinement());
-    let mut coordinator = Command::new(own_program())
-        .args([
-            COORDINATOR_ARG,
-            &tier,
-            room.root.path().to_str().unwrap(),
-            &format!("{} touch started; wait", daemons(&seconds)),
-        ])
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut coordinator = coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds))).spawn().unwrap();
     assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
     // The shell has gone on before what it has started in the background has begun.
-    assert!(within(Duration::from_secs(20), || alive(&seconds).len() >= 4));
+    assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
@@ -223,7 +269,7 @@ fn nothing_survives(room: &Room, victim: Victim) {
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.run(&job));
         assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
-        assert!(within(Duration::from_secs(20), || alive(&seconds).len() >= 4));
+        assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
         let helpers = helpers_above(&alive(&seconds));
         let killed = match victim {
             Victim::Supervisor => helpers.first(),
@@ -255,7 +301,7 @@ fn helpers_above(pids: &[i32]) -> Vec<i32> {
     lines.max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// What the child of the last test does: runs one job, to be killed meanwhile.
+/// What the child of some tests does: runs one job and prints what it said, unless it is killed meanwhile.
 pub(crate) fn coordinator(args: &[String]) {
     let confinement = match args[1].as_str() {
         "Full" => Confinement::Full,
@@ -273,5 +319,5 @@ pub(crate) fn coordinator(args: &[String]) {
         env: BTreeMap::new(),
         limits: Limits::default(),
     };
-    sandbox.run(&job, &Cancel::new()).unwrap();
+    print!("{}", sandbox.run(&job, &Cancel::new()).unwrap().stdout.text());
 }

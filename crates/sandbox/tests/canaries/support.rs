@@ -1,6 +1,7 @@
 //! Running a job and looking at what came of it.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use orchestrate_sandbox::{
@@ -79,6 +80,14 @@ impl Room {
 
 pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap()
+}
+
+/// Makes the command that starts a coordinator of its own, which runs a script in the room's tier and root.
+pub(crate) fn coordinator_of(room: &Room, script: &str) -> Command {
+    let mut command = Command::new(own_program());
+    command.args([COORDINATOR_ARG, &format!("{:?}", room.sandbox.confinement())]).arg(room.root.path()).arg(script);
+    command.stdin(Stdio::null());
+    command
 }
 
 /// Lists the processes whose command line holds `mark`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
 
-use crate::support::Room;
+use crate::support::{Room, coordinator_of};
 use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -14,13 +14,14 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
         ("gets_only_the_named_environment", gets_only_the_named_environment),
         ("refuses_a_directory_outside_as_cwd", refuses_a_directory_outside_as_cwd),
         ("refuses_wrong_roots", refuses_wrong_roots),
+        ("hides_the_users_home", hides_the_users_home),
+        ("hides_the_machines_settings", hides_the_machines_settings),
     ];
     if confinement != Confinement::Unconfined {
         all.push(("reads_but_does_not_write_a_read_only_root", reads_but_does_not_write_a_read_only_root));
         all.push(("does_not_write_through_a_link", does_not_write_through_a_link));
         all.push(("has_an_empty_private_home", has_an_empty_private_home));
         all.push(("hides_a_masked_file_of_a_read_only_root", hides_a_masked_file_of_a_read_only_root));
-        all.push(("hides_the_users_home", hides_the_users_home));
     }
     if confinement == Confinement::Fallback {
         all.push(("sets_modes_of_its_own_files_only", sets_modes_of_its_own_files_only));
@@ -119,13 +120,31 @@ fn has_an_empty_private_home(room: &Room) {
     assert_eq!(room.says("ls -A ~ $TMPDIR/y").0, Exit::Code(2), "the next job has a new one");
 }
 
+/// Of a home of the test's own, since nobody's real one is known to hold these files.
 fn hides_the_users_home(room: &Room) {
-    let home = std::env::var("HOME").unwrap();
-    for path in [format!("{home}/.ssh"), format!("{home}/.cargo/credentials.toml"), format!("{home}/.bashrc")] {
-        let (through, _) = room.probe(&["read", &path]);
-        assert!(!through, "{path}");
+    let home = room.outside.path();
+    let files = [".ssh/id", ".bashrc", ".cargo/credentials.toml", ".cargo/registry/shown"];
+    for file in files.map(|file| home.join(file)) {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, format!("{}\n", file.file_name().unwrap().display())).unwrap();
     }
-    assert_eq!(room.says("cat /etc/shadow /etc/gitconfig 2>/dev/null").1, "");
+    let mut coordinator = coordinator_of(room, &format!("cd {}; cat {}; exit 0", home.display(), files.join(" ")));
+    coordinator.env("HOME", home).env_remove("CARGO_HOME").env_remove("RUSTUP_HOME");
+    let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
+    // Without a sandbox everything is read; within one, what builds need is there and nothing else.
+    let is_confined = room.sandbox.confinement() != Confinement::Unconfined;
+    assert_eq!(said, if is_confined { "shown\n" } else { "id\n.bashrc\ncredentials.toml\nshown\n" });
+}
+
+fn hides_the_machines_settings(room: &Room) {
+    let files = ["shadow", "gitconfig", "machine-id", "hostname", "shells", "fstab"].map(|name| format!("/etc/{name}"));
+    let readable = files.iter().filter(|file| std::fs::read(file).is_ok_and(|content| !content.is_empty()));
+    let readable: Vec<&String> = readable.collect();
+    assert!(!readable.is_empty(), "nothing to hide on this machine among {files:?}");
+    for file in readable {
+        let (through, said) = room.probe(&["read", file]);
+        assert_eq!(through, room.sandbox.confinement() == Confinement::Unconfined, "{file}: {said}");
+    }
 }
 
 fn hides_a_masked_file_of_a_read_only_root(room: &Room) {

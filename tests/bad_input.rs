@@ -8,24 +8,25 @@ use serde_json::json;
 
 use crate::run::done;
 use crate::support::{
-    Case, Home, ModelServer, Need, Outcome, Ran, Reply, Repository, Rule, Script, at, case, fail, lines,
+    Case, Home, ModelServer, Need, Outcome, Ran, Reply, Repository, Rule, Script, at, case, fail, lines, sandboxed,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("bad_input::plans_that_cannot_run_leave_nothing", plans_that_cannot_run_leave_nothing),
         case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
-        case("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
+        sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
-        case("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
-        case("bad_input::a_check_that_does_not_exist_says_so", a_check_that_does_not_exist_says_so),
-        case("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
-        case("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
-        case("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
-        case("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
-        case("bad_input::a_read_only_state_is_refused", a_read_only_state_is_refused).needs(Need::MOUNTS),
-        case("bad_input::a_read_only_repository_is_refused", a_read_only_repository_is_refused).needs(Need::MOUNTS),
-        case("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
+        sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
+        sandboxed("bad_input::a_check_that_does_not_exist_says_so", a_check_that_does_not_exist_says_so),
+        sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
+        sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
+        sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
+        sandboxed("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
+        sandboxed("bad_input::a_read_only_state_is_refused", a_read_only_state_is_refused).needs(Need::MOUNTS),
+        sandboxed("bad_input::a_read_only_repository_is_refused", a_read_only_repository_is_refused)
+            .needs(Need::MOUNTS),
+        sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
     ]
 }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Case, Home, Outcome, Repository, at, case, fail};
+use crate::support::{Case, Home, Outcome, Repository, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
         case("check::no_repository_is_needed", no_repository_is_needed),
-        case("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
+        sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
 }
 

@@ -4,22 +4,22 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::run::{done, write};
-use crate::support::{Case, Home, Outcome, Repository, Script, at, case, fail, lines};
+use crate::support::{Case, Home, Outcome, Repository, Script, at, case, fail, lines, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("cli::wrong_usage_exits_2_and_says_what_to_type", wrong_usage_exits_2_and_says_what_to_type),
         case("cli::what_is_not_built_yet_is_never_ignored", what_is_not_built_yet_is_never_ignored),
-        case("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
-        case("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
-        case("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
-        case("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
-        case("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
-        case("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
-        case("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
-        case("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
-        case("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
-        case("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
+        sandboxed("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
+        sandboxed("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
+        sandboxed("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
+        sandboxed("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
+        sandboxed("cli::signals_end_a_run_with_its_state_kept", signals_end_a_run_with_its_state_kept),
+        sandboxed("cli::a_second_coordinator_is_refused_with_the_firsts_pid", a_second_coordinator_is_refused),
+        sandboxed("cli::a_dead_run_is_not_called_running_and_goes_on", a_dead_run_goes_on),
+        sandboxed("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
+        sandboxed("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
+        sandboxed("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
     ]
 }
 

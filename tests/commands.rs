@@ -5,16 +5,16 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::run::done;
-use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines};
+use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("commands::consent_is_typed_once_on_a_terminal", consent_is_typed_once).needs(Need::TERMINAL),
+        sandboxed("commands::consent_is_typed_once_on_a_terminal", consent_is_typed_once).needs(Need::TERMINAL),
         case("commands::config_trust_asks_for_each_command", config_trust_asks).needs(Need::TERMINAL),
-        case("commands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
+        sandboxed("commands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
         case("commands::roles_are_listed_and_shown", roles_are_listed_and_shown),
         case("commands::completions_name_every_command", completions_name_every_command),
-        case("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
+        sandboxed("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
         case("commands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
     ]
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::support::{Case, Home, Outcome, at, case, fail, lines};
+use crate::support::{Case, Home, Outcome, at, case, fail, lines, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("demo::it_succeeds_and_tells_what_happened", it_succeeds_and_tells_what_happened),
         case("demo::three_agents_work_side_by_side", three_agents_work_side_by_side),
-        case("demo::a_spoiled_repair_needs_a_person", a_spoiled_repair_needs_a_person),
+        sandboxed("demo::a_spoiled_repair_needs_a_person", a_spoiled_repair_needs_a_person),
         case("demo::a_folder_with_files_is_left_alone", a_folder_with_files_is_left_alone),
     ]
 }

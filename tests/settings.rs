@@ -4,13 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::support::{Case, Home, Outcome, Repository, at, case, fail};
+use crate::support::{Case, Home, Outcome, Repository, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("settings::each_value_says_where_it_comes_from", each_value_says_where_it_comes_from),
         case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
-        case("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
+        sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
         case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
         case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
         case("settings::the_environment_cannot_switch_the_sandbox_off", the_environment_cannot_switch_the_sandbox_off),

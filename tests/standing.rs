@@ -5,23 +5,23 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::run::{Stage, done, plan_input, runtime, write};
-use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("standing::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
-        case("standing::rejected_work_lands_with_a_warning", rejected_work_lands_with_a_warning),
-        case("standing::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
-        case("standing::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
-        case("standing::a_report_can_be_read", a_report_can_be_read),
-        case("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
-        case("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
-        case("standing::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
-        case("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
-        case("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
-        case("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
+        sandboxed("standing::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
+        sandboxed("standing::rejected_work_lands_with_a_warning", rejected_work_lands_with_a_warning),
+        sandboxed("standing::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
+        sandboxed("standing::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
+        sandboxed("standing::a_report_can_be_read", a_report_can_be_read),
+        sandboxed("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
+        sandboxed("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
+        sandboxed("standing::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
+        sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
+        sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
+        sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
         case("standing::help_names_the_defaults", help_names_the_defaults),
-        case("standing::a_command_has_the_time_that_its_task_or_the_settings_give", a_command_has_its_time),
+        sandboxed("standing::a_command_has_the_time_that_its_task_or_the_settings_give", a_command_has_its_time),
         case("standing::a_demo_without_git_leaves_nothing", a_demo_without_git_leaves_nothing),
     ]
 }

@@ -13,7 +13,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::{FOLDER, require};
-use crate::support::{Case, Home, Need, Outcome, Repository, case, fail};
+use crate::support::{Case, Home, Need, Outcome, Repository, fail, sandboxed};
 
 /// The server's program, and the Node that it needs.
 const AIMOCK: Need = Need::new("aimock", "npm install --global @copilotkit/aimock, with Node 20.15 or newer", || {
@@ -27,9 +27,9 @@ const LISTENS: &str = "listening on http://";
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
-        case("real_input::aimock_speaks_chat_completions", || speaks("openai/local", "/v1/chat/completions"))
+        sandboxed("real_input::aimock_speaks_chat_completions", || speaks("openai/local", "/v1/chat/completions"))
             .needs(AIMOCK),
-        case("real_input::aimock_speaks_anthropic_messages", || speaks("anthropic/local", "/v1/messages"))
+        sandboxed("real_input::aimock_speaks_anthropic_messages", || speaks("anthropic/local", "/v1/messages"))
             .needs(AIMOCK),
     ]
 }

@@ -37,6 +37,11 @@ impl Need {
     /// The fallback tier, found in the same way.
     pub(crate) const FALLBACK_TIER: Need =
         Need::new("the fallback sandbox tier", "Linux 6.2 or newer with Landlock enabled", || tiers().fallback.is_ok());
+    /// Some tier, as every run wants that is not told to go without.
+    pub(crate) const SANDBOX: Need =
+        Need::new("a sandbox tier", "apt install bubblewrap; `orchestrate doctor` says what else is missing", || {
+            tiers().full.is_ok() || tiers().fallback.is_ok()
+        });
     /// A terminal for a program of a test: `setsid` of util-linux, which gives it one.
     pub(crate) const TERMINAL: Need =
         Need::new("setsid", "apt install util-linux", || starts("setsid", &["--version"]));
@@ -106,6 +111,11 @@ pub(crate) struct Case {
 /// Makes a test out of a function; the name is `module::what_holds`.
 pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
     Case { name: name.into(), needs: Vec::new(), run: Box::new(run) }
+}
+
+/// Makes a test that starts a run.
+pub(crate) fn sandboxed(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
+    case(name, run).needs(Need::SANDBOX)
 }
 
 impl Case {

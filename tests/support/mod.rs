@@ -13,7 +13,7 @@ mod server;
 mod terminal;
 mod trials;
 
-pub(crate) use case::{Case, Need, Outcome, case, fail};
+pub(crate) use case::{Case, Need, Outcome, case, fail, sandboxed};
 pub(crate) use json::{at, lines};
 pub(crate) use played::Played;
 pub(crate) use program::{Home, Invocation, Ran, Running, until};

@@ -19,8 +19,12 @@ mod support;
 mod usable;
 mod view;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Completion, Trial};
 use orchestrate_sandbox::{Confinement, Helper};
+
+const FULL_TIER: &str =
+    "the full sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
+const FALLBACK_TIER: &str = "the fallback sandbox tier (Linux 6.2 or newer with Landlock enabled)";
 
 fn main() {
     orchestrate_sandbox::run_helper_if_asked();
@@ -59,19 +63,21 @@ type Named = (&'static str, fn(&support::Room));
 type Body = Box<dyn FnOnce() + Send>;
 
 fn trial(name: String, usable: &Result<(), String>, body: Body) -> Trial {
+    let tier = if name.starts_with("full") { FULL_TIER } else { FALLBACK_TIER };
     let missing = match usable {
-        Err(reason) if name.starts_with("full") => Some((reason.clone(), "bubblewrap (apt install bubblewrap)")),
-        Err(reason) => Some((reason.clone(), "Landlock (Linux 6.2)")),
-        Ok(()) => usable::missing_tool(&name).map(|tool| (format!("{tool} is not here"), tool)),
+        Err(reason) => Some((tier, reason.clone())),
+        Ok(()) => usable::missing_tool(&name).map(|tool| (tool, "it does not start".to_owned())),
     };
-    match missing {
-        None => Trial::test(name, move || {
+    Trial::ignorable_test(name, move || {
+        let Some((need, reason)) = missing else {
             body();
-            Ok(())
-        }),
-        Some((reason, _)) if std::env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
-            Trial::test(name, move || Err(reason.into()))
+            return Ok(Completion::Completed);
+        };
+        let required = std::env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all");
+        if required {
+            Err(format!("not run: needs {need}: {reason}").into())
+        } else {
+            Ok(Completion::ignored_with(format!("not run: needs {need}")))
         }
-        Some((_, tool)) => Trial::test(format!("{name} (not run: needs {tool})"), || Ok(())).with_ignored_flag(true),
-    }
+    })
 }

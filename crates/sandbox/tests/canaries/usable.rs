@@ -20,14 +20,16 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     all.into_iter().map(bind).collect()
 }
 
-/// Names the tool that a test needs and that is not here.
+/// Names the tool that a test needs and that is not here, with the way to get it.
 pub(crate) fn missing_tool(test: &str) -> Option<&'static str> {
-    let tool = [("compiles_and_runs_c", "cc"), ("checks_and_runs_a_crate_offline", "cargo"), ("runs_git", "git")]
-        .into_iter()
-        .find(|(name, _)| test.ends_with(name))?
-        .1;
+    let tools = [
+        ("compiles_and_runs_c", "cc", "cc (apt install gcc libc6-dev)"),
+        ("checks_and_runs_a_crate_offline", "cargo", "cargo (https://rustup.rs)"),
+        ("runs_git", "git", "git (apt install git)"),
+    ];
+    let (_, tool, need) = tools.into_iter().find(|(name, ..)| test.ends_with(name))?;
     let works = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    (!works.is_ok_and(|status| status.success())).then_some(tool)
+    (!works.is_ok_and(|status| status.success())).then_some(need)
 }
 
 fn runs_pipes_and_substitutions(room: &Room) {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 use orchestrate_core::policy::Policy;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox};
@@ -19,18 +19,17 @@ pub(crate) fn trial(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial 
     Trial::test(name, move || run(test, unconfined()))
 }
 
+const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
+
 /// Makes a test of commands, which needs a tier of the sandbox that starts here.
 pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
-    match strongest() {
-        Ok(sandbox) => Trial::test(name, move || run(test, sandbox.clone())),
+    Trial::ignorable_test(name, move || match strongest() {
+        Ok(sandbox) => run(test, sandbox.clone()).map(|()| Completion::Completed),
         Err(reason) if env::var_os("ORCHESTRATE_REQUIRE").is_some_and(|value| value == "all") => {
-            Trial::test(name, move || Err(Failed::from(format!("needs a sandbox: {reason}"))))
+            Err(Failed::from(format!("not run: needs {TIER}: {reason}")))
         }
-        Err(reason) => {
-            let shown = format!("{name} (not run: needs a sandbox: {reason})");
-            Trial::test(shown, || Ok(())).with_ignored_flag(true)
-        }
-    }
+        Err(_) => Ok(Completion::ignored_with(format!("not run: needs {TIER}"))),
+    })
 }
 
 /// Gives the sandbox that holds nothing back, for tests that start nothing or only commands of their own.

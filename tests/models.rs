@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("models::a_used_up_rate_is_waited_out", a_used_up_rate_is_waited_out),
         case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
         case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
+        case("models::what_a_server_teaches_is_learnt_once_for_all_turns", what_a_server_teaches_is_learnt_once),
         case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
         case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
         case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
@@ -246,4 +247,21 @@ fn a_missing_key_is_the_tasks_failure() -> Outcome {
     let played = stage.play(plan, &Script::default(), |settings| settings.run.model = None)?;
     played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Model, "ANTHROPIC_API_KEY")
+}
+
+/// A server that wants the newer name for the limit of a reply refuses the first request only, whoever asks then.
+fn what_a_server_teaches_is_learnt_once() -> Outcome {
+    let (stage, server) = (
+        Stage::new()?,
+        ModelServer::answering(|request, _| match request.body.get("max_tokens") {
+            Some(_) => Reply::error(400, "Unsupported parameter: use 'max_completion_tokens' instead."),
+            None => write_then_end(&request.body),
+        })?,
+    );
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
+    let played = play(&stage, plan, &server)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let old: Vec<bool> = server.requests().iter().map(|request| request.body.get("max_tokens").is_some()).collect();
+    if old == [true, false, false, false, false] { Ok(()) } else { fail(format!("{old:?}")) }
 }

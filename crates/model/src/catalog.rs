@@ -31,17 +31,25 @@ pub struct Models {
     timeouts: Timeouts,
     /// Made with the first remote model: a scripted run needs no certificates.
     http: Mutex<Option<Client>>,
-    gates: Mutex<HashMap<GateKey, Arc<RateGate>>>,
+    shared: Mutex<HashMap<Place, Shared>>,
     scripts: Mutex<HashMap<ModelName, Arc<ScriptedModel>>>,
 }
 
-/// What a provider counts requests by.
+/// A model behind an endpoint, which is what a provider counts requests by.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct GateKey {
+struct Place {
     base_url: String,
     /// Where the key comes from stands for the key: within one environment each source holds one key.
     key_source: String,
     model: String,
+}
+
+/// What all agents that ask one model behind one endpoint have in common, however often it is opened.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    gate: Arc<RateGate>,
+    /// Whether the server has said that it wants the other name for the limit of a reply.
+    other_max_tokens_key: Arc<AtomicBool>,
 }
 
 impl Models {
@@ -53,7 +61,7 @@ impl Models {
             script_pace: Duration::ZERO,
             timeouts: Timeouts::default(),
             http: Mutex::default(),
-            gates: Mutex::default(),
+            shared: Mutex::default(),
             scripts: Mutex::default(),
         }
     }
@@ -68,7 +76,8 @@ impl Models {
     /// Opens a model.
     ///
     /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only
-    /// when they are opened first. Opening a model twice gives the same script and the same rate gate.
+    /// when they are opened first. Opening a model twice gives the same script, and shares the rate gate and what the server has
+    /// taught.
     ///
     /// # Errors
     ///
@@ -79,7 +88,7 @@ impl Models {
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
             ModelName::Hosted { .. } | ModelName::Other(_) => {
                 let remote = self.remote(name)?;
-                let gate = self.gate(&remote);
+                let gate = self.shared(&remote.endpoint, &remote.model).gate;
                 Ok(Arc::new(Retrying::new(remote, gate)))
             }
         }
@@ -117,13 +126,14 @@ impl Models {
             ModelName::Hosted { model, .. } | ModelName::Other(model) => model.clone(),
             ModelName::Script(_) | ModelName::Replay(_) => return Err(invalid(name, "it is not behind an endpoint")),
         };
+        let endpoint = self.endpoint(name)?;
         Ok(Remote {
-            endpoint: self.endpoint(name)?,
             http: self.http()?,
             name: name.to_string(),
-            model,
             timeouts: self.timeouts,
-            other_max_tokens_key: AtomicBool::new(false),
+            other_max_tokens_key: self.shared(&endpoint, &model).other_max_tokens_key,
+            endpoint,
+            model,
         })
     }
 
@@ -148,13 +158,10 @@ impl Models {
         }
     }
 
-    fn gate(&self, remote: &Remote) -> Arc<RateGate> {
-        let key = GateKey {
-            base_url: remote.endpoint.base_url.clone(),
-            key_source: remote.endpoint.key_source(),
-            model: remote.model.clone(),
-        };
-        Arc::clone(locked(&self.gates).entry(key).or_default())
+    fn shared(&self, endpoint: &Endpoint, model: &str) -> Shared {
+        let (base_url, key_source) = (endpoint.base_url.clone(), endpoint.key_source());
+        let place = Place { base_url, key_source, model: model.to_owned() };
+        locked(&self.shared).entry(place).or_default().clone()
     }
 
     pub(crate) fn http(&self) -> Result<Client, ModelError> {

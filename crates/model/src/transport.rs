@@ -4,6 +4,7 @@
 //! the connection, which is how a request is cancelled.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ pub(crate) struct Remote {
     pub(crate) model: String,
     pub(crate) timeouts: Timeouts,
     /// Whether the server has said that it wants the other name for the limit of a reply.
-    pub(crate) other_max_tokens_key: AtomicBool,
+    pub(crate) other_max_tokens_key: Arc<AtomicBool>,
 }
 
 #[async_trait]
@@ -68,10 +69,14 @@ impl Model for Remote {
         request: &ModelRequest,
         on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
     ) -> Result<ModelReply, ModelError> {
+        let knew = self.other_max_tokens_key.load(Ordering::Relaxed);
         let mut result = self.attempt(request, on_delta).await;
+        // Also if another agent has been told the same meanwhile: this request was sent before.
         if let Err(Fault::Refused(refusal)) = &result
-            && self.learns_from(refusal)
+            && !knew
+            && self.wants_other_max_tokens_key(refusal)
         {
+            self.other_max_tokens_key.store(true, Ordering::Relaxed);
             result = self.attempt(request, on_delta).await;
         }
         result.map_err(|fault| self.error(fault))
@@ -244,12 +249,11 @@ impl Remote {
         }
     }
 
-    /// Takes the other name for the limit of a reply, once, if the server names it in a refusal.
-    fn learns_from(&self, refusal: &Refusal) -> bool {
+    /// Tells whether a server names the other name for the limit of a reply in a refusal.
+    fn wants_other_max_tokens_key(&self, refusal: &Refusal) -> bool {
         self.endpoint.protocol == Protocol::ChatCompletions
             && matches!(refusal.status, 400 | 422)
             && refusal.message.contains("max_completion_tokens")
-            && !self.other_max_tokens_key.swap(true, Ordering::Relaxed)
     }
 
     fn headers(&self) -> Result<HeaderMap, Fault> {

@@ -2,13 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::{ModelReply, ModelRequest, RunState, StopReason, TaskId, ToolCall, Usage};
+use orchestrate_core::task::Work;
+use orchestrate_core::{
+    ModelReply, ModelRequest, RunId, RunSettings, RunState, StopReason, Task, TaskId, ToolCall, Usage,
+};
+use orchestrate_journal::{Command, Journal, Store};
 use orchestrate_model::{Delta, Model, ModelError, Tokenizer};
 use serde_json::json;
 use tokio::sync::watch;
@@ -25,6 +31,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
         case("limits::a_tasks_time_ends_it", a_tasks_time_ends_it),
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
+        case("limits::resuming_gives_no_new_time", resuming_gives_no_new_time),
+        case("limits::a_person_gives_a_run_more_time", a_person_gives_a_run_more_time),
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
         case("limits::the_context_bound_holds", the_context_bound_holds),
         case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
@@ -196,6 +204,78 @@ fn the_runs_time_ends_what_is_left() -> Outcome {
     }
     played.require_failure("T1", FailureCause::Timeout, "time of the run")?;
     played.require_failure("T2", FailureCause::Timeout, "time of the run")
+}
+
+/// The clock of the run that [`worked_on`] makes.
+static MOMENT: AtomicU64 = AtomicU64::new(0);
+
+/// Leaves a run of which a task was begun 100 s ago, and which somebody worked on for 70 s of them.
+fn worked_on(stage: &Stage, of_run: Option<u64>, of_task: Option<u64>) -> Result<RunId, Failed> {
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    let folder = coordinator.layout().journal();
+    let (run, base) = (RunId::from("r-worked1"), coordinator.repo().head()?.commit);
+    let now = orchestrate_journal::system_clock();
+    MOMENT.store(now - 100_000, Ordering::Relaxed);
+    let store = Store::open_with(&folder, || MOMENT.load(Ordering::Relaxed))?;
+    let id = TaskId::from("T1");
+    let work = Work::Run("sleep 50".to_owned());
+    let task = Box::new(Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() });
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: None,
+        settings: Box::new(RunSettings { timeout_ms: of_run, ..RunSettings::default() }),
+        base_commit: base.clone(),
+        base_branch: None,
+    };
+    let branch = run.task_branch(&id);
+    let spawned =
+        Event::AgentSpawned { task: id.clone(), attempt: 1, agent: None, model: None, branch, base, spec: None };
+    let first = vec![started, Event::TaskAdded { task, parent: None }, Event::TaskReady { task: id.clone() }, spawned];
+    let journal = Journal::create(&store, &run, first)?;
+    MOMENT.store(now - 30_000, Ordering::Relaxed);
+    journal.append_blocking(Event::WorktreeLost { task: id })?;
+    Ok(run)
+}
+
+fn resuming_gives_no_new_time() -> Outcome {
+    for (of_run, of_task, why) in
+        [(Some(60_000), None, "time of the run, 60 s"), (None, Some(60_000), "longer than 60 s")]
+    {
+        let stage = Stage::new()?;
+        let run = worked_on(&stage, of_run, of_task)?;
+        let resumed = stage.resume(&run, &Script::default(), |_| {})?;
+        resumed.require(4, &[("T1", FailedTask)])?;
+        resumed.require_failure("T1", FailureCause::Timeout, why)?;
+        if resumed.report.duration_ms > 90_000 {
+            return fail(format!("{why}: the pause was counted\n{}", resumed.story()));
+        }
+    }
+    Ok(())
+}
+
+fn a_person_gives_a_run_more_time() -> Outcome {
+    let slow = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "sleep 50"}));
+    let script = Script::default().rule(slow).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1"));
+    let stage = Stage::new()?;
+    let played = stage.play("- [ ] T1 slow\n", &script, |settings| settings.run.timeout_ms = Some(1_000))?;
+    played.require_failure("T1", FailureCause::Timeout, "--timeout TIME` gives it more, and `orchestrate retry T1`")?;
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let retry = || Command::Retry { task: "T1".into(), message: None };
+    let sent = store.send(&run, &retry())?;
+    stage.resume(&run, &script, |_| {})?.require(4, &[("T1", FailedTask)])?;
+    match store.answer(sent)? {
+        Some(Err(why)) if why.starts_with("the time of the run, 1 s, is used up; `orchestrate resume r-") => {}
+        other => return fail(format!("{other:?}")),
+    }
+    store.send(&run, &retry())?;
+    let coordinator = stage.coordinator(&script, |_| {})?;
+    let report = runtime()?.block_on(async {
+        let resumed = coordinator.resume_within(&run, Some(Duration::from_secs(600))).await?;
+        Ok::<_, Failed>(resumed.wait().await?)
+    })?;
+    Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
 }
 
 fn a_command_task_has_a_time() -> Outcome {

@@ -367,6 +367,9 @@ pub(crate) struct RecoverArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
+    /// The time that the whole run may take, instead of what it was begun with: 30s, 5m, 1h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

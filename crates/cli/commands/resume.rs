@@ -1,5 +1,7 @@
 //! `resume`: goes on with a run that was stopped, killed, or waits for a person.
 
+use std::time::Duration;
+
 use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Coordinator, settings_of};
 
@@ -10,7 +12,11 @@ use crate::{follow, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
-    let mut loaded = context.load(arguments.output.values(), Layer::default())?;
+    let mut typed = arguments.output.values();
+    typed.extend(arguments.timeout.clone().map(|time| ("timeout", time)));
+    let mut loaded = context.load(typed, Layer::default())?;
+    // As for a new run, what the user's own files allow is the most.
+    let time = arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis);
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
@@ -24,7 +30,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
         if !style.quiet {
             output::note(&format!("run {run}: commands run in this tier: {}", coordinator.confinement()));
         }
-        let run = coordinator.resume(&run).await?;
+        let run = coordinator.resume_within(&run, time).await?;
         follow::follow(run, style, begun).await
     });
     runtime.shutdown_background();

@@ -3,6 +3,8 @@
 //! Each decision is made inside the sequencer on the newest state, and its answer is recorded with the facts that it
 //! led to, so a command happens exactly once, also if the coordinator dies in between.
 
+use std::time::Duration;
+
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::settings::MergeMode;
@@ -98,6 +100,9 @@ fn send_back(
     (cause, message): (ReturnCause, &str),
 ) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
+    if state.time_left() == Some(Duration::ZERO) {
+        return Err(out_of_time(state, None));
+    }
     let allowed = match cause {
         ReturnCause::Rejected => matches!(
             record.state,
@@ -121,6 +126,14 @@ fn send_back(
     let fact = Event::TaskReturned { task: task_id, cause, text, onto: None };
     let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
     Ok((Batch::from(fact).with_blob(blob), said))
+}
+
+/// Says that the run may be worked on no more, and how it goes on all the same: once more for a task that has failed so.
+pub(crate) fn out_of_time(state: &RunState, failed: Option<&TaskId>) -> String {
+    let limit = Duration::from_millis(state.settings.timeout_ms.unwrap_or_default()).as_secs_f64();
+    let resume = format!("`orchestrate resume {} --timeout TIME` gives it more", state.run_id);
+    let retry = failed.map_or_else(String::new, |task| format!(", and `orchestrate retry {task}` then tries again"));
+    format!("the time of the run, {limit} s, is used up; {resume}{retry}")
 }
 
 fn known<'a>(state: &'a RunState, task: &TaskId) -> Result<&'a TaskRecord, String> {

@@ -211,9 +211,20 @@ impl Coordinator {
     ///
     /// Fails if there is no such run, if another process works on it, or if it cannot go on.
     pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
+        self.resume_within(run, None).await
+    }
+
+    /// Takes a run over as [`Coordinator::resume`] does; a time given is what the whole run may take from now on, what it
+    /// has taken already included.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coordinator::resume`].
+    pub async fn resume_within(&self, run: &RunId, time: Option<Duration>) -> Result<Run, CoordinatorError> {
         let context = self.context(Journal::resume(&self.store, run)?)?;
         require_models(&context, None)?;
-        context.record(vec![Event::RunResumed { pid: std::process::id() }]).await?;
+        let timeout_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        context.record(vec![Event::RunResumed { pid: std::process::id(), timeout_ms }]).await?;
         work_on(context, false).await
     }
 
@@ -234,7 +245,7 @@ impl Coordinator {
         require_models(&context, reopened(&command))?;
         let id = self.store.send(run, &command)?;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
-        let resumed = Event::RunResumed { pid: std::process::id() };
+        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None };
         commands::carry_out_after(&context, Some(resumed), Received { id, sent_ms: 0, command }).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
@@ -176,10 +175,10 @@ impl Dispatcher {
 
     /// Ends when the run's time is used up.
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
-        let limit = self.context.state().settings.timeout_ms.map(Duration::from_millis);
+        let left = self.context.state().time_left();
         async move {
-            match limit {
-                Some(limit) => tokio::time::sleep(limit).await,
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
                 None => std::future::pending().await,
             }
         }
@@ -312,7 +311,7 @@ impl Dispatcher {
             let left: Vec<TaskId> =
                 state.tasks().filter(|task| is_open(&state, task)).map(|task| task.task.id.clone()).collect();
             for task in &left {
-                let text = "the time of the run is used up".to_owned();
+                let text = commands::out_of_time(&state, Some(task));
                 worktrees::fail(&self.context, task, FailureCause::Timeout, text).await?;
             }
             if left.is_empty() && !has_due {

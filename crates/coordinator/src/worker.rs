@@ -31,9 +31,10 @@ pub(crate) async fn work(
     shutdown: Shutdown,
 ) -> Result<(), CoordinatorError> {
     let limit = assignment.task.timeout_ms.map(Duration::from_millis);
-    let expired = async {
-        match limit {
-            Some(limit) => tokio::time::sleep(limit).await,
+    let left = link.time_left();
+    let expired = async move {
+        match left {
+            Some(left) => tokio::time::sleep(left).await,
             None => std::future::pending().await,
         }
     };
@@ -45,7 +46,10 @@ pub(crate) async fn work(
     }
     // The work is interrupted, not dropped: its facts are recorded before the time-out is.
     let ended = working.await;
-    let mut text = format!("the attempt took longer than {} s", limit.unwrap_or_default().as_secs());
+    let mut text = format!(
+        "the attempt took longer than {} s, which is the task's `timeout`; `orchestrate retry` gives it another",
+        limit.unwrap_or_default().as_secs()
+    );
     if let Err(error) = ended {
         if error.own_failure().is_none() {
             return Err(error);

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
@@ -69,6 +70,11 @@ impl WorkerLink {
     /// Gives the task's facts, from the first.
     pub(crate) fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
+    }
+
+    /// Gives how long the attempt may still be worked on; none if nothing limits it.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.context.state().time_left_of(&self.task)
     }
 
     /// Gives the messages that the agent has not read, oldest first.

@@ -58,6 +58,8 @@ pub enum Event {
     RunResumed {
         /// Its process id.
         pid: u32,
+        /// The time that the whole run may take from here on, if a person has given it another.
+        timeout_ms: Option<u64>,
     },
     /// Nothing more can be done now; a later `run.resumed` reopens the run.
     #[serde(rename = "run.finished")]

@@ -110,7 +110,7 @@ impl Report {
             integration_branch: state.run_id.integration_branch(),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
-            duration_ms: state.updated_ms.saturating_sub(state.started_ms).saturating_sub(state.paused_ms),
+            duration_ms: state.worked_ms(),
             usage: usage.into(),
             tasks: state.tasks().map(TaskReport::of).collect(),
         }

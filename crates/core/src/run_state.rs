@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -248,13 +249,29 @@ impl RunState {
             self.paused_ms += fact.ts_ms.saturating_sub(self.updated_ms);
         }
         self.updated_ms = fact.ts_ms;
+        self.count_work(&fact.event);
         Ok(())
+    }
+
+    /// Follows whether somebody works on the task that a fact is about.
+    fn count_work(&mut self, event: &Event) {
+        let task = match event {
+            Event::ApprovalDecided { call, .. } => self.approvals.get(call).map(|approval| &approval.task),
+            other => other.task(),
+        };
+        let now = self.worked_ms();
+        if let Some(record) = task.and_then(|task| self.tasks.get_mut(task))
+            && record.is_at_work() != record.working_since.is_some()
+        {
+            Arc::make_mut(record).count_work(now);
+        }
     }
 
     fn apply_event(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::RunStarted { .. } => Err("the run has begun already".to_owned()),
-            Event::RunResumed { .. } => {
+            Event::RunResumed { timeout_ms, .. } => {
+                self.settings.timeout_ms = timeout_ms.or(self.settings.timeout_ms);
                 (self.status, self.exit_code) = (RunStatus::Running, None);
                 // The process that had sent them is no more, and its workers ask again.
                 self.budget.release_all();
@@ -388,6 +405,23 @@ impl RunState {
             Arc::make_mut(record).unpark(call);
         }
         Ok(())
+    }
+
+    /// Gives the milliseconds in which somebody worked on the run, up to its newest fact.
+    pub fn worked_ms(&self) -> u64 {
+        self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)
+    }
+
+    /// Gives how long the run may still be worked on; none if nothing limits it.
+    pub fn time_left(&self) -> Option<Duration> {
+        let limit = self.settings.timeout_ms?;
+        Some(Duration::from_millis(limit.saturating_sub(self.worked_ms())))
+    }
+
+    /// Gives how long the newest attempt at a task may still be worked on; none if nothing limits it.
+    pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
+        let record = self.task(task)?;
+        Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
     /// Gives a task's record.

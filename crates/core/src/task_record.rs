@@ -176,6 +176,10 @@ pub struct TaskRecord {
     pub stale: bool,
     /// The last tool that it started, for the display.
     pub last_tool: Option<String>,
+    /// Milliseconds for which the newest attempt was worked on before whoever works on it now began.
+    pub worked_before_ms: u64,
+    /// What [`crate::RunState::worked_ms`] was when somebody began to work on it; none while nobody does.
+    pub working_since: Option<u64>,
 }
 
 impl TaskRecord {
@@ -218,6 +222,8 @@ impl TaskRecord {
             rejected: None,
             stale: false,
             last_tool: None,
+            worked_before_ms: 0,
+            working_since: None,
         }
     }
 
@@ -229,6 +235,23 @@ impl TaskRecord {
     /// Tells whether a shell command carries it out, without an agent.
     pub fn is_command(&self) -> bool {
         matches!(self.task.work, Work::Run(_))
+    }
+
+    /// Tells whether an agent or a command works on it, or its own check runs.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(self.state, TaskState::Running | TaskState::Committed)
+    }
+
+    /// Gives the milliseconds for which the newest attempt has been worked on, where the run itself has been for `now`.
+    pub(crate) fn worked_ms(&self, now: u64) -> u64 {
+        let since = self.working_since.map_or(0, |since| now.saturating_sub(since));
+        self.worked_before_ms.saturating_add(since)
+    }
+
+    /// Follows whether somebody works on it, where the run itself has been worked on for `now` milliseconds.
+    pub(crate) fn count_work(&mut self, now: u64) {
+        self.worked_before_ms = self.worked_ms(now);
+        self.working_since = self.is_at_work().then_some(now);
     }
 
     /// Tells whether what the work was returned onto still has to be merged into the worktree.
@@ -245,6 +268,7 @@ impl TaskRecord {
                 (self.attempt, self.agent, self.model) = (*attempt, agent.clone(), model.clone());
                 self.branch = Some(branch.clone());
                 self.spec = self.spec.take().or_else(|| spec.clone());
+                self.worked_before_ms = 0;
                 self.starts_from(base);
                 Ok(())
             }

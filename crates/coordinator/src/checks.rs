@@ -23,6 +23,8 @@ pub(crate) struct CheckResult {
     pub(crate) exit: String,
     pub(crate) output: String,
     pub(crate) duration_ms: u64,
+    /// Whether its time ended it.
+    pub(crate) timed_out: bool,
     /// Whether it was interrupted by us, so that it says nothing.
     pub(crate) cancelled: bool,
 }
@@ -120,6 +122,7 @@ impl CheckResult {
             exit: explained(&finished.exit, timeout_ms),
             output,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            timed_out: finished.exit == Exit::TimedOut,
             cancelled: finished.exit == Exit::Cancelled,
         }
     }

@@ -115,7 +115,7 @@ fn end_of(result: &CheckResult) -> DriverEnd {
     if result.passed {
         return DriverEnd::Finished(cut(result.output.trim(), EVIDENCE_BYTES));
     }
-    let cause = if result.exit.contains("time limit") { FailureCause::Timeout } else { FailureCause::Command };
+    let cause = if result.timed_out { FailureCause::Timeout } else { FailureCause::Command };
     let output = cut(result.output.trim(), EVIDENCE_BYTES);
     DriverEnd::Failed(cause, format!("the command ended with {}\n{output}", result.exit))
 }

@@ -8,6 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec};
+use crate::ids::CallId;
+use crate::tool_names;
 
 /// Tokens left free for what a provider's own framing adds to the canonical rendering.
 ///
@@ -33,6 +35,9 @@ const FREED_PERCENT: usize = 15;
 
 /// Results and arguments of fewer bytes than this are left as they are: their stub would be no shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
+
+/// The tool whose newest result is the agent's list of steps, which is never given up.
+const LIST_OF_STEPS: &str = "todo_write";
 
 /// Counts tokens.
 pub trait TokenCounter: Send + Sync {
@@ -116,7 +121,7 @@ impl Context {
         for (at, message) in self.messages.iter().enumerate() {
             if at >= from && at < to {
                 if at == from {
-                    sent.push(Message::User { text: dropped_note(to - from) });
+                    sent.push(Message::User { text: dropped_note(to - from, self.steps_before(to)) });
                 }
             } else if compaction.collapsed.contains(&at) {
                 sent.push(collapse(message));
@@ -125,6 +130,13 @@ impl Context {
             }
         }
         join_user_texts(sent)
+    }
+
+    /// Gives the agent's list of steps as it last wrote it, if that was before this message.
+    fn steps_before(&self, end: usize) -> Option<&str> {
+        let mut turns = self.messages.windows(2).enumerate().rev();
+        let (at, steps) = turns.find_map(|(at, turn)| Some((at, steps_of(turn)?)))?;
+        (at < end).then_some(steps)
     }
 
     /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
@@ -209,6 +221,15 @@ impl Context {
         ends.retain(|at| *at >= from);
         ends
     }
+}
+
+/// Gives the list of steps that a turn's calls and their results wrote.
+fn steps_of(turn: &[Message]) -> Option<&str> {
+    let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
+    let wrote = |call: &ToolCall| tool_names::canonical(&call.name) == LIST_OF_STEPS;
+    let lists: Vec<&CallId> = tool_calls.iter().filter(|call| wrote(call)).map(|call| &call.id).collect();
+    let newest = results.iter().rev().find(|result| !result.is_error && lists.contains(&&result.call_id))?;
+    Some(&newest.text)
 }
 
 /// Gives the first message after those that are left out.
@@ -300,10 +321,15 @@ fn stub(text: &str, what: &str) -> Option<String> {
     (text.len() >= COLLAPSE_FROM_BYTES).then(|| format!("[left out, {lines} lines: {what}]"))
 }
 
-fn dropped_note(count: usize) -> String {
-    format!(
+fn dropped_note(count: usize, steps: Option<&str>) -> String {
+    let mut note = format!(
         "[{count} earlier messages left out to stay within the context; your files and commits are as you left them]"
-    )
+    );
+    if let Some(steps) = steps {
+        note.push_str("\n\nYour list of steps, as you last wrote it:\n");
+        note.push_str(steps);
+    }
+    note
 }
 
 fn join_user_texts(messages: Vec<Message>) -> Vec<Message> {
@@ -381,6 +407,35 @@ mod tests {
             }
             assert!(matches!(sent.messages.first(), Some(Message::User { text }) if text.starts_with("the task")));
         }
+    }
+
+    #[test]
+    fn the_list_of_steps_is_never_given_up() {
+        let list = |n: usize, name: &str, text: &str, is_error: bool| {
+            let id: CallId = format!("list {n}").as_str().into();
+            let call = ToolCall { id: id.clone(), name: name.to_owned(), arguments: serde_json::json!({"items": []}) };
+            let result = ToolResult { call_id: id, text: text.to_owned(), is_error };
+            [
+                Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
+                Message::Tool { results: vec![result] },
+            ]
+        };
+        let mut context = context(2, 30);
+        for written in [
+            list(1, "todo_write", "[ ] first", false),
+            list(2, "TodoWrite", "[~] second", false),
+            list(3, "todo_write", "ERROR: third", true),
+        ] {
+            written.into_iter().for_each(|message| context.push(message));
+        }
+        turn(9, 30).into_iter().for_each(|message| context.push(message));
+        let told = |context: &Context, to: usize| {
+            let compaction = Compaction { collapsed: Vec::new(), dropped: Some((1, to)) };
+            let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
+            ["[ ] first", "[~] second", "Your list of steps"].map(|text| sent.matches(text).count())
+        };
+        // Where the newest list is still sent, none is repeated; where it is left out, it stands in the note.
+        assert_eq!([told(&context, 5), told(&context, 7), told(&context, 11)], [[1, 1, 0], [0, 1, 0], [0, 1, 1]]);
     }
 
     /// Plays turns of an agent whose results have this many words; gives how often it had to compact.

@@ -10,7 +10,7 @@ use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, done, write};
-use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, at, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
         case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
+        case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
     ]
 }
@@ -192,6 +193,44 @@ fn nobody_to_ask_is_a_denial() -> Outcome {
     let played = Stage::new()?.play(PLAN, &script, |settings| ask(settings, false))?;
     played.require(5, &[("T1", FailedTask), ("T2", Merged)])?;
     played.require_failure("T1", FailureCause::Denied, "without changing a file")
+}
+
+fn a_program_parks_if_it_is_told_to() -> Outcome {
+    for (said, code) in [(Some("park"), 3), (Some("deny"), 5), (None, 5)] {
+        let (home, repository) = (Home::new()?, Repository::lived_in()?);
+        let before = repository.fingerprint()?;
+        let file = |name: &str| home.path().join(name).display().to_string();
+        std::fs::write(file("plan.md"), PLAN)?;
+        script().write_to(&home.path().join("model.jsonl"))?;
+        let (plan, model) = (file("plan.md"), format!("script:{}", file("model.jsonl")));
+        let run = ["run", &plan, "--model", &model, "--ask", "run_shell_command(touch*)"];
+        let invocation = home.orchestrate(repository.path(), &run);
+        match said {
+            Some(said) => invocation.env("ORCHESTRATE_ASK", said),
+            None => invocation,
+        }
+        .run()?
+        .exits(code)?;
+        let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+        let status = type_in(&["status", "--json"], 0)?.json()?;
+        let waiting = status["approvals"].as_array().map(Vec::as_slice).unwrap_or_default();
+        match (said, waiting) {
+            (Some("park"), [call]) => {
+                let call = at(call, "/call")?.as_str().unwrap_or_default().to_owned();
+                type_in(&["approve", &call], 0)?;
+                type_in(&["diff", "T1"], 0).and_then(|ran| require_contains(&ran.stdout, "published.txt"))?;
+            }
+            (Some("park"), other) => return fail(format!("{other:#?}")),
+            (_, []) => {}
+            (_, other) => return fail(format!("{other:#?}")),
+        }
+        before.require_same(&repository.fingerprint()?)?;
+    }
+    Ok(())
+}
+
+fn require_contains(text: &str, part: &str) -> Outcome {
+    if text.contains(part) { Ok(()) } else { fail(text) }
 }
 
 fn a_denied_call_is_got_over() -> Outcome {

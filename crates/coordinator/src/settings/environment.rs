@@ -30,6 +30,9 @@ const PROXIES: &[&str] =
 /// Variables that loops written for other programs set, with the key that each sets.
 const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
 
+/// Variables that [`switches`] reads although a key is called like them: whether an `ask` parks, not a rule that asks.
+const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
+
 /// Variables that are understood and whose time has not come: what they ask for must not be passed over.
 const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 
@@ -95,6 +98,7 @@ impl Directories {
 /// Everything that is wrong with them.
 pub(super) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<Problem>> {
     let own = KEYS.iter().map(|key| (key.variable(), key));
+    let own = own.filter(|(variable, _)| !SWITCHES.contains(&variable.as_str()));
     let others = ALIASES.iter().filter_map(|(variable, key)| Some(((*variable).to_owned(), named(key)?)));
     let mut layer = Layer::default();
     let mut problems = Vec::new();
@@ -216,6 +220,7 @@ mod tests {
             ("RALPH_MAX_AGENTS", "4"),
             ("ORCHESTRATE_QUIET", ""),
             ("ORCHESTRATE_REQUIRE", "all"),
+            ("ORCHESTRATE_ASK", "park"),
         ]);
         let found: Vec<String> = layer(&given)
             .unwrap()

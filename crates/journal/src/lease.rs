@@ -35,8 +35,10 @@ pub(crate) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Closing the file gives the lock back anyway; this only keeps a stale name out of messages.
+        // This only keeps a stale name out of messages.
         let _ = self.file.set_len(0);
+        // Closing the file gives the lock back, but not while a program that another thread is just starting has a copy.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -129,6 +131,19 @@ fn signature(mut file: File) -> Option<Holder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A copy of the file is what a program has that another thread is just starting.
+    #[test]
+    fn a_lease_that_was_given_back_is_free_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunId::new("r-test01");
+        let lease = Lease::take(folder.path(), &run, 1, Purpose::Run).unwrap();
+        let copy = lease.file.try_clone().unwrap();
+        assert!(holder(folder.path(), &run).unwrap().is_some());
+        drop(lease);
+        assert_eq!(holder(folder.path(), &run).unwrap(), None);
+        drop(copy);
+    }
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a process that is dead for certain has to be started first")]

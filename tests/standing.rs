@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
         case("standing::help_names_the_defaults", help_names_the_defaults),
         sandboxed("standing::a_command_has_the_time_that_its_task_or_the_settings_give", a_command_has_its_time),
+        sandboxed("standing::what_git_cannot_store_is_told", what_git_cannot_store_is_told),
         case("standing::a_demo_without_git_leaves_nothing", a_demo_without_git_leaves_nothing),
     ]
 }
@@ -233,4 +234,22 @@ fn a_command_has_its_time() -> Outcome {
     let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md"]);
     let ran = run.env("ORCHESTRATE_COMMAND_TIMEOUT", "1s").run()?.exits(4)?;
     says(&ran, &["T1: merged as", "T2: FAILED (timeout)", "time limit of 1 s", "`command_timeout`"])
+}
+
+/// The agent is told by its own commit; the person by the run's progress, the log and the review.
+fn what_git_cannot_store_is_told() -> Outcome {
+    let desk = Desk::new("- [ ] T1 clone\n")?;
+    let makes = json!({"command": "git init -q sub && echo 1 > sub/one.txt && mkfifo pipe"});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &makes))
+        .rule(Rule::task("T1").turn(2).call("git_commit", &json!({"message": "Clone"})))
+        .rule(done("T1"));
+    let model = desk.script(&script)?;
+    let words = "git cannot store sub/.git, pipe; its commit leaves that out";
+    says(&desk.types(&["run", "plan.md", "--model", &model], 0)?, &[words])?;
+    says(&desk.types(&["log"], 0)?, &[words])?;
+    says(&desk.types(&["log", "T1", "--tools"], 0)?, &["so the commit leaves out: sub/.git, pipe"])?;
+    says(&desk.types(&["review", "T1"], 0)?, &["left out, since git cannot store it: sub/.git, pipe"])?;
+    let left_out = at(&desk.types(&["review", "T1", "--json"], 0)?.json()?, "/left_out")?.clone();
+    if left_out == json!(["sub/.git", "pipe"]) { Ok(()) } else { fail(left_out) }
 }

@@ -26,6 +26,9 @@ fn milestone(event: &Event) -> Option<String> {
             format!("{task}: started {who}{by}{again}")
         }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
+        Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
+            format!("{task}: git cannot store {}; its commit leaves that out", one_line(&left_out.join(", "), WIDTH))
+        }
         Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
             let what = match scope {
                 VerifyScope::Task => "check",

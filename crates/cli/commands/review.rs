@@ -112,6 +112,10 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str, is_live: bool) -> Result<()
         let paths = output::one_line(&other.paths.join(", "), 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));
     }
+    if !entry.left_out.is_empty() {
+        let paths = output::one_line(&entry.left_out.join(", "), 200);
+        text.push_str(&format!("left out, since git cannot store it: {paths}\n"));
+    }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }

@@ -13,9 +13,14 @@ use orchestrate_git::{CommitSpec, SnapshotRules, Worktree};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 
+/// How many paths that git cannot store a fact names before it only counts them.
+const LEFT_OUT_PATHS: usize = 20;
+
 /// A commit that was made.
 pub(crate) struct Made {
     pub(crate) commit: Oid,
+    /// What git cannot store of the worktree.
+    pub(crate) left_out: Vec<String>,
     /// Unix seconds.
     pub(crate) time: i64,
 }
@@ -48,7 +53,7 @@ async fn store(
     message: Option<&str>,
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip.clone() else { return Ok(None) };
-    let tree = snapshot_tree(context, record, worktree, message.is_some()).await?;
+    let (tree, left_out) = snapshot_tree(context, record, worktree, message.is_some()).await?;
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
     let onto = record.onto.clone().filter(|_| message.is_some());
@@ -67,12 +72,14 @@ async fn store(
     };
     let commit = keep_commit(context, spec, format!("{}/{number}", record.task.id.branch_component())).await?;
     let (task, on_branch) = (record.task.id.clone(), message.is_some());
-    context.record(vec![Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch }]).await?;
+    let taken =
+        Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch, left_out: left_out.clone() };
+    context.record(vec![taken]).await?;
     if on_branch {
         let (branch, new) = (format!("refs/heads/{}", context.run.task_branch(&record.task.id)), commit.clone());
         context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
     }
-    Ok(Some(Made { commit, time }))
+    Ok(Some(Made { commit, left_out, time }))
 }
 
 /// Makes a commit and anchors it; the ref's name holds the commit's, so a repeated step never meets its own ref.
@@ -88,23 +95,25 @@ pub(crate) async fn keep_commit(context: &RunContext, spec: CommitSpec, name: St
         .await
 }
 
-/// Stores the worktree's content as a tree; no program runs for it.
+/// Stores the worktree's content as a tree, and says what git cannot store of it; no program runs for it.
 async fn snapshot_tree(
     context: &RunContext,
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
     on_branch: bool,
-) -> Result<Oid, CoordinatorError> {
+) -> Result<(Oid, Vec<String>), CoordinatorError> {
     let worktree = Arc::clone(worktree);
     let mut rules = snapshot_rules(context, record)?;
     // What is only kept takes nothing away, whatever is missing in it.
     rules.any_deletion |= !on_branch;
     let taken = context.git(move |repo| repo.snapshot(&worktree, &rules)).await?;
-    for nested in &taken.nested_repositories {
-        let (task, path) = (&record.task.id, nested.display());
-        tracing::warn!(%task, %path, "a repository inside the worktree is stored as plain files");
+    let nested = taken.nested_repositories.iter().map(|folder| folder.join(".git"));
+    let mut left_out: Vec<String> = nested.chain(taken.special_files).map(|path| path.display().to_string()).collect();
+    if left_out.len() > LEFT_OUT_PATHS {
+        let more = left_out.split_off(LEFT_OUT_PATHS).len();
+        left_out.push(format!("and {more} more"));
     }
-    Ok(taken.tree)
+    Ok((taken.tree, left_out))
 }
 
 /// Deletions through the executor, those of a `run:` task and those that their author has confirmed are no accidents.

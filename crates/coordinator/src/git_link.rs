@@ -10,6 +10,7 @@ use orchestrate_core::{Oid, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, Identity, Merge, Worktree};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
 
+use crate::committing::Made;
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 use crate::{committing, worktrees};
@@ -114,7 +115,11 @@ impl GitLink {
         let (record, _) = self.record()?;
         let made = committing::commit_worktree(&self.context, &record, &self.worktree, message).await?;
         let author = author(&self.context.identity);
-        Ok(made.map(|made| GitCommit { id: made.commit, message: message.to_owned(), author, time: made.time }))
+        let commit = |Made { commit, left_out, time }| {
+            let (id, message) = (commit, message.to_owned());
+            GitCommit { id, message, author, time, left_out }
+        };
+        Ok(made.map(commit))
     }
 
     /// Keeps the worktree as it stands, without moving the branch.
@@ -164,6 +169,7 @@ impl GitLink {
             id: found.id,
             message: found.message,
             time: found.time_unix,
+            left_out: Vec::new(),
         };
         Ok(commits.into_iter().map(commit).collect())
     }

@@ -272,6 +272,10 @@ pub enum Event {
         tree: Oid,
         /// Whether it is the new tip of the task's branch; the ref follows this fact.
         on_branch: bool,
+        /// What git cannot store of it: the `.git` of repositories inside, pipes and sockets. A last one that is too
+        /// much of a list to be told counts the others.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     /// An agent has ended a stretch of work, and the tip of its branch holds it.
     #[serde(rename = "task.committed")]

@@ -133,6 +133,8 @@ pub struct ReviewEntry {
     pub usage: ReportUsage,
     /// Whether something that it was built on has been rejected after it was merged.
     pub stale: bool,
+    /// What git cannot store of the work: the `.git` of repositories inside, pipes and sockets.
+    pub left_out: Vec<String>,
 }
 
 impl ReviewEntry {
@@ -179,6 +181,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> O
         overlaps: Vec::new(),
         usage: record.usage.into(),
         stale: record.stale,
+        left_out: record.left_out.clone(),
     })
 }
 

@@ -156,6 +156,8 @@ pub struct TaskRecord {
     pub snapshots: u32,
     /// The newest snapshot's commit and tree.
     pub snapshot: Option<(Oid, Oid)>,
+    /// What git cannot store of the newest snapshot that became its branch's tip.
+    pub left_out: Vec<String>,
     /// Calls whose start is recorded and whose end is not.
     pub open_calls: BTreeSet<CallId>,
     /// The call that waits for a person.
@@ -212,6 +214,7 @@ impl TaskRecord {
             usage: Usage::default(),
             snapshots: 0,
             snapshot: None,
+            left_out: Vec::new(),
             open_calls: BTreeSet::new(),
             parked: None,
             denied: false,
@@ -293,12 +296,13 @@ impl TaskRecord {
                 self.usage.add(*usage);
                 self.require(&[TaskState::Running])
             }
-            Event::SnapshotTaken { number, commit, tree, on_branch, .. } => {
+            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
                 self.snapshots = *number;
                 self.snapshot = Some((commit.clone(), tree.clone()));
                 if *on_branch {
                     self.tip = Some(commit.clone());
                     self.onto = None;
+                    self.left_out.clone_from(left_out);
                 }
                 Ok(())
             }

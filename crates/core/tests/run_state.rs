@@ -489,7 +489,7 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
 
 fn snapshot(task: &str, commit: &str) -> Event {
     let tree = oid(&format!("tree of {commit}"));
-    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true }
+    Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true, left_out: Vec::new() }
 }
 
 /// Work that came back because of a conflict with the integration branch.

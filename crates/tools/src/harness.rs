@@ -233,6 +233,7 @@ fn commit(message: &str) -> GitCommit {
         message: message.to_owned(),
         author: "A. Author <author@example.invalid>".to_owned(),
         time: 1_700_000_000,
+        left_out: Vec::new(),
     }
 }
 

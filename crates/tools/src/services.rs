@@ -74,6 +74,9 @@ pub struct GitCommit {
     pub author: String,
     /// When, in Unix seconds.
     pub time: i64,
+    /// What git cannot store of the worktree that was just committed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// The other agents of the run.

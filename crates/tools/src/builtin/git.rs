@@ -113,7 +113,11 @@ impl Tool for GitCommit {
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CommitArguments { message } = read(arguments)?;
         let commit = context.services().git.commit(&message).await?;
-        Ok(Answer::new(format!("committed {}", describe(&commit)), data(&commit)))
+        let mut text = format!("committed {}", describe(&commit));
+        if !commit.left_out.is_empty() {
+            text.push_str(&format!("\ngit cannot store, so the commit leaves out: {}", commit.left_out.join(", ")));
+        }
+        Ok(Answer::new(text, data(&commit)))
     }
 }
 

@@ -312,9 +312,10 @@ fn a_read_only_state_is_refused() -> Outcome {
 fn a_read_only_repository_is_refused() -> Outcome {
     let scene = Scene::new()?;
     let script = "mkdir $state/own $state/copy; mount -t tmpfs none $state/copy; cp -a . $state/copy
-        mount -o remount,ro none $state/copy; cd $state/copy; XDG_STATE_HOME=$state/own $1 run $2; echo first $?";
+        mount -o remount,ro none $state/copy; cd $state/copy; export XDG_STATE_HOME=$state/own; $1 run $2; echo first $?
+        $1 status; echo second $?";
     let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
-    require_words(&ran.stdout, &["first 2\n"])?;
+    require_words(&ran.stdout, &["first 2\n", "second 2\n"])?;
     require_words(&ran.stderr, &["Read-only file system", "make it writable for you, or work in a clone that is"])
 }
 

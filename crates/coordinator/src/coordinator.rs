@@ -184,6 +184,8 @@ impl Coordinator {
         Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
         require_no_waiting(&plan.tasks, &run)?;
         self.repo.require_ready()?;
+        // Before anything is recorded: a run that cannot have a branch could never be ended.
+        self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
+use rustix::fs::Access;
 
 use crate::error::GitError;
 use crate::probe;
@@ -117,6 +118,18 @@ impl Repo {
             return Err(GitError::Refused { path, refusal });
         }
         self.require_plain_tree(&self.head()?.commit)
+    }
+
+    /// Makes sure that objects and branches can be written, as far as the file system tells.
+    ///
+    /// # Errors
+    /// If they cannot; see [`GitError::is_read_only`].
+    pub fn require_writable(&self) -> Result<(), GitError> {
+        for folder in ["", "objects", "refs/heads"].map(|name| self.common_dir().join(name)) {
+            rustix::fs::access(&folder, Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(GitError::errno("write to", &folder))?;
+        }
+        Ok(())
     }
 
     /// Refuses a commit whose tree has what we do not handle: submodules or LFS files.

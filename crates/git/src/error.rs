@@ -181,6 +181,23 @@ pub enum GitError {
         /// What it should get.
         new: Oid,
     },
+    /// The branch could not follow the files of its checkout, and the files could not go back.
+    #[error(
+        "land on {branch}: the files of {path} are those of {to} already, but it failed to {unmoved}, and then to {reason}; \
+         once that is mended, land again: it goes on from there"
+    )]
+    FilesAhead {
+        /// The short name of the branch.
+        branch: String,
+        /// The checkout.
+        path: PathBuf,
+        /// The commit whose files it has.
+        to: Oid,
+        /// Why the branch did not follow.
+        unmoved: Box<GitError>,
+        /// Why the files did not go back.
+        reason: String,
+    },
     /// The git program failed.
     #[error("run git {command}: {reason}")]
     Program {

@@ -53,7 +53,11 @@ impl Standard {
     /// Reads the rules that hold everywhere.
     pub(crate) fn of(repository: &Repository) -> Result<Standard, GitError> {
         let config = repository.config().map_err(GitError::library("read the configuration"))?;
-        let own = config.get_path("core.excludesfile").ok().or_else(users_rules);
+        let own = match config.get_path("core.excludesfile") {
+            Ok(path) => Some(path),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => users_rules(),
+            Err(error) => return Err(GitError::library("read core.excludesfile")(error)),
+        };
         let files = std::iter::once(repository.commondir().join("info/exclude")).chain(own);
         let mut lists = Vec::new();
         for path in files {

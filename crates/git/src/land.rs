@@ -181,9 +181,19 @@ impl Repo {
                 false => GitError::LocalChanges { branch: branch.to_owned(), paths },
             });
         }
-        self.advance(&branch_ref(branch), Some(from), to).inspect_err(|_| {
-            // The branch moved in this instant; the files go back to where they were.
-            switch(to, from).ok();
+        let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
+        // The branch moved in this instant; the files go back to where they were.
+        let back = switch(to, from)?;
+        if back.code == 0 {
+            return Err(unmoved);
+        }
+        let (path, reason) = (place.path.clone(), back.failure("read-tree").to_string());
+        Err(GitError::FilesAhead {
+            branch: branch.to_owned(),
+            path,
+            to: to.clone(),
+            unmoved: Box::new(unmoved),
+            reason,
         })
     }
 
@@ -211,10 +221,19 @@ impl Repo {
         let (handle, path) = (self.handle()?, place.git_dir.join("index"));
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         let tree = tree_of(&handle, commit)?;
-        let holds = |path: &PathBuf| {
-            index.get_path(path, 0).map(|entry| entry.id) == tree.get_path(path).ok().map(|entry| entry.id())
-        };
-        Ok(self.changed_paths(from, to)?.iter().all(holds))
+        for path in self.changed_paths(from, to)? {
+            let wanted = match tree.get_path(&path) {
+                Ok(entry) => Some(entry.id()),
+                Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+                Err(error) => {
+                    return Err(GitError::library(format!("read {} of {commit}", path.display()))(error));
+                }
+            };
+            if index.get_path(&path, 0).map(|entry| entry.id) != wanted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {

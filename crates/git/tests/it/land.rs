@@ -146,3 +146,24 @@ fn a_rebase_in_progress_is_left_alone() {
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::Refused { .. }), "{error}");
 }
+
+/// The user's filter breaks the second time, and keeps the branch from moving the first time.
+#[test]
+fn files_that_cannot_go_back_are_told() {
+    let (fixture, repo, landing) = prepared();
+    let (lock, program) = (fixture.project().join(".git/refs/heads/main.lock"), fixture.path().join("smudge"));
+    let text = format!("#!/bin/sh\n[ ! -e '{0}' ] || exit 1\n: > '{0}'\ncat\n", lock.display());
+    std::fs::write(&program, text).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_files(&fixture.project(), &[(".git/info/attributes", "a filter=mine\n")]);
+    fixture.git(&["config", "filter.mine.smudge", program.to_str().unwrap()]);
+    fixture.git(&["config", "filter.mine.clean", "cat"]);
+    fixture.git(&["config", "filter.mine.required", "true"]);
+    let error = repo.land(&landing).unwrap_err();
+    assert!(
+        matches!(&error, GitError::FilesAhead { unmoved, .. } if matches!(**unmoved, GitError::Locked { .. })),
+        "{error}"
+    );
+    std::fs::remove_file(lock).unwrap();
+    assert_eq!(fixture.tip("main"), landing.base);
+}

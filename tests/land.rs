@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{
     Boxes, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings,
 };
-use orchestrate_core::{Oid, Report, RunId};
+use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
@@ -20,6 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("land::a_fast_forward_lands_and_is_undone", a_fast_forward_lands_and_is_undone),
         case("land::new_commits_are_merged_and_checked", new_commits_are_merged_and_checked),
+        case("land::the_check_of_a_landing_has_what_every_worktree_has", the_check_has_what_every_worktree_has),
         case("land::a_red_merge_is_refused", a_red_merge_is_refused),
         case("land::a_conflict_is_refused", a_conflict_is_refused),
         case("land::overlapping_local_changes_are_refused", overlapping_local_changes_are_refused),
@@ -46,16 +47,16 @@ impl Ended {
     fn new(verify: Option<&str>) -> Result<Self, Failed> {
         let stage = Stage::new()?;
         stage.repository.write("plan.md", PLAN)?;
-        Self::of(stage, verify)
+        Self::of(stage, |run| run.verify = verify.map(str::to_owned))
     }
 
-    fn of(stage: Stage, verify: Option<&str>) -> Result<Self, Failed> {
+    fn of(stage: Stage, change: impl Fn(&mut RunSettings)) -> Result<Self, Failed> {
         let script = Script::default()
             .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
             .rule(Rule::task("T1").text("Done."))
             .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "kept.txt", "content": "2\n"})))
             .rule(Rule::task("T2").text("Done."));
-        let coordinator = stage.coordinator(&script, |settings| settings.run.verify = verify.map(str::to_owned))?;
+        let coordinator = stage.coordinator(&script, |settings| change(&mut settings.run))?;
         let plan = PlanInput { path: Some("plan.md".to_owned()), ..plan_input(PLAN)? };
         let report = runtime()?.block_on(coordinator.run(plan))?;
         if report.exit_code == Some(0) { Ok(Self { stage, report }) } else { fail(format!("{report:#?}")) }
@@ -204,6 +205,20 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     same(&ended.look()?, &before)
 }
 
+fn the_check_has_what_every_worktree_has() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write("local.log", "ignored, and wanted everywhere\n")?;
+    stage.repository.write(".worktreeinclude", "local.log\n")?;
+    let ended = Ended::of(stage, |run| {
+        run.worktree_setup = Some("mkdir -p made.log && echo x > made.log/x".to_owned());
+        run.verify = Some("test -e local.log && test -e made.log/x".to_owned());
+    })?;
+    // What the run's own checks have left there would do for this one as well.
+    ended.runs()?.clean(ended.run(), CleanOptions { ignored: true, ..CleanOptions::default() })?;
+    commit_on_main(&ended, "meanwhile.txt", "m\n")?;
+    same(&ended.land()?.merged, &true)
+}
+
 fn a_red_merge_is_refused() -> Outcome {
     let ended = Ended::new(Some("test ! -e red.txt || { echo it is red; exit 3; }"))?;
     commit_on_main(&ended, "red.txt", "r\n")?;
@@ -251,7 +266,7 @@ fn a_detached_head_is_refused() -> Outcome {
     let stage = Stage::new()?;
     stage.repository.write("plan.md", PLAN)?;
     stage.repository.git(&["checkout", "-q", "--detach"])?;
-    Ended::of(stage, None)?.require_refused(is(|refusal| matches!(refusal, Refusal::DetachedHead { .. })))
+    Ended::of(stage, |_| {})?.require_refused(is(|refusal| matches!(refusal, Refusal::DetachedHead { .. })))
 }
 
 fn undo_refuses_once_the_branch_has_moved() -> Outcome {

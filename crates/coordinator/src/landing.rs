@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunId, RunState, TaskRecord};
-use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge, WorktreeSpec};
+use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
 
 use crate::checks::{Check, run_check_blocking};
@@ -21,6 +21,7 @@ use crate::plan_file::{self, Boxes, Target};
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::refusal::Refusal;
 use crate::runs::Runs;
+use crate::verifier;
 
 /// How a run is landed.
 #[derive(Clone, Debug)]
@@ -169,22 +170,19 @@ impl Runs {
     fn require_green(&self, state: &RunState, branch: &str, commit: &Oid) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };
         (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
-        let worktree = self.repo.add_worktree(&WorktreeSpec {
-            path: self.layout.verifier(&state.run_id),
-            branch: None,
-            base: commit.clone(),
-            lock_reason: format!("orchestrate {} verifier", state.run_id),
-        })?;
-        self.repo.checkout_detached(&worktree, commit)?;
+        let (sandbox, worktree) =
+            (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
-        let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
-        let result = run_check_blocking(&sandbox(&self.settings)?, &check)?;
-        if result.passed {
-            return Ok(());
+        for command in verifier::commands(&state.settings, command) {
+            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
+            let result = run_check_blocking(&sandbox, &check)?;
+            if !result.passed {
+                let output = cut(result.output.trim(), EVIDENCE_BYTES);
+                let (branch, command) = (branch.to_owned(), command.to_owned());
+                return Err(Refusal::RedCheck { branch, command, exit: result.exit, output }.into());
+            }
         }
-        let output = cut(result.output.trim(), EVIDENCE_BYTES);
-        let (branch, command) = (branch.to_owned(), command.clone());
-        Err(Refusal::RedCheck { branch, command, exit: result.exit, output }.into())
+        Ok(())
     }
 
     /// Records the landing, then moves the branch; a refusal of git's is recorded as undone.

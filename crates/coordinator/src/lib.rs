@@ -38,6 +38,7 @@ mod sample;
 mod session;
 pub mod settings;
 mod shutdown;
+mod verifier;
 mod worker;
 mod worker_link;
 mod workplace;

@@ -6,7 +6,7 @@
 use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
-use orchestrate_git::{CommitSpec, Merge, WorktreeSpec};
+use orchestrate_git::{CommitSpec, Merge};
 use orchestrate_journal::Batch;
 
 use crate::checks::{Check, Verification, run_check};
@@ -15,6 +15,7 @@ use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
+use crate::verifier;
 
 /// Carries out one step and records what came of it.
 pub(crate) async fn carry_out(
@@ -100,24 +101,11 @@ async fn verify(
 ) -> Result<(), CoordinatorError> {
     let verification = Verification { task, scope: VerifyScope::Run, tree, command };
     context.record(vec![verification.started()]).await?;
-    let spec = WorktreeSpec {
-        path: context.layout.verifier(&context.run),
-        branch: None,
-        base: commit.clone(),
-        lock_reason: format!("orchestrate {} verifier", context.run),
-    };
-    let worktree = context
-        .git(move |repo| {
-            let worktree = repo.add_worktree(&spec)?;
-            repo.checkout_detached(&worktree, &commit)?;
-            repo.copy_included(&worktree)?;
-            Ok(worktree)
-        })
-        .await?;
+    let (layout, run) = (context.layout.clone(), context.run.clone());
+    let worktree = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
     let (view, state) = (worktree.view(), context.state());
     let mut result = None;
-    // What setup makes need not be ignored by git, so it may be gone since the last check, or belong to another tree.
-    for command in state.settings.worktree_setup.iter().chain([&verification.command]) {
+    for command in verifier::commands(&state.settings, &verification.command) {
         let timeout_ms = state.settings.command_timeout_ms;
         let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
         let ended = run_check(&context.host.sandbox, check, shutdown).await?;

@@ -1,5 +1,6 @@
 //! Landing, undoing it, cleaning and recovering, on a repository as people leave theirs.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
@@ -33,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
         case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores),
         case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
+        case("land::a_snapshot_that_cannot_be_read_is_named", a_snapshot_that_cannot_be_read_is_named),
         case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
     ]
 }
@@ -411,4 +413,16 @@ fn a_snapshot_is_restored_as_a_branch() -> Outcome {
         Err(CoordinatorError::Refused(Refusal::NoSnapshot { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
+}
+
+fn a_snapshot_that_cannot_be_read_is_named() -> Outcome {
+    let ended = Ended::new(None)?;
+    let kept = ended.runs()?.kept(ended.run())?;
+    let reference = format!("refs/orchestrate/keep/{}/T1/damaged", ended.run());
+    ended.stage.repository.write(&format!(".git/{reference}"), &format!("{}\n", "1".repeat(40)))?;
+    thread_local!(static TOLD: RefCell<String> = const { RefCell::new(String::new()) });
+    let runs = ended.runs()?.telling(|text| TOLD.with_borrow_mut(|told| told.push_str(text)));
+    same(&runs.kept(ended.run())?, &kept)?;
+    let told = TOLD.with_borrow(Clone::clone);
+    if told.contains(&format!("{reference} cannot be brought back")) { Ok(()) } else { fail(told) }
 }

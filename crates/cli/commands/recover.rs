@@ -15,7 +15,7 @@ const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, CommandError> {
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
-    let runs = context.runs()?;
+    let runs = context.runs()?.telling(output::warning);
     if let Some(name) = &arguments.restore {
         let branch = runs.recover(&run, name, arguments.branch.as_deref())?;
         return if arguments.json.json {

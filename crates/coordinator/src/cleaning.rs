@@ -158,7 +158,7 @@ impl Runs {
         }
     }
 
-    /// Lists the commits of a run that refs of ours hold, in the order of their names.
+    /// Lists the commits of a run that refs of ours hold, in the order of their names; says which cannot be read.
     ///
     /// # Errors
     ///
@@ -167,9 +167,14 @@ impl Runs {
         self.store.state(run)?;
         let prefix = run.keep_prefix();
         let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
-            // Trees of merges are held too; they are no work of anybody's.
-            let info = self.repo.commit_info(&entry.target).ok()?;
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
+            // One that is damaged does not keep the others from being brought back.
+            let found = self.repo.find_commit(&entry.target).unwrap_or_else(|error| {
+                (self.progress)(&format!("{} cannot be brought back: failed to {error}", entry.name));
+                None
+            });
+            // Trees of merges are held too; they are no work of anybody's.
+            let info = found?;
             let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
             Some(KeptCommit { name, commit: entry.target, subject, time_unix })
         });

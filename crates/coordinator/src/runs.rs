@@ -18,7 +18,7 @@ pub struct Runs {
     pub(crate) layout: Layout,
     pub(crate) store: Store,
     pub(crate) settings: Settings,
-    /// Is told what takes a while.
+    /// Is told what takes a while, and what cannot be read.
     pub(crate) progress: fn(&str),
 }
 
@@ -36,7 +36,7 @@ impl Runs {
         Ok(Self { repo, layout, store, settings, progress: |_| () })
     }
 
-    /// Says what takes a while to this function.
+    /// Says what takes a while, and what cannot be read, to this function.
     #[must_use]
     pub fn telling(self, progress: fn(&str)) -> Self {
         Self { progress, ..self }

@@ -156,6 +156,17 @@ impl Repo {
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
 
+    /// Gives what is known about a commit; none if the object is another kind, such as the tree of a merge.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn find_commit(&self, object: &Oid) -> Result<Option<CommitInfo>, GitError> {
+        let handle = self.handle()?;
+        let found = handle.find_object(theirs(object)?, None);
+        let found = found.map_err(GitError::library(format!("read {object}")))?;
+        Ok(found.as_commit().map(commit_info))
+    }
+
     /// Reads a file as a commit (or tree) has it; none if it has none there.
     ///
     /// # Errors

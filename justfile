@@ -49,7 +49,7 @@ events:
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
-# Measures the figures against their limits (`just bench --check` fails on a miss).
+# Measures the figures against their limits (`just bench --check` fails on a miss); names of groups leave out the others.
 bench *ARGS:
     cargo bench --bench figures -- {{ARGS}}
 

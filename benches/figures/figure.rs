@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use libtest_mimic::Failed;
+
 /// The line above the figures.
 pub(crate) const HEADER: &str =
     "figure                                                   measured       limit  kept  beside";
@@ -37,8 +39,8 @@ pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Gives the middle value, zero of none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+/// Gives the middle value; of none there is no figure.
+pub(crate) fn median(mut values: Vec<f64>) -> Result<f64, Failed> {
     values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    values.get(values.len() / 2).copied().ok_or_else(|| Failed::from("nothing was measured"))
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};
 use crate::say;
-use crate::stage::{Worker, coordinator, plan, runtime, source, state_folder, text};
-use crate::support::{Repository, at};
+use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
+use crate::support::at;
 
 /// Asks this program to run a fleet of so many agents against a server, and to print what it cost.
 pub(crate) const FLAG: &str = "--fleet";
@@ -34,21 +34,22 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let (many, one) = (samples(AGENTS)?, samples(1)?);
     let time = |costs: &[Cost]| median(costs.iter().map(|cost| cost.ms).collect());
     let peak = |costs: &[Cost]| median(costs.iter().map(|cost| cost.peak_mb).collect());
-    let bare = bare_worktrees()?;
+    let (time_of_one, peak_of_one) = (time(&one)?, peak(&one)?);
+    let (time, peak, bare) = (time(&many)?, peak(&many)?, bare_worktrees()?);
     Ok(vec![
         Figure {
             name: "16 agents x 10 turns in 16 worktrees of 200 files",
-            measured: time(&many) / 1e3,
+            measured: time / 1e3,
             limit: 3.0,
             unit: "s",
-            beside: format!("one agent {:.2} s, git worktree add 16 times {:.2} s", time(&one) / 1e3, bare / 1e3),
+            beside: format!("one agent {:.2} s, git worktree add 16 times {:.2} s", time_of_one / 1e3, bare / 1e3),
         },
         Figure {
             name: "their memory beyond one agent",
-            measured: peak(&many) - peak(&one),
+            measured: peak - peak_of_one,
             limit: 40.0,
             unit: "MB",
-            beside: format!("16 agents {:.1} MB, one agent {:.1} MB", peak(&many), peak(&one)),
+            beside: format!("16 agents {peak:.1} MB, one agent {peak_of_one:.1} MB"),
         },
     ])
 }
@@ -70,7 +71,7 @@ fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
 /// Is the process that [`cost_of`] starts.
 pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let agents: u32 = agents.parse()?;
-    let repository = repository()?;
+    let repository = repository(FILES)?;
     let state = state_folder()?;
     let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
     let plan = plan(&tasks)?;
@@ -85,15 +86,6 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-fn repository() -> Result<Repository, Failed> {
-    let repository = Repository::plain()?;
-    for number in 1..=FILES {
-        repository.write(&source(number), &text(number))?;
-    }
-    repository.commit_all("Add files to read")?;
-    Ok(repository)
-}
-
 /// Gives this process's peak of resident memory (`VmHWM` of `proc(5)`).
 fn peak_kb() -> Result<u64, Failed> {
     let status = fs::read_to_string("/proc/self/status")?;
@@ -104,7 +96,7 @@ fn peak_kb() -> Result<u64, Failed> {
 
 /// Makes as many worktrees with git itself.
 fn bare_worktrees() -> Result<f64, Failed> {
-    let repository = repository()?;
+    let repository = repository(FILES)?;
     let folder = state_folder()?;
     let since = Instant::now();
     for number in 1..=AGENTS {

@@ -1,9 +1,9 @@
 //! The figures that the engine promises, each measured beside its bare counterpart in the same run.
 //!
-//! `just bench` prints them, `just bench --check` fails on a miss, and `--build` adds the clean build, which takes
-//! minutes. Everything is the real engine, git, journal and sandbox; a server on the loopback is the model and answers
-//! at once. Each figure is a median, since a loaded machine spoils single samples. What it deliberately does not do:
-//! compare with earlier runs.
+//! `just bench` prints them, `just bench --check` fails on a miss, and the names of groups leave out the others: the
+//! clean build takes minutes. Everything is the real engine, git, journal and sandbox; a server on the loopback is the
+//! model and answers at once. Each figure is a median, since a loaded machine spoils single samples. What it
+//! deliberately does not do: compare with earlier runs.
 //!
 //! The program executes itself again for figures of a whole process (`--fleet`), and as the sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
@@ -32,20 +32,20 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups by the name with which one can be asked for alone.
-const GROUPS: [(&str, Measure); 5] = [
+const GROUPS: [(&str, Measure); 6] = [
     ("turns", turns::measure),
     ("fleet", fleet::measure),
     ("check", program::measure_check),
     ("start", program::measure_start),
     ("merges", merges::measure),
+    ("build", build::measure),
 ];
 
 /// What was asked for.
 #[derive(Default)]
 struct Wanted {
     check: bool,
-    build: bool,
-    groups: Vec<String>,
+    groups: Vec<(&'static str, Measure)>,
 }
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
         [flag, agents, base_url] if flag == fleet::FLAG => fleet::serve(agents, base_url).map(|()| true),
-        _ => measure(&wanted(&arguments)),
+        _ => wanted(&arguments).and_then(|wanted| measure(&wanted)),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -66,34 +66,47 @@ fn main() -> ExitCode {
 }
 
 /// Reads the arguments; `--bench` is cargo's own.
-fn wanted(arguments: &[String]) -> Wanted {
+fn wanted(arguments: &[String]) -> Result<Wanted, Failed> {
     let mut wanted = Wanted::default();
     for argument in arguments {
         match argument.as_str() {
             "--check" => wanted.check = true,
-            "--build" => wanted.build = true,
-            flag if flag.starts_with('-') => {}
-            group => wanted.groups.push(group.to_owned()),
+            "--bench" => {}
+            name => wanted.groups.push(group(name)?),
         }
     }
-    wanted
+    if wanted.groups.is_empty() {
+        wanted.groups.extend(GROUPS);
+    }
+    Ok(wanted)
+}
+
+fn group(name: &str) -> Result<(&'static str, Measure), Failed> {
+    let found = GROUPS.into_iter().find(|(group, _)| *group == name);
+    found.ok_or_else(|| {
+        let names = GROUPS.map(|(group, _)| group).join(", ");
+        Failed::from(format!("`{name}` is neither --check nor a group of figures ({names})"))
+    })
 }
 
 /// Measures and prints; tells whether everything that is checked keeps its limit.
 fn measure(wanted: &Wanted) -> Result<bool, Failed> {
-    let build: Option<(&str, Measure)> = wanted.build.then_some(("build", build::measure));
     let mut kept = true;
     say(HEADER);
-    for (name, group) in GROUPS.into_iter().chain(build) {
-        if !wanted.groups.is_empty() && !wanted.groups.iter().any(|group| group == name) {
-            continue;
-        }
-        for figure in group()? {
+    for (name, group) in &wanted.groups {
+        for figure in group().map_err(|error| in_group(name, &error))? {
             kept &= figure.is_kept();
             say(&figure.to_string());
         }
     }
+    for (name, _) in GROUPS.iter().filter(|(name, _)| wanted.groups.iter().all(|(asked, _)| asked != name)) {
+        say(&format!("not measured: {name} (`just bench {name}`)"));
+    }
     Ok(kept || !wanted.check)
+}
+
+fn in_group(name: &str, error: &Failed) -> Failed {
+    Failed::from(format!("{name}: {}", error.message().unwrap_or("no reason given")))
 }
 
 /// Prints a line; a reader who has gone is no failure of the measurement.

@@ -84,5 +84,5 @@ fn time_of(program: &str, arguments: &[&str], home: &Home, repository: &Reposito
 
 /// Gives the median of several samples.
 fn samples(mut sample: impl FnMut() -> Result<f64, Failed>) -> Result<f64, Failed> {
-    Ok(median((0..SAMPLES).map(|_| sample()).collect::<Result<_, _>>()?))
+    median((0..SAMPLES).map(|_| sample()).collect::<Result<_, _>>()?)
 }

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::support::Repository;
+
 use crate::support::{ModelServer, Reply};
 
 /// A server whose agents read a file in each of their first turns, write one, and are done; it remembers when it was
@@ -63,14 +65,19 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
     }
 }
 
-/// Names the file that an agent reads in a turn, from 1; repositories to be measured hold them.
-pub(crate) fn source(number: u32) -> String {
+/// Names the file that an agent reads in a turn, from 1.
+fn source(number: u32) -> String {
     format!("source/{number:03}.txt")
 }
 
-/// A small file's text, different for each.
-pub(crate) fn text(number: u32) -> String {
-    format!("This is file {number}.\n").repeat(10)
+/// Makes a repository of so many small files to read, each different.
+pub(crate) fn repository(files: u32) -> Result<Repository, Failed> {
+    let repository = Repository::plain()?;
+    for number in 1..=files {
+        repository.write(&source(number), &format!("This is file {number}.\n").repeat(10))?;
+    }
+    repository.commit_all("Add files to read")?;
+    Ok(repository)
 }
 
 /// Makes a folder for a run's state.

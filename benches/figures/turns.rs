@@ -11,7 +11,7 @@ use orchestrate_core::{BlobId, Event, Recorded, RunId};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 
 use crate::figure::{Figure, median, ms};
-use crate::stage::{Worker, coordinator, plan, runtime, source, state_folder, text};
+use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
 use crate::support::Repository;
 
 /// Turns that read a file: below the largest number of turns of an agent.
@@ -28,17 +28,13 @@ struct Round {
 }
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
-    let repository = Repository::plain()?;
-    for number in 1..=READS {
-        repository.write(&source(number), &text(number))?;
-    }
-    repository.commit_all("Add files to read")?;
+    let repository = repository(READS)?;
     let rounds: Vec<Round> = (0..ROUNDS).map(|_| round(&repository)).collect::<Result<_, _>>()?;
     let of = |cost: fn(&Round) -> f64| median(rounds.iter().map(cost).collect());
-    let (turn, commits) = (of(|round| round.turn), of(|round| round.commits));
+    let (turn, commits) = (of(|round| round.turn)?, of(|round| round.commits)?);
     Ok(vec![Figure {
         name: "turn that reads a small file, beyond its commits",
-        measured: of(|round| round.turn - round.commits),
+        measured: of(|round| round.turn - round.commits)?,
         limit: 2.0,
         unit: "ms",
         beside: format!("the turn {turn:.2} ms, the commits of its facts alone {commits:.2} ms"),
@@ -58,7 +54,7 @@ fn round(repository: &Repository) -> Result<Round, Failed> {
     let reading = asked.get(..READS as usize).unwrap_or_default();
     let turns = reading.windows(2).skip(WARM_UP).map(|pair| ms(pair[1] - pair[0])).collect();
     let commits = commits(coordinator.store(), &report.run_id)?;
-    Ok(Round { turn: median(turns), commits: median(commits.into_iter().skip(WARM_UP).collect()) })
+    Ok(Round { turn: median(turns)?, commits: median(commits.into_iter().skip(WARM_UP).collect())? })
 }
 
 /// Appends the facts of a run once more, and gives what those of each reading turn took.

@@ -306,10 +306,10 @@ mod tests {
         let expected = serde_json::json!([
             {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
              "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")], "risk": "low",
-             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "stale": false},
+             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
             {"task": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
              "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")], "risk": "high",
-             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "stale": false},
+             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
         ]);
         assert_eq!(listed, expected);
     }

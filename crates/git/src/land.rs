@@ -8,9 +8,10 @@
 //! may be left is the files and the index of one commit with the branch at the other, which landing finishes and
 //! [`Repo::unland`] takes back.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::Status;
+use git2::{Index, IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
@@ -117,8 +118,10 @@ impl Repo {
     /// Finds the places where a branch is checked out, a rebase of it in progress included.
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
         let main = self.common_dir();
+        // The HEAD of a bare repository, beside which people put worktrees, is no checkout.
+        let own = (!self.open_git_dir(main)?.is_bare()).then(|| main.to_owned());
         let mut places = Vec::new();
-        for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
+        for git_dir in own.into_iter().chain(reconcile::entries(main)?) {
             if names_branch(&git_dir, branch) {
                 places.push(Place { path: self.worktree_of(&git_dir), git_dir });
             }
@@ -164,7 +167,8 @@ impl Repo {
             |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args).outlives_us(held));
         let switch = |from: &Oid, to: &Oid| git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
         // Git itself would write over files that it ignores.
-        let in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
+        let mut in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
+        in_the_way.extend(self.files_for_folders(place, [from, to])?);
         if !in_the_way.is_empty() {
             return Err(GitError::LocalChanges { branch: branch.to_owned(), paths: in_the_way });
         }
@@ -175,7 +179,8 @@ impl Repo {
             switched = switch(from, to)?;
         }
         if switched.code != 0 {
-            let paths = self.overlapping(place, [from, to], Status::all())?;
+            let mut paths = self.overlapping(place, [from, to], Status::all())?;
+            paths.extend(self.unwatched(place, [from, to])?);
             return Err(match paths.is_empty() {
                 true => switched.failure("read-tree"),
                 false => GitError::LocalChanges { branch: branch.to_owned(), paths },
@@ -216,10 +221,34 @@ impl Repo {
         Ok(overlapping.map(|entry| crate::beneath::path_of(entry.path_bytes())).collect())
     }
 
+    /// Lists what stands in the user's checkout where two commits need a folder, and is neither a folder nor their own.
+    fn files_for_folders(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+        let changed = self.changed_paths(from, to)?;
+        let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+        let folders: BTreeSet<PathBuf> = changed.iter().flat_map(above).filter(|path| path != Path::new("")).collect();
+        let is_other = |path: &PathBuf| {
+            let found = std::fs::symlink_metadata(place.path.join(path));
+            found.is_ok_and(|found| !found.is_dir()) && changed.binary_search(path).is_err()
+        };
+        Ok(folders.into_iter().filter(is_other).collect())
+    }
+
+    /// Lists the files that differ between two commits and whose changes the user has told git not to look at.
+    fn unwatched(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+        let index = index_of(place)?;
+        let is_unwatched = |path: &PathBuf| {
+            let entry = index.get_path(path, 0);
+            entry.is_some_and(|entry| {
+                IndexEntryFlag::from_bits_truncate(entry.flags).is_valid()
+                    || IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
+            })
+        };
+        Ok(self.changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
+    }
+
     /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
     fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
-        let (handle, path) = (self.handle()?, place.git_dir.join("index"));
-        let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        let (handle, index) = (self.handle()?, index_of(place)?);
         let tree = tree_of(&handle, commit)?;
         for path in self.changed_paths(from, to)? {
             let wanted = match tree.get_path(&path) {
@@ -253,6 +282,11 @@ impl Repo {
             None => git_dir.parent().unwrap_or(git_dir).to_owned(),
         }
     }
+}
+
+fn index_of(place: &Place) -> Result<Index, GitError> {
+    let path = place.git_dir.join("index");
+    Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
 }
 
 /// Tells whether a worktree has a branch checked out, or is in the middle of rebasing it.

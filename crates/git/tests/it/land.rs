@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Landing, Merge, Repo};
 
-use crate::support::{Fixture, command, commit_spec, write_files};
+use crate::support::{Fixture, command, commit_spec, git_in, write_files};
 
 /// A repository, and a commit on top of main that changes `a` and adds `new`.
 fn prepared() -> (Fixture, Repo, Landing) {
@@ -67,6 +67,59 @@ fn overlapping_changes_are_named_and_nothing_happens() {
         }
         assert!(fixture.users_state() == before, "{overlapping}: something of the user's changed");
     }
+}
+
+/// Names what stands in the way of a landing that makes `folder/file`, and requires that nothing has happened.
+fn in_the_way(of_user: impl Fn(&Fixture)) -> Vec<PathBuf> {
+    let (fixture, repo, mut landing) = prepared();
+    fixture.git(&["switch", "-q", "work"]);
+    landing.new = fixture.commit_files(&[("folder/file", "theirs\n")], "more");
+    fixture.git(&["switch", "-q", "main"]);
+    of_user(&fixture);
+    let before = fixture.users_state();
+    let Err(GitError::LocalChanges { paths, .. }) = repo.land(&landing) else { panic!("it landed") };
+    assert!(fixture.users_state() == before, "something of the user's changed");
+    paths
+}
+
+#[test]
+fn what_stands_where_a_folder_has_to_be_is_kept() {
+    let exclude = |fixture: &Fixture| {
+        std::fs::write(fixture.project().join(".git/info/exclude"), "/folder\n").unwrap();
+    };
+    let file: fn(&Fixture) = |fixture| write_files(&fixture.project(), &[("folder", "mine\n")]);
+    let link: fn(&Fixture) = |fixture| std::os::unix::fs::symlink("/", fixture.project().join("folder")).unwrap();
+    let expected = [PathBuf::from("folder")];
+    assert_eq!(in_the_way(file), expected);
+    assert_eq!(in_the_way(link), expected);
+    for stand in [file, link] {
+        let ignored = in_the_way(|fixture| {
+            exclude(fixture);
+            stand(fixture);
+        });
+        assert_eq!(ignored, expected);
+    }
+}
+
+#[test]
+fn changes_that_git_was_told_not_to_look_at_are_kept() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let paths = in_the_way(|fixture| {
+            fixture.git(&["update-index", flag, "a"]);
+            write_files(&fixture.project(), &[("a", "mine\n")]);
+        });
+        assert_eq!(paths, [PathBuf::from("a")], "{flag}");
+    }
+}
+
+#[test]
+fn a_bare_repository_beside_worktrees_is_no_checkout() {
+    let (fixture, _, landing) = prepared();
+    let (bare, linked) = (fixture.path().join("bare"), fixture.path().join("linked"));
+    fixture.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    git_in(&bare, &["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    let repo = Repo::open(&linked).unwrap();
+    assert_eq!(repo.land(&landing).unwrap().checkout, Some(linked));
 }
 
 #[test]

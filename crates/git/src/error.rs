@@ -146,8 +146,8 @@ pub enum GitError {
         /// The limit.
         limit: u64,
     },
-    /// Landing would overwrite changes that the user has not committed.
-    #[error("land on {branch}: it would overwrite local changes in {}; commit or stash them first", listed(.paths))]
+    /// Landing, or taking it back, would overwrite changes that the user has not committed.
+    #[error("move {branch} and its checkout: it would overwrite local changes in {}; commit, stash or move them first", listed(.paths))]
     LocalChanges {
         /// The short name of the branch.
         branch: String,

@@ -101,6 +101,16 @@ impl Worktree {
         View::Host(HostView { writable: vec![self.path.clone()], read_only: vec![common_dir], masks })
     }
 
+    /// Removes the configuration that git copies from the user's checkout where each worktree may have one of its own
+    /// (`extensions.worktreeConfig`, which `git sparse-checkout` leaves behind): it is about that checkout's files.
+    fn drop_inherited_config(&self) -> Result<(), GitError> {
+        let path = self.admin_dir.join("config.worktree");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::io("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the files which tie the worktree to its repository are what git wrote there.
     ///
     /// # Errors
@@ -210,8 +220,12 @@ impl Repo {
             let reason = "there is a worktree on another branch".to_owned();
             return Err(GitError::PathInUse { path: worktree.path, reason });
         }
+        let is_new = !worktree.admin_dir.join("index").exists();
+        if is_new {
+            worktree.drop_inherited_config()?;
+        }
         worktree.verify_untampered()?;
-        if !worktree.admin_dir.join("index").exists() {
+        if is_new {
             self.fill(&worktree, &Oid::new("HEAD"))?;
         }
         Ok(worktree)

@@ -266,3 +266,17 @@ fn what_is_tracked_in_an_ignored_folder_is_stored() {
     write_files(worktree.path(), &[("build/made", "1\n")]);
     assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("build/")]);
 }
+
+#[test]
+fn a_checkout_that_was_sparse_once_has_plain_worktrees() {
+    let fixture = Fixture::new(&[("a/one", "1\n"), ("b/two", "2\n")]);
+    fixture.git(&["sparse-checkout", "set", "--cone", "a"]);
+    fixture.git(&["sparse-checkout", "disable"]);
+    assert_eq!(fixture.git(&["config", "extensions.worktreeConfig"]), "true");
+    let users = std::fs::read(fixture.project().join(".git/config.worktree")).unwrap();
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    assert!(worktree.path().join("b/two").exists());
+    repo.add_worktree(&fixture.spec("T1")).unwrap().verify_untampered().unwrap();
+    assert_eq!(std::fs::read(fixture.project().join(".git/config.worktree")).unwrap(), users);
+}

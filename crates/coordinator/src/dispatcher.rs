@@ -20,7 +20,7 @@ const IDLE_WORKERS: u32 = 2;
 pub(crate) enum Input {
     /// Facts were recorded, or the level was raised.
     Changed,
-    /// A task's worker has ended.
+    /// A task's worker has ended, or whoever failed the task.
     WorkerEnded(TaskId),
     /// The merge step has been carried out.
     MergeEnded,
@@ -85,6 +85,12 @@ impl Board {
         self.finished = false;
     }
 
+    /// Takes the end of the run back until the facts that are being recorded are there.
+    pub(crate) fn reopen_until_recorded(&mut self) {
+        self.finished = false;
+        self.recording = true;
+    }
+
     fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
         self.workers.remove(task);
         let Some(now) = state.task(task) else { return };
@@ -115,12 +121,9 @@ impl Board {
             if self.workers.contains(&task) {
                 continue;
             }
-            if self.is_idle(&task, state) {
-                effects.push(Effect::GiveUp(task));
-                continue;
-            }
             self.workers.insert(task.clone());
-            effects.push(Effect::StartWorker(task));
+            let give_up = self.is_idle(&task, state);
+            effects.push(if give_up { Effect::GiveUp(task) } else { Effect::StartWorker(task) });
         }
     }
 
@@ -209,7 +212,9 @@ mod tests {
             assert_eq!(again, [Effect::StartWorker("a".into())]);
         }
         let given_up = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
-        assert_eq!(given_up, [Effect::GiveUp("a".into()), Effect::StartWorker("b".into())]);
+        // It is at work until it has been failed, which may take a while.
+        assert_eq!(given_up, [Effect::GiveUp("a".into())]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
     }
 
     #[test]

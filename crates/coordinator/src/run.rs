@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
+use orchestrate_core::report::EXIT_INTERRUPTED;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
@@ -101,6 +101,8 @@ impl Run {
 #[derive(Clone)]
 enum Job {
     Worker(TaskId),
+    /// Fails a task, which is at work until then.
+    Failure(TaskId),
     Merge,
     Due,
     Command,
@@ -156,7 +158,7 @@ impl Dispatcher {
                     if changed.is_err() { return Err(CoordinatorError::Ended(self.context.run.clone())) }
                     Input::Changed
                 }
-                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended).await?,
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
                 Some(command) = commands.recv() => { self.command(command).await?; Input::Changed }
                 () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
                 () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
@@ -202,8 +204,7 @@ impl Dispatcher {
                 self.spawn(Job::Merge, async move { merging::carry_out(&context, step, &shutdown).await });
             }
             Effect::GiveUp(task) => {
-                let text = "its workers keep ending without having done anything".to_owned();
-                worktrees::fail(&context, &task, FailureCause::Internal, text).await?;
+                self.fail(task, FailureCause::Internal, "its workers keep ending without having done anything");
             }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
         }
@@ -215,8 +216,14 @@ impl Dispatcher {
         self.names.insert(handle.id(), job);
     }
 
+    /// Fails a task beside the loop: first what its worktree holds is stored, which takes its time.
+    fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
+        let (context, failed, why) = (Arc::clone(&self.context), task.clone(), why.to_owned());
+        self.spawn(Job::Failure(task), async move { worktrees::fail(&context, &failed, cause, why).await });
+    }
+
     /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed.
-    async fn ended(
+    fn ended(
         &mut self,
         ended: Result<(Id, Result<(), CoordinatorError>), JoinError>,
     ) -> Result<Input, CoordinatorError> {
@@ -230,13 +237,12 @@ impl Dispatcher {
             Some(Job::Worker(task)) => {
                 self.agents.remove(&task);
                 if panicked {
-                    let text = "the worker panicked; its worktree is kept".to_owned();
-                    worktrees::fail(&self.context, &task, FailureCause::Panicked, text).await?;
-                } else {
-                    outcome?;
+                    self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
+                    return Ok(Input::Changed);
                 }
-                Ok(Input::WorkerEnded(task))
+                outcome.map(|()| Input::WorkerEnded(task))
             }
+            Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
             Some(Job::Command) | None => outcome.map(|()| Input::Changed),
@@ -289,36 +295,40 @@ impl Dispatcher {
             self.board.reopen();
             return Ok(false);
         }
-        let (status, exit_code) = if self.out_of_time {
-            self.fail_what_is_left().await?;
-            outcome(&self.context.state()).unwrap_or((status, exit_code))
-        } else {
-            (status, exit_code)
-        };
+        let state = self.context.state();
+        if self.out_of_time && !(left(&state).is_empty() && state.due_facts().is_empty()) {
+            self.board.reopen_until_recorded();
+            self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
+            return Ok(false);
+        }
         let interrupted = self.shutdown.asked_exit_code().map(|asked| (RunStatus::Interrupted, asked));
         let (status, exit_code) = interrupted.unwrap_or((status, exit_code));
         self.context.record(vec![Event::RunFinished { status, exit_code }]).await?;
         Ok(true)
     }
+}
 
-    /// Fails what could still have gone on; what waits for a person goes on waiting.
-    async fn fail_what_is_left(&self) -> Result<(), CoordinatorError> {
-        loop {
-            let due = self.context.state().due_facts();
-            let has_due = !due.is_empty();
-            self.context.record(due).await?;
-            let state = self.context.state();
-            let left: Vec<TaskId> =
-                state.tasks().filter(|task| is_open(&state, task)).map(|task| task.task.id.clone()).collect();
-            for task in &left {
-                let text = commands::out_of_time(&state, Some(task));
-                worktrees::fail(&self.context, task, FailureCause::Timeout, text).await?;
-            }
-            if left.is_empty() && !has_due {
-                return Ok(());
-            }
+/// Fails what could still have gone on, were there time; what waits for a person goes on waiting.
+async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorError> {
+    loop {
+        let due = context.state().due_facts();
+        let has_due = !due.is_empty();
+        context.record(due).await?;
+        let state = context.state();
+        let left = left(&state);
+        for task in &left {
+            let text = commands::out_of_time(&state, Some(task));
+            worktrees::fail(&context, task, FailureCause::Timeout, text).await?;
+        }
+        if left.is_empty() && !has_due {
+            return Ok(());
         }
     }
+}
+
+/// Gives the tasks that could go on without a person.
+fn left(state: &RunState) -> Vec<TaskId> {
+    state.tasks().filter(|record| is_open(state, record)).map(|record| record.task.id.clone()).collect()
 }
 
 /// Tells whether a task could go on without a person, were there time.

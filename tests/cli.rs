@@ -1,10 +1,11 @@
 //! What scripts and people rely on: exit codes, output formats, errors that say what to type next.
 
+use libtest_mimic::Failed;
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::run::{done, write};
-use crate::support::{Case, Home, Outcome, Repository, Script, at, case, fail, lines, sandboxed};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Script, at, case, fail, lines, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -20,6 +21,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("cli::a_message_takes_a_dead_run_over", a_message_takes_a_dead_run_over),
         sandboxed("cli::a_merge_of_the_users_hides_no_run", a_merge_of_the_users_hides_no_run),
         sandboxed("cli::nothing_begins_where_nothing_can_be_recorded", nothing_begins_where_nothing_can_be_recorded),
+        case("cli::errors_have_the_format_that_is_set", errors_have_the_format_that_is_set),
+        sandboxed("cli::what_cannot_be_landed_waits_for_a_person", a_run_that_cannot_be_landed_waits_for_a_person),
     ]
 }
 
@@ -131,6 +134,7 @@ fn the_stream_ends_with_the_json_object() -> Outcome {
     let mut shown = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
     if let Some(object) = shown.as_object_mut() {
         object.remove("approvals");
+        object.remove("unread_messages");
         for (key, value) in object.iter() {
             if last.get(key) != Some(value) {
                 return fail(format!("{key}: {value} instead of {:?}", last.get(key)));
@@ -264,7 +268,7 @@ fn a_second_coordinator_is_refused() -> Outcome {
 const SLOW: &str = "- [ ] T1 Make it (run: sleep 1; touch made)\n";
 
 /// Starts a run, with an agent behind its command, and kills its coordinator while the command runs.
-fn killed(home: &Home) -> Result<Repository, libtest_mimic::Failed> {
+fn killed(home: &Home) -> Result<Repository, Failed> {
     let repository = Repository::plain()?;
     repository.write("plan.md", &format!("{SLOW}- [ ] T2 Look at it (depends: T1)\n"))?;
     let script = Script::default().rule(write("T2", "looked", "1\n")).rule(done("T2"));
@@ -314,4 +318,42 @@ fn nothing_begins_where_nothing_can_be_recorded() -> Outcome {
     let ran = run.run()?.exits(2)?;
     before.require_same(&repository.fingerprint()?)?;
     if ran.stderr.contains("blocked") { Ok(()) } else { fail(ran.stderr) }
+}
+
+/// The format that the environment or a file sets holds for errors too, unless another one is typed.
+fn errors_have_the_format_that_is_set() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let by_variable = |typed: &[&str]| {
+        home.orchestrate(repository.path(), typed).env("ORCHESTRATE_OUTPUT_FORMAT", "stream-json").run()?.exits(2)
+    };
+    let is_error = |ran: &Ran| Ok::<_, Failed>(*at(&ran.json()?, "/type")? == "error");
+    for typed in [["run", "nowhere.md"], ["run", "--bogus"], ["land", "r-nowhere"]] {
+        let ran = by_variable(&typed)?;
+        if !is_error(&ran)? {
+            return fail(format!("{typed:?}: {ran:?}"));
+        }
+    }
+    for typed in [&["run", "nowhere.md", "--output-format", "text"][..], &["diff", "T1"]] {
+        let ran = by_variable(typed)?;
+        if !ran.stdout.is_empty() {
+            return fail(format!("{typed:?}: {ran:?}"));
+        }
+    }
+    repository.write("orchestrate.toml", "output_format = \"json\"\n")?;
+    let ran = home.orchestrate(repository.path(), &["run", "nowhere.md"]).run()?.exits(2)?;
+    if is_error(&ran)? { Ok(()) } else { fail(ran.stdout) }
+}
+
+/// A run that succeeds and cannot be landed ends as the landing does, and says so once.
+fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("mine.txt", "1\n")?;
+    repository.commit_all("Add a file")?;
+    repository.write("mine.txt", "mine\n")?;
+    repository.write("plan.md", "- [ ] T1 Change it (run: echo theirs > mine.txt)\n")?;
+    let ran = home.orchestrate(repository.path(), &["run", "plan.md", "--land", "--json"]).run()?.exits(3)?;
+    let report = ran.json()?;
+    let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
+    let kept = repository.read("mine.txt")? == "mine\n";
+    if agrees && kept && ran.stderr.contains("mine.txt") { Ok(()) } else { fail(format!("{ran:?}")) }
 }

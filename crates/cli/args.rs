@@ -540,16 +540,22 @@ pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Tells from what was typed whether errors have to be JSON; what was typed may be wrong in any way.
-pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+/// Gives the output format that was typed; what was typed may be wrong in any way.
+pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
     let texts: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
-    let formats = ["json", "stream-json"];
-    texts.iter().take_while(|text| *text != "--").enumerate().any(|(at, text)| {
-        let next = texts.get(at + 1).map(AsRef::as_ref);
-        text == "--json"
-            || (text == "--output-format" && next.is_some_and(|format| formats.contains(&format)))
-            || text.strip_prefix("--output-format=").is_some_and(|format| formats.contains(&format))
+    texts.iter().take_while(|text| *text != "--").enumerate().find_map(|(at, text)| match text.as_ref() {
+        "--json" => Some("json".to_owned()),
+        "--output-format" => texts.get(at + 1).map(|next| next.clone().into_owned()),
+        other => other.strip_prefix("--output-format=").map(str::to_owned),
     })
+}
+
+/// Tells whether the command that was typed has an output format, which other sources may set too.
+pub(crate) fn has_format(arguments: &[OsString]) -> bool {
+    let name = arguments.get(1).map(|name| name.to_string_lossy());
+    let command = Arguments::command();
+    let found = name.and_then(|name| command.find_subcommand(name.as_ref()));
+    found.is_some_and(|command| command.get_arguments().any(|option| option.get_id() == "output_format"))
 }
 
 #[cfg(test)]
@@ -580,16 +586,19 @@ mod tests {
     }
 
     #[test]
-    fn json_is_wanted_where_it_is_typed() {
+    fn the_format_is_found_where_it_is_typed() {
         let table = [
-            ("run p --json", true),
-            ("run p --output-format stream-json", true),
-            ("run p --output-format=json --bogus", true),
-            ("run p --output-format text", false),
-            ("tool run -- x --json", false),
+            ("run p --json", Some("json"), true),
+            ("run p --output-format stream-json", Some("stream-json"), true),
+            ("run p --output-format=json --bogus", Some("json"), true),
+            ("run p --output-format text", Some("text"), true),
+            ("land --output-format", None, true),
+            ("status --json", Some("json"), false),
+            ("tool run -- x --json", None, false),
         ];
-        for (given, expected) in table {
-            assert_eq!(wants_json(&typed(given)), expected, "{given}");
+        for (given, format, has) in table {
+            let found = (typed_format(&typed(given)), has_format(&typed(given)));
+            assert_eq!(found, (format.map(str::to_owned), has), "{given}");
         }
     }
 

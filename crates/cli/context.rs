@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
-use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded};
+use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded, named};
 use orchestrate_coordinator::{Project, Runs, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
@@ -55,6 +55,13 @@ impl Context {
             headless: self.terminal.headless,
         };
         Ok(inputs.load()?)
+    }
+
+    /// Gives the output format where none was typed; what is wrong with the settings may be what has to be said in it.
+    pub(crate) fn output_format(&self) -> Option<String> {
+        let of_variable = || self.variables.get(&named("output_format")?.variable()).cloned();
+        let loaded = self.load(Vec::new(), Layer::default());
+        loaded.map_or_else(|_| of_variable(), |loaded| loaded.resolved.text("output_format"))
     }
 
     /// Opens the repository around the directory that the program was started in.

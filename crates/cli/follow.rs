@@ -69,6 +69,23 @@ pub(crate) fn log(style: Style) {
 
 /// Follows a run to its end, prints its report and gives the exit code, signals included; `begun` is the number of facts that are not news.
 pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, CommandError> {
+    to_its_end(run, style, begun).await?.print()
+}
+
+/// A run that was followed to its end, and what is printed of it.
+pub(crate) struct Followed {
+    /// Its report.
+    pub(crate) report: Report,
+    state: RunState,
+    style: Style,
+    /// The number of its newest fact.
+    seq: u64,
+    /// Whether nobody reads what is printed.
+    is_deaf: bool,
+}
+
+/// Follows a run to its end as [`follow`] does, and leaves the printing to the caller.
+pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
     let mut display = Display::new(style);
@@ -86,11 +103,7 @@ pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, Com
         Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
         Err(Killed(code)) => killed(&state, code),
     };
-    let code = report.exit_code.unwrap_or(EXIT_OK);
-    if !display.is_deaf() {
-        print(&report, &state, style, news.seen)?;
-    }
-    Ok(code)
+    Ok(Followed { report, state, style, seq: news.seen, is_deaf: display.is_deaf() })
 }
 
 fn kept(run: &RunId) -> String {
@@ -180,15 +193,20 @@ impl News {
     }
 }
 
-/// Prints the report in the form that was asked for.
-fn print(report: &Report, state: &RunState, style: Style, seq: u64) -> Result<(), CommandError> {
-    match style.format {
-        Format::Text => {
-            let next = table::next_commands(state, report);
-            output::result(&(table::render(report) + &table::unread(state.unread()) + &table::render_next(&next)))
+impl Followed {
+    /// Prints the report in the form that was asked for, and gives its exit code.
+    pub(crate) fn print(&self) -> Result<u8, CommandError> {
+        let Self { report, state, .. } = self;
+        match self.style.format {
+            _ if self.is_deaf => {}
+            Format::Text => {
+                let next = table::render_next(&table::next_commands(state, report));
+                output::result(&(table::render(report) + &table::unread(state.unread()) + &next))?;
+            }
+            Format::Json => output::json(report)?,
+            Format::StreamJson => output::json(&last_line(report, state, self.seq))?,
         }
-        Format::Json => output::json(report),
-        Format::StreamJson => output::json(&last_line(report, state, seq)),
+        Ok(report.exit_code.unwrap_or(EXIT_OK))
     }
 }
 

@@ -57,7 +57,7 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     if !error.use_stderr() {
         return Err(output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
     }
-    if args::wants_json(typed) {
+    if wants_json(context, typed) {
         let plain = error.render().to_string();
         let message = plain.trim().trim_start_matches("error: ").to_owned();
         return Err(fail(context, typed, &CommandError::usage(message)));
@@ -106,11 +106,18 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     if error.is_silent() {
         return error.exit_code();
     }
-    if args::wants_json(typed) {
+    if wants_json(context, typed) {
         let _ = output::json(&error.json());
     }
     output::drawn(&error.render(context.terminal));
     error.exit_code()
+}
+
+/// Tells whether errors have to be JSON: by what was typed, else by every other source that can set the format.
+fn wants_json(context: &Context, typed: &[OsString]) -> bool {
+    let others = || args::has_format(typed).then(|| context.output_format()).flatten();
+    let format = args::typed_format(typed).or_else(others);
+    format.is_some_and(|format| matches!(format.as_str(), "json" | "stream-json"))
 }
 
 /// Says of a panic what it means for the user, and keeps what it says for whoever repairs it.

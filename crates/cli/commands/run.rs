@@ -2,8 +2,10 @@
 
 use orchestrate_coordinator::settings::Loaded;
 use orchestrate_coordinator::{Coordinator, PlanInput, Project, require_model, settings_of};
+use orchestrate_core::Report;
+use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
-use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::report::{EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE, status_name};
 
 use crate::args::RunArgs;
 use crate::commands::land;
@@ -39,18 +41,35 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
-        let id = run.id().clone();
-        follow::follow(run, style, 0).await.map(|code| (id, code))
+        follow::to_its_end(run, style, 0).await
     });
     // What a killed run left waiting must not keep the program.
     runtime.shutdown_background();
-    let (run, code) = ended?;
-    if code == EXIT_OK && loaded.resolved.is_on("land") {
-        let landed = land::bring(context, &loaded, &run)?;
-        landed.warnings.iter().for_each(|warning| output::warning(warning));
-        output::note(land::words(&landed, false).trim_end());
+    let mut followed = ended?;
+    let lands = followed.report.exit_code == Some(EXIT_OK) && loaded.resolved.is_on("land");
+    let landed = lands.then(|| land::bring(context, &loaded, &followed.report.run_id)).transpose();
+    if let Err(error) = &landed {
+        not_landed(&mut followed.report, error);
+    }
+    let code = followed.print()?;
+    match landed {
+        Ok(landed) => landed.iter().for_each(|landed| {
+            landed.warnings.iter().for_each(|warning| output::warning(warning));
+            output::note(land::words(landed, false).trim_end());
+        }),
+        // The report has its exit code already, and says it alone where it is JSON.
+        Err(error) => output::drawn(&error.render(context.terminal)),
     }
     Ok(code)
+}
+
+/// Lets a run that succeeded and could not be landed end as the landing did.
+fn not_landed(report: &mut Report, error: &CommandError) {
+    // What is in the way came up since the run began: nothing was typed wrongly.
+    let waits = matches!(error.exit_code(), EXIT_USAGE | EXIT_NEEDS_HUMAN);
+    let (status, code) =
+        if waits { (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN) } else { (RunStatus::Failed, error.exit_code()) };
+    (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
 }
 
 /// Says what the user should know before the run begins.

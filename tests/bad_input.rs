@@ -15,6 +15,8 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("bad_input::plans_that_cannot_run_leave_nothing", plans_that_cannot_run_leave_nothing),
         case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
+        case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
+        case("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
@@ -103,6 +105,23 @@ fn a_bare_repository_is_refused() -> Outcome {
     scene.repository.git(&["clone", "-q", "--bare", ".", &bare])?;
     let ran = scene.home.orchestrate(Path::new(&bare), &["run", &scene.file("plan.md")]).run()?.exits(2)?;
     require_words(&ran.stderr, &["it is bare, which is not supported yet; run from a clone with a working tree"])
+}
+
+fn a_branch_in_the_way_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    scene.repository.git(&["branch", "orchestrate"])?;
+    scene.refuses(&["its branch `orchestrate` is where the branches of runs", "git branch -m orchestrate NAME"])
+}
+
+fn a_state_inside_the_checkout_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let (inside, before) = (scene.repository.path().join("state"), scene.repository.fingerprint()?);
+    for command in [&["run", &scene.file("plan.md")][..], &["doctor"]] {
+        let typed = scene.home.orchestrate(scene.repository.path(), command).env("XDG_STATE_HOME", &inside);
+        let ran = typed.run()?.exits(2)?;
+        require_words(&format!("{}{}", ran.stdout, ran.stderr), &["set XDG_STATE_HOME to a folder outside of it"])?;
+    }
+    before.require_same(&scene.repository.fingerprint()?)
 }
 
 fn a_merge_or_a_rebase_is_finished_first() -> Outcome {

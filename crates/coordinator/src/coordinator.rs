@@ -119,6 +119,7 @@ impl Coordinator {
         let repo = Repo::open(repository)?;
         let sandbox = Arc::new(sandbox(&settings)?);
         let layout = Layout::new(&settings.state_dir, &repo.id());
+        repo.require_outside(&layout.journal())?;
         let store = Store::open(&layout.journal())?;
         Ok(Self { repo, settings, layout, store, sandbox, session: tokio::sync::Mutex::default() })
     }

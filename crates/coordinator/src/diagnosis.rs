@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use orchestrate_git::GitError;
+use orchestrate_git::{GitError, Refusal};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{Helper, probe};
 use serde::Serialize;
@@ -49,7 +49,9 @@ impl Diagnosis {
     /// Tries everything.
     pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
         let mut checks = repository(directory, state_dir);
-        checks.push(state(state_dir));
+        if !is_inside(directory, state_dir) {
+            checks.push(state(state_dir));
+        }
         checks.extend(sandbox(settings));
         checks.extend(models(settings).await);
         let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
@@ -99,6 +101,12 @@ fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
         )
     });
     checks
+}
+
+/// Tells whether the state folder is inside the checkout, which was said already and must not be tried.
+fn is_inside(directory: &Path, state_dir: &Path) -> bool {
+    let refused = Project::open(directory, state_dir).err();
+    matches!(refused, Some(CoordinatorError::Git(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })))
 }
 
 /// Tries to write where journals and worktrees will be.

@@ -28,6 +28,7 @@ impl Project {
     pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
         let repo = Repo::open(directory)?;
         let layout = Layout::new(state_dir, &repo.id());
+        repo.require_outside(&layout.journal())?;
         Ok(Self { repo, layout })
     }
 

@@ -66,6 +66,15 @@ pub enum Refusal {
         /// The folder to name.
         path: PathBuf,
     },
+    /// The folder of our state is inside the checkout.
+    #[error("{path}, where runs are kept, is inside it; set XDG_STATE_HOME to a folder outside of it")]
+    HoldsState {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A branch has the name of the folder of ours.
+    #[error("its branch `{0}` is where the branches of runs have to be; rename it with `git branch -m {0} NAME`")]
+    BranchInTheWay(String),
     /// The index cannot be read.
     #[error("its index cannot be read ({0}); run `git status` to see more")]
     UnreadableIndex(String),

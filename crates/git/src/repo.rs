@@ -15,6 +15,9 @@ use crate::probe;
 use crate::program::Program;
 use crate::refusal::{NamedProgram, Refusal, Warning};
 
+/// The folder of the branches of runs, which git cannot make beside a branch of that name.
+const BRANCHES: &str = "orchestrate";
+
 /// How many handles are kept open: as many as operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
 /// What libgit2 is told besides the user's configuration: sync objects and refs when they are written.
@@ -107,14 +110,18 @@ impl Repo {
         Ok(Repo { shared: Arc::new(shared) })
     }
 
-    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, or with submodules or LFS
-    /// files. What is only looked at may be in any state, since its user works on beside a run.
+    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules or LFS
+    /// files, or with a branch where those of runs have to be. What is only looked at may be in any state, since its user works on beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
         if let Some(operation) = probe::operation(self.handle()?.state()) {
             let (path, refusal) = (self.shared.workdir.clone(), Refusal::InProgress(operation));
+            return Err(GitError::Refused { path, refusal });
+        }
+        if self.read_ref(&format!("refs/heads/{BRANCHES}"))?.is_some() {
+            let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
             return Err(GitError::Refused { path, refusal });
         }
         self.require_plain_tree(&self.head()?.commit)

@@ -21,6 +21,7 @@ use crate::probe;
 use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
+use crate::refusal::Refusal;
 use crate::repo::{Repo, theirs};
 
 /// The longest of git's own files that we compare; they hold one path each.
@@ -305,6 +306,18 @@ impl Repo {
         Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
     }
 
+    /// Refuses a folder of ours inside the user's checkout, where builds and sandboxes would see it.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`].
+    pub fn require_outside(&self, folder: &Path) -> Result<(), GitError> {
+        if !real_if_it_were_there(folder).starts_with(self.workdir()) {
+            return Ok(());
+        }
+        let (path, refusal) = (self.workdir().to_owned(), Refusal::HoldsState { path: folder.to_owned() });
+        Err(GitError::Refused { path, refusal })
+    }
+
     fn real_place(&self, path: &Path) -> Result<PathBuf, GitError> {
         let in_use = |reason: &str| GitError::PathInUse { path: path.to_owned(), reason: reason.to_owned() };
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -312,9 +325,7 @@ impl Repo {
         };
         std::fs::create_dir_all(parent).map_err(GitError::io("make", parent))?;
         let real = parent.canonicalize().map_err(GitError::io("resolve", parent))?.join(name);
-        if real.starts_with(self.workdir()) {
-            return Err(in_use("it is inside the user's checkout"));
-        }
+        self.require_outside(&real)?;
         Ok(real)
     }
 

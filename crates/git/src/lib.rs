@@ -30,6 +30,7 @@ mod reconcile;
 mod refs;
 mod refusal;
 mod repo;
+mod room;
 mod snapshot;
 mod stage;
 mod unstored;

@@ -1,27 +1,25 @@
 //! Merging two commits without a checkout, by `git merge-tree`.
 //!
-//! Git runs in a room of its own: an empty repository that borrows the real one's objects. So the result
-//! depends on the two commits alone. Attributes come from the target, not from whatever the user has checked
+//! Git runs in a room of its own (see [`crate::room`]), so the result depends on the two commits alone. Attributes come from the target, not from whatever the user has checked
 //! out, and the repository's configuration, which may name programs, is not there. The user's own
 //! configuration and merge drivers are used.
 //!
 //! A result is held by a ref before it is handed out: `git gc --prune=now` takes what no ref reaches.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use orchestrate_core::Oid;
 
-use crate::beneath::{self, path_of};
+use crate::beneath::path_of;
 use crate::error::GitError;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, theirs, tree_of};
+use crate::repo::{Repo, theirs};
+use crate::room::Room;
 use crate::version::ATTR_SOURCE;
 
 /// What the two sides are called in conflict markers: what was merged before, and the author's own work.
 pub(crate) const LABELS: [&str; 2] = ["integration", "yours"];
-/// The file that names the attributes of its folder.
-const ATTRIBUTES: &[u8] = b".gitattributes";
 /// What a conflict is called that git does not name.
 const UNNAMED: &str = "conflict";
 /// How git merges, whatever the user has configured; the limit of renames is git's own default.
@@ -62,13 +60,6 @@ pub struct ConflictFile {
     pub kind: String,
 }
 
-/// An empty repository that borrows the real one's objects.
-struct Room {
-    folder: tempfile::TempDir,
-    /// A working tree with nothing in it, except attributes for a git that must find them as files.
-    work_tree: PathBuf,
-}
-
 impl Repo {
     /// Merges `candidate` into `target` without a checkout, and holds the merged tree by the ref `anchor`.
     ///
@@ -87,7 +78,7 @@ impl Repo {
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
     fn merge_unanchored(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
-        let room = Room::new(&[target, candidate])?;
+        let room = Room::new([(LABELS[0], target), (LABELS[1], candidate)])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
         let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
         if told {
@@ -106,51 +97,9 @@ impl Repo {
     fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
         let shallow = self.common_dir().join("shallow");
         let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let run = Run::new(room.folder.path(), &room.work_tree, args).settings(settings);
+        let run = Run::new(room.git_dir(), room.work_tree(), args).settings(settings);
         let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
         if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
-    }
-}
-
-impl Room {
-    fn new(sides: &[&Oid; 2]) -> Result<Room, GitError> {
-        let failed = |path: &Path| GitError::io("make a place to merge in", path.to_owned());
-        let folder = tempfile::Builder::new().prefix("orchestrate-merge-").tempdir();
-        let folder = folder.map_err(failed(&std::env::temp_dir()))?;
-        let heads = folder.path().join("refs/heads");
-        std::fs::create_dir_all(&heads).map_err(failed(&heads))?;
-        std::fs::create_dir(folder.path().join("objects")).map_err(failed(folder.path()))?;
-        let work_tree = folder.path().join("tree");
-        std::fs::create_dir(&work_tree).map_err(failed(&work_tree))?;
-        let write = |path: PathBuf, text: String| std::fs::write(&path, text).map_err(failed(&path));
-        write(folder.path().join("HEAD"), "ref: refs/heads/integration\n".to_owned())?;
-        write(folder.path().join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned())?;
-        for (label, oid) in LABELS.iter().zip(sides) {
-            theirs(oid)?;
-            write(heads.join(label), format!("{oid}\n"))?;
-        }
-        Ok(Room { folder, work_tree })
-    }
-
-    /// Writes the attributes of a commit into the working tree, each in its folder.
-    fn lay_out_attributes(&self, repository: &git2::Repository, commit: &Oid) -> Result<(), GitError> {
-        let root = beneath::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
-        let mut found = Vec::new();
-        tree_of(repository, commit)?
-            .walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-                if entry.name_bytes() == ATTRIBUTES {
-                    found.push((folder.trim_end_matches('/').to_owned(), entry.id()));
-                }
-                git2::TreeWalkResult::Ok
-            })
-            .map_err(GitError::library(format!("read the tree of {commit}")))?;
-        for (folder, id) in found {
-            let blob = repository.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
-            let failed = || GitError::errno("write attributes below", &self.work_tree);
-            let opened = beneath::make_folder(&root, folder.as_bytes()).map_err(failed())?;
-            beneath::write(&opened, ATTRIBUTES, blob.content(), false).map_err(failed())?;
-        }
-        Ok(())
     }
 }
 

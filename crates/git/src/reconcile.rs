@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::GitError;
 use crate::lock::{self, Held};
 use crate::repo::Repo;
+use crate::room;
 
 /// The locks that git and libgit2 take on one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
@@ -24,7 +25,8 @@ pub struct Reconciled {
 }
 
 impl Repo {
-    /// Removes what killed processes of ours left: half-made worktree entries, and locks on our worktrees and refs.
+    /// Removes what killed processes of ours left: half-made worktree entries, locks on our worktrees and refs, and
+    /// places where they merged.
     ///
     /// `ours` is asked about the reason that a worktree is locked with ([`crate::WorktreeSpec::lock_reason`]), and
     /// about `orchestrate <run>` for a lock on a ref of that run. Call it while no other process works on what it
@@ -33,6 +35,7 @@ impl Repo {
     /// # Errors
     /// If the file system refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
+        room::sweep()?;
         let held = lock::common(self.common_dir())?;
         let mut found = Reconciled::default();
         for entry in entries(self.common_dir())? {

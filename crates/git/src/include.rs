@@ -60,7 +60,13 @@ impl Repo {
                 return Err(GitError::TooLarge { path: shown, what: "the size in bytes", limit: MAX_BYTES });
             };
             let failed = || GitError::errno("write", worktree.path().join(&shown));
-            let target = beneath::make_folder(worktree.root(), folder).map_err(failed())?;
+            let target = match beneath::open_folder(worktree.root(), folder) {
+                Err(Errno::NOENT) => beneath::make_folder(worktree.root(), folder),
+                // A file or a link of the worktree stands in the folder's place.
+                Err(Errno::NOTDIR | Errno::LOOP) => continue,
+                opened => opened,
+            };
+            let target = target.map_err(failed())?;
             if beneath::look(&target, name).map_err(failed())?.is_none() {
                 beneath::write(&target, name, &bytes, stat.st_mode & 0o100 != 0).map_err(failed())?;
                 copied.push(PathBuf::from(std::ffi::OsStr::from_bytes(path)));

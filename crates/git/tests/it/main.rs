@@ -6,6 +6,7 @@ mod support;
 
 mod attack;
 mod conflict;
+mod include;
 mod land;
 mod merge;
 mod refs;

@@ -1,0 +1,134 @@
+//! What `.worktreeinclude` copies into a worktree, and what it never does.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use orchestrate_git::{GitError, Worktree};
+
+use crate::support::{Fixture, git_in, make_pipe, write_files};
+
+/// Makes a repository whose `.worktreeinclude` has these patterns, and in which everything below `local` is ignored.
+fn naming(patterns: &str) -> Fixture {
+    Fixture::new(&[(".gitignore", "local/\n*.env\n"), (".worktreeinclude", patterns), ("tracked", "1\n")])
+}
+
+fn included(fixture: &Fixture) -> (Worktree, Result<Vec<PathBuf>, GitError>) {
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let copied = repo.copy_included(&worktree);
+    (worktree, copied)
+}
+
+#[test]
+fn patterns_are_those_of_git() {
+    let files = ["local/a", "local/deep/b.key", "local/c.key", "x.env", "deep/y.env", "z.env"];
+    for (patterns, expected) in [
+        ("", vec![]),
+        ("# local/\n\n", vec![]),
+        ("local/\n", vec!["local/a", "local/c.key", "local/deep/b.key"]),
+        ("/local/*\n!/local/deep/\n", vec!["local/a", "local/c.key"]),
+        ("local/**/*.key\n", vec!["local/c.key", "local/deep/b.key"]),
+        ("*.env\n!z.env\n", vec!["deep/y.env", "x.env"]),
+        ("/*.env\n", vec!["x.env", "z.env"]),
+        ("../*\n/etc/passwd\ntracked\n", vec![]),
+    ] {
+        let fixture = naming(patterns);
+        write_files(&fixture.project(), &files.map(|file| (file, file)));
+        let (worktree, copied) = included(&fixture);
+        assert_eq!(copied.unwrap(), expected.iter().map(PathBuf::from).collect::<Vec<_>>(), "{patterns}");
+        for file in files {
+            let content = std::fs::read_to_string(worktree.path().join(file)).ok();
+            assert_eq!(content.as_deref(), expected.contains(&file).then_some(file), "{patterns}: {file}");
+        }
+    }
+    let (_, copied) = included(&Fixture::new(&[("tracked", "1\n")]));
+    assert_eq!(copied.unwrap(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn names_and_modes_are_kept() {
+    let fixture = naming("local/\n");
+    let names: [&[u8]; 4] = [b"local/-f", b"local/\xff", b"local/a\nb", b"local/with space"];
+    let names = names.map(|name| PathBuf::from(OsStr::from_bytes(name)));
+    std::fs::create_dir(fixture.project().join("local")).unwrap();
+    for name in &names {
+        std::fs::write(fixture.project().join(name), "x").unwrap();
+    }
+    let script = fixture.project().join("local/-f");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (worktree, copied) = included(&fixture);
+    let mut copied = copied.unwrap();
+    copied.sort();
+    let mut expected = names.to_vec();
+    expected.sort();
+    assert_eq!(copied, expected);
+    let is_executable =
+        |name: &PathBuf| std::fs::metadata(worktree.path().join(name)).unwrap().permissions().mode() & 0o100;
+    assert_eq!(names.each_ref().map(is_executable), [0o100, 0, 0, 0]);
+}
+
+#[test]
+fn links_pipes_and_repositories_are_left_out() {
+    let fixture = naming("local/\nlinked\n*.env\n");
+    std::fs::write(fixture.project().join(".gitignore"), "local/\nlinked\n*.env\n").unwrap();
+    let outside = fixture.path().join("outside");
+    write_files(&outside, &[("secret", "outside")]);
+    write_files(&fixture.project(), &[("local/kept", "kept"), ("local/nested/inner", "inner")]);
+    symlink(outside.join("secret"), fixture.project().join("a.env")).unwrap();
+    symlink("tracked", fixture.project().join("b.env")).unwrap();
+    symlink(&outside, fixture.project().join("linked")).unwrap();
+    make_pipe(&fixture.project().join("local/pipe"));
+    git_in(&fixture.project().join("local/nested"), &["init", "-q"]);
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap(), ["local/kept"].map(PathBuf::from));
+    for absent in ["a.env", "b.env", "linked", "local/pipe", "local/nested"] {
+        assert!(worktree.path().join(absent).symlink_metadata().is_err(), "{absent}");
+    }
+}
+
+/// The user's checkout may be of another commit than the worktree, where a folder of the one is a file of the other.
+#[test]
+fn what_is_in_the_worktree_stays() {
+    let fixture = naming("local/\nlinked/\nx.env\n");
+    let outside = fixture.path().join("outside");
+    write_files(&outside, &[("kept", "outside")]);
+    write_files(&fixture.project(), &[("local", "a file\n"), ("x.env", "tracked\n")]);
+    symlink(&outside, fixture.project().join("linked")).unwrap();
+    fixture.git(&["add", "-f", "local", "linked", "x.env"]);
+    fixture.git(&["commit", "-q", "-m", "files"]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    fixture.git(&["rm", "-q", "local", "linked", "x.env"]);
+    write_files(
+        &fixture.project(),
+        &[(".gitignore", "local/\nlinked/\n*.env\n"), ("local/a", "a"), ("linked/kept", "b"), ("x.env", "ignored\n")],
+    );
+    assert_eq!(repo.copy_included(&worktree).unwrap(), Vec::<PathBuf>::new());
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    assert_eq!([read(&worktree.path().join("local")), read(&worktree.path().join("x.env"))], ["a file\n", "tracked\n"]);
+    assert_eq!(std::fs::read_link(worktree.path().join("linked")).unwrap(), outside);
+    assert_eq!(read(&outside.join("kept")), "outside");
+    assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn too_many_and_too_large_are_refused() {
+    let fixture = naming("local/\n");
+    std::fs::create_dir(fixture.project().join("local")).unwrap();
+    std::fs::File::create(fixture.project().join("local/large")).unwrap().set_len((16 << 20) + 1).unwrap();
+    let (_, refused) = included(&fixture);
+    assert!(
+        matches!(&refused, Err(GitError::TooLarge { path, .. }) if path == Path::new("local/large")),
+        "{refused:?}"
+    );
+    let fixture = naming("local/\n");
+    std::fs::create_dir(fixture.project().join("local")).unwrap();
+    for number in 0..=1_000 {
+        std::fs::write(fixture.project().join(format!("local/{number}")), "").unwrap();
+    }
+    let (worktree, refused) = included(&fixture);
+    assert!(matches!(&refused, Err(GitError::TooLarge { limit: 1_000, .. })), "{refused:?}");
+    assert!(!worktree.path().join("local").exists());
+}

@@ -119,6 +119,30 @@ mod tests {
     }
 
     #[test]
+    fn secrets_in_texts_are_known_by_their_form() {
+        let long = "abcdefghijklmnop";
+        for (text, expected) in [
+            (String::new(), String::new()),
+            (format!("sk-{long}"), "[redacted:api-key]".to_owned()),
+            (format!("ghp_{long} gho_{long}"), "[redacted:github-token] [redacted:github-token]".to_owned()),
+            (format!("github_pat_{long}"), "[redacted:github-token]".to_owned()),
+            (format!("glpat-{long}\n"), "[redacted:gitlab-token]\n".to_owned()),
+            (format!("xoxb-{long}"), "[redacted:slack-token]".to_owned()),
+            ("AKIAIOSFODNN7EXAMPLE".to_owned(), "[redacted:aws-key]".to_owned()),
+            (format!("AIza{long}"), "[redacted:google-key]".to_owned()),
+            ("eyJhbGciOi.eyJzdWIiOi.SflKxwRJ-_".to_owned(), "[redacted:jwt]".to_owned()),
+            (format!("KEY='sk-{long}'; é"), "KEY='[redacted:api-key]'; é".to_owned()),
+            (format!("https://x:ghp_{long}@host/"), "https://x:[redacted:github-token]@host/".to_owned()),
+            (format!("a=sk-{long},sk-{long}"), "a=[redacted:api-key],[redacted:api-key]".to_owned()),
+            // Too short for a key, or no key's beginning.
+            ("sk-learn and task-abcdefghijklmnop".to_owned(), "sk-learn and task-abcdefghijklmnop".to_owned()),
+            ("mask_sk-abcdefghijklmnop".to_owned(), "mask_sk-abcdefghijklmnop".to_owned()),
+        ] {
+            assert_eq!(redact_text(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_kept_names_no_secret() {
         let arguments = json!({"api_key": "hunter2", "deep": [{"Password": "x"}], "max_tokens": 5, "text": "plain"});
         let expected = json!({"api_key": "[redacted:api_key]", "deep": [{"Password": "[redacted:Password]"}], "max_tokens": 5, "text": "plain"});

@@ -102,6 +102,19 @@ fn bad_surroundings_are_refused() -> Outcome {
     if !ran.stderr.contains("git init") {
         return fail(ran.stderr);
     }
+    // What agents would be told and nobody can read is no run that could ever go on.
+    for file in ["AGENTS.md", ".orchestrate/prompts/system/task.md", ".orchestrate/agents/own.md"] {
+        let unreadable = Repository::plain()?;
+        let path = unreadable.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap_or(unreadable.path()))?;
+        std::fs::write(path, b"---\nname: own\ndescription: Own.\n---\nNa\xefve.\n")?;
+        unreadable.commit_all("Add a text")?;
+        refuses(&unreadable, &format!("{file}: it is not UTF-8"))?;
+        let shown = home.orchestrate(unreadable.path(), &["status"]).run()?.exits(2)?;
+        if !shown.stderr.contains("there has been no run") {
+            return fail(shown.stderr);
+        }
+    }
     // Nobody to answer: the plan needs a model, and every way to have one is named.
     let keyless = Repository::plain()?;
     keyless.write("plan.md", "- [ ] T1 Write it\n")?;

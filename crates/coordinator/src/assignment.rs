@@ -84,7 +84,8 @@ mod tests {
             max_output_tokens: 100,
             max_turns: 3,
         };
-        let texts = |path: &str| (path == "AGENTS.md").then(|| "Use tabs.".to_owned());
+        let texts =
+            |path: &str| Ok::<_, std::convert::Infallible>((path == "AGENTS.md").then(|| "Use tabs.".to_owned()));
         let assignment = Assignment {
             run: "r-abcdef".into(),
             agent: "T1".into(),
@@ -100,7 +101,7 @@ mod tests {
             }],
             setup: Some("make deps".to_owned()),
             limits: WorkLimits { command_timeout_ms: 1_000, merge_rounds: 3, ask_parks: true },
-            prompts: Prompts::of_project(texts),
+            prompts: Prompts::of_project(texts).unwrap(),
         };
         let text = serde_json::to_string(&assignment).unwrap();
         assert_eq!(serde_json::from_str::<Assignment>(&text).unwrap(), assignment);

@@ -243,7 +243,7 @@ pub struct ChildEvents {
 }
 
 impl ChildEvents {
-    /// Gives the next fact; none once the run has ended.
+    /// Gives the next fact; none once the run has ended, or if the journal cannot be read, which is logged.
     pub async fn recv(&mut self) -> Option<Recorded> {
         loop {
             if let Some(fact) = self.read.pop_front() {
@@ -252,7 +252,13 @@ impl ChildEvents {
             // Before the reading: what comes after it changes the state once more.
             let ended = self.state.borrow_and_update().exit_code.is_some();
             let RunContext { store, run, .. } = &*self.context;
-            self.read = store.events_of_task(run, &self.child, self.seen, EVENTS_AT_ONCE).ok()?.into();
+            self.read = match store.events_of_task(run, &self.child, self.seen, EVENTS_AT_ONCE) {
+                Ok(facts) => facts.into(),
+                Err(error) => {
+                    tracing::error!(child = %self.child, %error, "could not read on in a child's facts");
+                    return None;
+                }
+            };
             match self.read.back() {
                 Some(newest) => self.seen = newest.seq,
                 None if ended => return None,

@@ -15,14 +15,14 @@ use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
-use orchestrate_tools::{Executor, builtin_tools};
+use orchestrate_tools::Executor;
 
 use crate::commands;
 use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::layout::Layout;
 use crate::models::{self, Models};
-use crate::prompts::Prompts;
+use crate::project_texts::ProjectTexts;
 use crate::recovery;
 use crate::roles::Roles;
 use crate::run::Run;
@@ -192,6 +192,8 @@ impl Coordinator {
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
         self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;
+        // What cannot be read is told before there is a run, which could never go on.
+        self.texts(&base_commit)?;
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
             plan: plan.path,
@@ -287,14 +289,14 @@ impl Coordinator {
         }
     }
 
+    fn texts(&self, base: &Oid) -> Result<ProjectTexts, CoordinatorError> {
+        ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref())
+    }
+
     /// Builds what everything that works on the run shares; roles and prompts are those of the run's base.
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
-        let read = |path: &str| {
-            let bytes = self.repo.read_file(&state.base, Path::new(path)).ok().flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        };
-        let registry = builtin_tools(&|name| read(&format!(".orchestrate/prompts/tools/{name}.xml")))?;
+        let ProjectTexts { roles, prompts, tools } = self.texts(&state.base)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is the run's own: whoever takes it over may have another one configured.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
@@ -307,12 +309,12 @@ impl Coordinator {
             identity: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
             host: Arc::new(Host {
                 sandbox: Arc::clone(&self.sandbox),
-                executor: Executor::new(registry)?,
+                executor: Executor::new(tools)?,
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::start()?,
             }),
-            roles: Roles::load(&self.repo, &state.base, self.settings.user_config_dir.as_deref())?,
-            prompts: Prompts::of_project(read),
+            roles,
+            prompts,
             journal,
         })
     }

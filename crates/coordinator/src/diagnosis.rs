@@ -90,9 +90,8 @@ fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
         check("git", CheckStatus::Ok, project.git()),
         check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
     ];
-    for warning in project.warnings().unwrap_or_default() {
-        checks.push(check("repository", CheckStatus::Warning, warning));
-    }
+    let warnings = project.warnings().unwrap_or_else(|error| vec![format!("failed to {error}")]);
+    checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
     checks.push(if project.has_identity() {
         check("identity", CheckStatus::Ok, "git knows who commits")
     } else {

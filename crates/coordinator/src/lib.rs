@@ -25,6 +25,7 @@ mod models;
 mod plan_file;
 mod preflight;
 mod project;
+mod project_texts;
 mod prompts;
 mod recorded;
 mod recovery;

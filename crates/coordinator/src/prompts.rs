@@ -3,8 +3,13 @@
 //! Templates know one thing, `{{name}}`; an unknown name stays as it is, so that a text with braces survives.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use orchestrate_core::Oid;
+use orchestrate_git::Repo;
 use serde::{Deserialize, Serialize};
+
+use crate::error::CoordinatorError;
 
 /// The shipped texts by name.
 const SHIPPED: [(&str, &str); 10] = [
@@ -36,15 +41,22 @@ pub(crate) struct Prompts {
 impl Prompts {
     /// Takes the project's own texts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
     /// from the base commit, so that no agent can change what its siblings are told.
-    pub(crate) fn of_project(read: impl Fn(&str) -> Option<String>) -> Self {
-        let project = SHIPPED
-            .iter()
-            .filter_map(|(name, _)| {
-                Some(((*name).to_owned(), read(&format!(".orchestrate/prompts/system/{name}.md"))?))
-            })
-            .collect();
-        let instructions = read("AGENTS.md").or_else(|| read("CLAUDE.md"));
-        Self { project, instructions }
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first text that cannot be read.
+    pub(crate) fn of_project<E>(read: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Self, E> {
+        let mut project = BTreeMap::new();
+        for (name, _) in SHIPPED {
+            if let Some(text) = read(&format!(".orchestrate/prompts/system/{name}.md"))? {
+                project.insert(name.to_owned(), text);
+            }
+        }
+        let instructions = match read("AGENTS.md")? {
+            None => read("CLAUDE.md")?,
+            found => found,
+        };
+        Ok(Self { project, instructions })
     }
 
     /// Gives a text with its places filled in.
@@ -65,6 +77,13 @@ impl Prompts {
         }
         text
     }
+}
+
+/// Reads a text of the project as a commit has it; none if it has no such file.
+pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
+    let Some(bytes) = repo.read_file(base, path)? else { return Ok(None) };
+    let unreadable = |_| CoordinatorError::BadFile { path: path.to_owned(), reason: "it is not UTF-8".to_owned() };
+    String::from_utf8(bytes).map(Some).map_err(unreadable)
 }
 
 /// Fills `{{name}}` in one pass, so that a value is never taken for a place.
@@ -126,11 +145,13 @@ mod tests {
 
     #[test]
     fn a_project_overrides_a_text_and_adds_instructions() {
-        let prompts = Prompts::of_project(|path| match path {
-            ".orchestrate/prompts/system/agent.md" => Some("Ours.".to_owned()),
-            "AGENTS.md" => Some("Use tabs.".to_owned()),
-            _ => None,
-        });
+        let read = |path: &str| match path {
+            ".orchestrate/prompts/system/agent.md" => Ok(Some("Ours.".to_owned())),
+            "AGENTS.md" => Ok(Some("Use tabs.".to_owned())),
+            "CLAUDE.md" => Err("the second choice is not read"),
+            _ => Ok(None),
+        };
+        let prompts = Prompts::of_project(read).unwrap();
         assert_eq!(prompts.system("Role."), "Ours.\nRole.\n\nInstructions of this project's owner:\n\nUse tabs.");
     }
 }

@@ -12,6 +12,7 @@ use orchestrate_git::Repo;
 use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;
+use crate::prompts::project_text;
 
 /// The shipped roles.
 const SHIPPED: [(&str, &str); 6] = [
@@ -56,8 +57,8 @@ impl Roles {
                 if path.extension().is_none_or(|extension| extension != "md") {
                     continue;
                 }
-                let Some(bytes) = repo.read_file(base, &path)? else { continue };
-                roles.add(&stem(&path), &String::from_utf8_lossy(&bytes), path.display().to_string())?;
+                let Some(text) = project_text(repo, base, &path)? else { continue };
+                roles.add(&stem(&path), &text, path.display().to_string())?;
             }
         }
         Ok(roles)
@@ -123,10 +124,9 @@ fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> 
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(CoordinatorError::Io { path: folder.to_owned(), source }),
     };
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .collect();
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut files = paths.map_err(|source| CoordinatorError::Io { path: folder.to_owned(), source })?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     files.sort();
     Ok(files)
 }

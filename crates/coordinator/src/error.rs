@@ -188,6 +188,7 @@ impl CoordinatorError {
                     | GitError::BaseLost { .. }
                     | GitError::BranchInUse { .. }
                     | GitError::CheckedOutTwice { .. }
+                    | GitError::UnknownCheckout { .. }
                     | GitError::LocalChanges { .. }
                     | GitError::NotFastForward { .. }
                     | GitError::RefMoved { .. }

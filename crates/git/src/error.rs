@@ -67,6 +67,17 @@ pub enum GitError {
         /// Where it is checked out.
         path: PathBuf,
     },
+    /// The branch to land on is checked out somewhere, and git does not know where.
+    #[error(
+        "land on {branch}: it is checked out in the working tree of {git_dir}, and git keeps nowhere where that is; \
+         type it in that working tree"
+    )]
+    UnknownCheckout {
+        /// The short name of the branch.
+        branch: String,
+        /// The directory that is not in its working tree.
+        git_dir: PathBuf,
+    },
     /// The branch to land on is checked out in several places, and only one of them could follow it.
     #[error("land on {branch}: it is checked out in several places ({}); switch all but one to another branch", listed(.paths))]
     CheckedOutTwice {

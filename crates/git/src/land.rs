@@ -123,7 +123,10 @@ impl Repo {
         let mut places = Vec::new();
         for git_dir in own.into_iter().chain(reconcile::entries(main)?) {
             if names_branch(&git_dir, branch) {
-                places.push(Place { path: self.worktree_of(&git_dir), git_dir });
+                let Some(path) = self.worktree_of(&git_dir)? else {
+                    return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
+                };
+                places.push(Place { path, git_dir });
             }
         }
         Ok(places)
@@ -214,7 +217,7 @@ impl Repo {
         if changed.is_empty() {
             return Ok(Vec::new());
         }
-        let repository = self.open_git_dir(&place.git_dir)?;
+        let repository = self.open_git_dir_of(&place.git_dir, &place.path)?;
         let failed = GitError::library(format!("read the status of {}", place.path.display()));
         let statuses = repository.statuses(Some(&mut options)).map_err(failed)?;
         let overlapping = statuses.iter().filter(|entry| entry.status().intersects(states));
@@ -273,14 +276,21 @@ impl Repo {
         Err(GitError::RefMoved { name: branch_ref(branch), expected, actual })
     }
 
-    fn worktree_of(&self, git_dir: &Path) -> PathBuf {
-        let recorded = std::fs::read(git_dir.join("gitdir")).ok();
-        let recorded = recorded.map(|bytes| crate::beneath::path_of(bytes.trim_ascii_end()));
-        match recorded.as_deref().and_then(Path::parent) {
-            Some(path) => path.to_owned(),
-            None if git_dir == self.shared.git_dir => self.workdir().to_owned(),
-            None => git_dir.parent().unwrap_or(git_dir).to_owned(),
+    /// Finds the checkout of a git directory; none if it says nowhere where that is.
+    fn worktree_of(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
+        let recorded = git_dir.join("gitdir");
+        match std::fs::read(&recorded) {
+            Ok(bytes) => return Ok(crate::beneath::path_of(bytes.trim_ascii_end()).parent().map(Path::to_owned)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(GitError::io("read", &recorded)(error)),
         }
+        if git_dir == self.shared.git_dir {
+            return Ok(Some(self.workdir().to_owned()));
+        }
+        let main = self.open_git_dir(git_dir)?;
+        let around = git_dir.parent().filter(|around| around.join(".git").canonicalize().is_ok_and(|at| at == git_dir));
+        let configured = main.config().is_ok_and(|config| config.get_entry("core.worktree").is_ok());
+        Ok(if configured { main.workdir().map(Path::to_owned) } else { around.map(Path::to_owned) })
     }
 }
 

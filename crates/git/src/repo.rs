@@ -288,9 +288,18 @@ impl Repo {
         let kept = pool.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let repository = match kept {
             Some(repository) => repository,
-            None => self.open_git_dir(&self.shared.git_dir)?,
+            None => self.open_git_dir_of(&self.shared.git_dir, &self.shared.workdir)?,
         };
         Ok(Handle { repository: Some(repository), pool })
+    }
+
+    /// Opens libgit2 on a recorded directory and the checkout that belongs to it: where the two are apart
+    /// (`--separate-git-dir`), libgit2 would take what is around the directory for the checkout.
+    pub(crate) fn open_git_dir_of(&self, git_dir: &Path, workdir: &Path) -> Result<Repository, GitError> {
+        let repository = self.open_git_dir(git_dir)?;
+        let failed = GitError::library(format!("open {}", workdir.display()));
+        repository.set_workdir(workdir, false).map_err(failed)?;
+        Ok(repository)
     }
 
     /// Opens libgit2 on a recorded directory, never by looking for one.

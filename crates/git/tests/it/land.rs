@@ -113,6 +113,24 @@ fn changes_that_git_was_told_not_to_look_at_are_kept() {
 }
 
 #[test]
+fn a_git_directory_elsewhere_is_not_taken_for_the_checkout() {
+    let (fixture, _, landing) = prepared();
+    let (apart, linked) = (fixture.path().join("apart/git"), fixture.path().join("linked"));
+    std::fs::create_dir_all(apart.parent().unwrap()).unwrap();
+    fixture.git(&["init", "-q", "--separate-git-dir", apart.to_str().unwrap()]);
+    fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "elsewhere"]);
+    std::fs::write(fixture.project().join("new"), "mine\n").unwrap();
+    let error = fixture.repo().land(&landing).unwrap_err();
+    assert!(matches!(&error, GitError::LocalChanges { paths, .. } if *paths == [PathBuf::from("new")]), "{error}");
+    let error = Repo::open(&linked).unwrap().land(&landing).unwrap_err();
+    assert!(matches!(&error, GitError::UnknownCheckout { git_dir, .. } if *git_dir == apart), "{error}");
+    std::fs::remove_file(fixture.project().join("new")).unwrap();
+    assert!(fixture.repo().warnings().unwrap().is_empty());
+    assert_eq!(fixture.repo().land(&landing).unwrap().checkout, Some(fixture.project()));
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn a_bare_repository_beside_worktrees_is_no_checkout() {
     let (fixture, _, landing) = prepared();
     let (bare, linked) = (fixture.path().join("bare"), fixture.path().join("linked"));

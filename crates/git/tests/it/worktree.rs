@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_git::{GitError, Removed, SnapshotRules, WorktreeSpec};
+use orchestrate_git::{GitError, Refusal, Removed, SnapshotRules, WorktreeSpec};
 
 use crate::support::{Fixture, commit_spec, git_in, write_files};
 
@@ -132,7 +132,7 @@ fn what_is_in_the_way_is_refused() {
     write_files(&spec.path, &[("file", "mine")]);
     assert!(matches!(repo.add_worktree(&spec), Err(GitError::PathInUse { .. })));
     let inside = WorktreeSpec { path: fixture.project().join("inside"), ..fixture.spec("T2") };
-    assert!(matches!(repo.add_worktree(&inside), Err(GitError::PathInUse { .. })));
+    assert!(matches!(repo.add_worktree(&inside), Err(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })));
     let checked_out = WorktreeSpec { branch: Some("main".to_owned()), ..fixture.spec("T3") };
     let error = repo.add_worktree(&checked_out).unwrap_err();
     assert!(matches!(&error, GitError::BranchInUse { path, .. } if *path == fixture.project()), "{error}");

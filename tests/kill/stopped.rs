@@ -26,6 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("kill::a_worktree_deleted_by_hand_is_made_again", a_worktree_deleted_by_hand),
         case("kill::a_half_written_file_is_not_committed", a_half_written_file),
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
+        case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
         case("kill::a_full_disk_loses_nothing", a_full_disk),
     ]
 }
@@ -172,4 +173,31 @@ fn a_full_disk() -> Outcome {
         let same = reference.require_same(&scene, &ran.stdout, 1);
         same.map_err(|failure| Failed::from(format!("{fault}: {}", failure.message().unwrap_or_default())))
     })
+}
+
+/// Two of four files go by the shell, and a third by a call whose end nobody saw: it is no accident.
+fn an_interrupted_deletion() -> Outcome {
+    let one = |turn| Rule::task("T1").turn(turn);
+    let script = Script::default()
+        .rule(one(1).call("run_shell_command", &json!({"command": "rm README.md .gitignore"})))
+        .rule(one(2).call("read_file", &json!({"path": "kept.txt"})))
+        .rule(one(3).call("delete_file", &json!({"path": "kept.txt"})))
+        .rule(Rule::task("T1").text("Done."));
+    let play = Play { plan: "- [ ] T1 remove\n", script };
+    let is_end = |event: &Event| matches!(event, Event::ToolFinished { tool, .. } if tool == "delete_file");
+    let whole = Scene::of(&play)?;
+    whole.coordinate(NO_FAULT)?.exits(0)?;
+    let end = whole.events()?.iter().position(is_end).ok_or_else(|| Failed::from("nothing was deleted"))?;
+    // One append may hold several facts, so it is this one or one of those before it.
+    for append in (1..=end + 1).rev() {
+        let scene = Scene::of(&play)?;
+        scene.coordinate(&format!("before:{append}"))?.exits(KILLED)?;
+        if scene.events()?.iter().any(is_end) || scene.worktree("T1")?.join("kept.txt").exists() {
+            continue;
+        }
+        scene.coordinate(NO_FAULT)?.exits(0)?;
+        let returned = scene.events()?.into_iter().find(|event| matches!(event, Event::TaskReturned { .. }));
+        return returned.map_or(Ok(()), |event| fail(format!("{event:?}")));
+    }
+    fail("no kill came between the deletion and its record")
 }

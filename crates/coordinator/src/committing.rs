@@ -3,16 +3,21 @@
 //! A commit is made and anchored by a keep-ref, then the fact is recorded, then the branch moves by compare-and-swap;
 //! killed in between, recovery moves the branch to where the fact says.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_core::{Oid, TaskRecord};
 use orchestrate_git::{CommitSpec, SnapshotRules, Worktree};
+use serde_json::Value;
 
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 
+/// The tool that deletes a file, whose calls are the record of it.
+const DELETING_TOOL: &str = "delete_file";
 /// How many paths that git cannot store a fact names before it only counts them.
 const LEFT_OUT_PATHS: usize = 20;
 
@@ -118,10 +123,19 @@ async fn snapshot_tree(
 
 /// Deletions through the executor, those of a `run:` task and those that their author has confirmed are no accidents.
 fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotRules, CoordinatorError> {
-    let mut recorded_deletions = Vec::new();
+    let (mut begun, mut recorded_deletions) = (BTreeMap::new(), Vec::new());
     for fact in context.store.events_of_task(&context.run, &record.task.id, 0, usize::MAX)? {
-        if let Event::ToolFinished { deleted, .. } = fact.event {
-            recorded_deletions.extend(deleted.into_iter().map(Into::into));
+        match fact.event {
+            Event::ToolStarted { call_id, tool, arguments, .. } if tool == DELETING_TOOL => {
+                let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
+                begun.extend(path.filter(|path| path.file_name().is_some()).map(|path| (call_id, path)));
+            }
+            // Nobody saw its end, so the file may be gone: it was to be.
+            Event::ToolFinished { call_id, outcome: ToolOutcome::Interrupted, .. } => {
+                recorded_deletions.extend(begun.remove(&call_id));
+            }
+            Event::ToolFinished { deleted, .. } => recorded_deletions.extend(deleted.into_iter().map(Into::into)),
+            _ => {}
         }
     }
     let any_deletion = record.is_command() || record.returned == Some(ReturnCause::Deletions);

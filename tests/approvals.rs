@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
         case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
         case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
+        case("approvals::a_decided_call_is_not_decided_again", a_decided_call_is_not_decided_again),
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
@@ -166,6 +167,25 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     if each && one != other { Ok(()) } else { fail(ended.story()) }
 }
 
+/// The first answer stands, whoever gives another one after it.
+fn a_decided_call_is_not_decided_again() -> Outcome {
+    let stage = Stage::new()?;
+    let (played, call) = parked(&stage)?;
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let decide = |allowed| store.send(&run, &Command::Decide { call: call.clone(), allowed, message: None });
+    let (first, second) = (decide(true)?, decide(false)?);
+    let resumed = stage.resume(&run, &script(), |settings| ask(settings, true))?;
+    resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let answers = [store.answer(first)?, store.answer(second)?];
+    let expected =
+        [Some(Ok(format!("call {call} is approved"))), Some(Err(format!("no call {call} waits for an answer")))];
+    if answers != expected {
+        return fail(format!("{answers:?}"));
+    }
+    if stage.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
+}
+
 /// T1 as ever; it tells T2 when it has published.
 fn script_of_t1() -> Script {
     Script::default()
@@ -218,6 +238,8 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
             (Some("park"), [call]) => {
                 let call = at(call, "/call")?.as_str().unwrap_or_default().to_owned();
                 type_in(&["approve", &call], 0)?;
+                let again = type_in(&["approve", &call], 2)?;
+                require_contains(&again.stderr, &format!("call {call} has been answered already"))?;
                 type_in(&["diff", "T1"], 0).and_then(|ran| require_contains(&ran.stdout, "published.txt"))?;
             }
             (Some("park"), other) => return fail(format!("{other:#?}")),

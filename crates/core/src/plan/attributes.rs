@@ -55,6 +55,13 @@ const KEYS: &[(&str, Key)] = &[
     ("review", Key::Review),
 ];
 
+/// What people write in parentheses and what is one letter off a key.
+const PROSE: &[&str] =
+    &["fixes", "fires", "line", "lines", "mode", "rule", "title", "token", "brand", "filed", "refile"];
+
+/// From this length on, two letters off are a slip rather than another word.
+const LONG_WORD: usize = 7;
+
 /// The longest text before a colon that is looked at as a key.
 const MAX_KEY_BYTES: usize = 24;
 
@@ -355,12 +362,20 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
     if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
         return;
     }
-    let near = nearest(&normal(word), KEYS.iter().map(|(spelling, _)| *spelling)).filter(|_| word.len() > 3);
+    let near = slip_of(&normal(word));
     let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
     match near {
         Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
         None => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
     }
+}
+
+/// Gives the key that a word most likely is a slip of: one letter off, or two in a long word, and no word of its own.
+fn slip_of(word: &str) -> Option<&'static str> {
+    let limit = if word.len() < LONG_WORD { 1 } else { 2 };
+    let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
+    let is_word = word.len() <= 3 || PROSE.contains(&word);
+    (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
 }
 
 /// What a line below a task says: an attribute, nearly one, or prose.

@@ -306,6 +306,43 @@ fn every_error_at_once_with_its_place() {
 }
 
 #[test]
+fn a_parenthesis_of_ordinary_words_is_prose() {
+    for word in [
+        "note",
+        "size",
+        "time",
+        "refs",
+        "fixes",
+        "line",
+        "code",
+        "title",
+        "rule",
+        "mode",
+        "steps",
+        "nodes",
+        "see",
+        "owner",
+        "type",
+        "priorities",
+        "Notes",
+        "e.g",
+        "cost",
+        "user",
+        "area",
+        "tests",
+    ] {
+        let plan = format!("- [ ] T1 Do it ({word}: this)\n");
+        reads(&plan, &[&format!("T1: Do it ({word}: this)")]);
+    }
+    for (slip, key) in
+        [("depnds", "depends"), ("flies", "files"), ("verfiy", "verify"), ("dependancies", "dependencies")]
+    {
+        let plan = format!("- [ ] T1 Do it ({slip}: this)\n");
+        fails(&plan, &[&format!("1:17 unknown_key {slip} → did you mean `{key}`?")]);
+    }
+}
+
+#[test]
 fn errors_of_the_whole_file() {
     fails("", &["0:0 empty_plan  → write a list of `- [ ] task` lines"]);
     fails("\u{feff} \n", &["0:0 empty_plan  → write a list of `- [ ] task` lines"]);

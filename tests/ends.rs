@@ -84,9 +84,11 @@ impl Scene {
         fail(shown)
     }
 
-    /// Gives the only worktree once it holds a file.
+    /// Gives the only worktree once it holds a file; git cannot list one that is being made at that moment.
     fn worktree_with(&self, file: &str) -> Result<Option<PathBuf>, Failed> {
-        let listed = self.repository.git(&["worktree", "list", "--porcelain"])?;
+        let Ok(listed) = self.repository.git(&["worktree", "list", "--porcelain"]) else {
+            return Ok(None);
+        };
         let mut paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from);
         Ok(paths.find(|path| path.join(file).exists()))
     }

@@ -107,11 +107,18 @@ async fn snapshot_tree(
     worktree: &Arc<Worktree>,
     on_branch: bool,
 ) -> Result<(Oid, Vec<String>), CoordinatorError> {
-    let worktree = Arc::clone(worktree);
-    let mut rules = snapshot_rules(context, record)?;
-    // What is only kept takes nothing away, whatever is missing in it.
-    rules.any_deletion |= !on_branch;
-    let taken = context.git(move |repo| repo.snapshot(&worktree, &rules)).await?;
+    // What is only kept takes nothing away, whatever is missing in it; and some deletions are no accidents: those of a
+    // command, and those that their author has confirmed.
+    let any_deletion = !on_branch || record.is_command() || record.returned == Some(ReturnCause::Deletions);
+    let take = |recorded_deletions| {
+        let (worktree, rules) = (Arc::clone(worktree), SnapshotRules { recorded_deletions, any_deletion });
+        context.git(move |repo| repo.snapshot(&worktree, &rules))
+    };
+    let taken = match take(Vec::new()).await {
+        // Only now does it matter what was deleted through the executor: it takes all facts of the task to know.
+        Err(error) if error.is_loss() => take(recorded_deletions(context, record)?).await?,
+        taken => taken?,
+    };
     let nested = taken.nested_repositories.iter().map(|folder| folder.join(".git"));
     let mut left_out: Vec<String> = nested.chain(taken.special_files).map(|path| path.display().to_string()).collect();
     if left_out.len() > LEFT_OUT_PATHS {
@@ -121,8 +128,8 @@ async fn snapshot_tree(
     Ok((taken.tree, left_out))
 }
 
-/// Deletions through the executor, those of a `run:` task and those that their author has confirmed are no accidents.
-fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotRules, CoordinatorError> {
+/// Gives what a task's agent has deleted through the executor.
+fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result<Vec<PathBuf>, CoordinatorError> {
     let (mut begun, mut recorded_deletions) = (BTreeMap::new(), Vec::new());
     for fact in context.store.events_of_task(&context.run, &record.task.id, 0, usize::MAX)? {
         match fact.event {
@@ -138,8 +145,7 @@ fn snapshot_rules(context: &RunContext, record: &TaskRecord) -> Result<SnapshotR
             _ => {}
         }
     }
-    let any_deletion = record.is_command() || record.returned == Some(ReturnCause::Deletions);
-    Ok(SnapshotRules { recorded_deletions, any_deletion })
+    Ok(recorded_deletions)
 }
 
 /// The trailers of every commit of ours.

@@ -1,6 +1,6 @@
 //! What two trees differ in, and what history says; read by libgit2, which runs no program for it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use git2::{Delta, DiffOptions};
 use orchestrate_core::Oid;
@@ -8,6 +8,9 @@ use orchestrate_core::Oid;
 use crate::beneath::path_of;
 use crate::error::GitError;
 use crate::repo::{Identity, Repo, ours, theirs, tree_of};
+
+/// The most links that lead from one to the other: who writes more of them by hand has made a circle.
+const MOST_LINKS: usize = 8;
 
 /// One file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,26 +170,31 @@ impl Repo {
         Ok(found.as_commit().map(commit_info))
     }
 
-    /// Reads a file as a commit (or tree) has it; none if it has none there.
+    /// Reads a file as a commit (or tree) has it; none if it has none there. A link is followed within the tree.
     ///
     /// # Errors
-    /// If the commit is missing.
+    /// If the commit is missing, and if a link leads to no file of the same tree.
     pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let handle = self.handle()?;
         let tree = tree_of(&handle, treeish)?;
-        let entry = match tree.get_path(path) {
-            Ok(entry) => entry,
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(GitError::library(format!("read {} of {treeish}", path.display()))(error));
+        let mut at = path.to_owned();
+        for _ in 0..=MOST_LINKS {
+            let failed = || GitError::library(format!("read {} of {treeish}", at.display()));
+            let entry = match tree.get_path(&at) {
+                Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
+                Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(failed()(error)),
+                _ if at == path => return Ok(None),
+                _ => break,
+            };
+            let content = handle.find_blob(entry.id()).map_err(failed())?.content().to_vec();
+            if entry.filemode() != i32::from(git2::FileMode::Link) {
+                return Ok(Some(content));
             }
-        };
-        if entry.kind() != Some(git2::ObjectType::Blob) {
-            return Ok(None);
+            let Some(target) = link_target(&at, &path_of(&content)) else { break };
+            at = target;
         }
-        let blob = handle.find_blob(entry.id());
-        let blob = blob.map_err(GitError::library(format!("read {} of {treeish}", path.display())))?;
-        Ok(Some(blob.content().to_vec()))
+        let source = std::io::Error::other("it is a link that leads to no file of this commit");
+        Err(GitError::Io { doing: "read", path: path.to_owned(), source })
     }
 
     /// Lists the files directly in a folder as a commit (or tree) has it; none if it has no such folder.
@@ -207,6 +215,20 @@ impl Repo {
         let files = entries.iter().filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
         Ok(files.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
     }
+}
+
+/// Gives the path that a link names, as the tree's root sees it; none if that is outside.
+fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = link.parent()?.to_owned();
+    for part in target.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => path.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
 }
 
 impl ChangeStatus {

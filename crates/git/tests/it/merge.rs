@@ -142,6 +142,34 @@ fn one_of_many_wins_a_race() {
 }
 
 #[test]
+fn a_link_is_followed_within_the_tree() {
+    let fixture = Fixture::new(&[("docs/real.md", "Use tabs.\n")]);
+    let links = [
+        ("AGENTS.md", "docs/real.md"),
+        ("docs/again.md", ".././AGENTS.md"),
+        ("outside", "../secret"),
+        ("absolute", "/etc/passwd"),
+        ("nowhere", "docs/none.md"),
+        ("folder", "docs"),
+        ("circle", "circle"),
+    ];
+    for (link, target) in links {
+        std::os::unix::fs::symlink(target, fixture.project().join(link)).unwrap();
+    }
+    fixture.git(&["add", "-A"]);
+    fixture.git(&["commit", "-q", "-m", "Links"]);
+    let (repo, tip) = (fixture.repo(), fixture.tip("HEAD"));
+    let told = links.map(|(link, _)| match repo.read_file(&tip, Path::new(link)) {
+        Ok(text) => String::from_utf8(text.unwrap()).unwrap(),
+        Err(error) => error.to_string(),
+    });
+    let lost = |link: &str| format!("read {link}: it is a link that leads to no file of this commit");
+    let text = || "Use tabs.\n".to_owned();
+    let expected = [text(), text(), lost("outside"), lost("absolute"), lost("nowhere"), lost("folder"), lost("circle")];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn history_is_read() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();

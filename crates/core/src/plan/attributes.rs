@@ -56,8 +56,7 @@ const KEYS: &[(&str, Key)] = &[
 ];
 
 /// What people write in parentheses and what is one letter off a key.
-const PROSE: &[&str] =
-    &["fixes", "fires", "line", "lines", "mode", "rule", "title", "token", "brand", "filed", "refile"];
+const PROSE: &[&str] = &["fixes", "mode", "rule"];
 
 /// From this length on, two letters off are a slip rather than another word.
 const LONG_WORD: usize = 7;

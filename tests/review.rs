@@ -9,7 +9,7 @@ use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
-use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
             a_rejected_command_runs_on_what_it_started_from,
         ),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+        sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
 }
@@ -192,6 +193,30 @@ fn a_failed_task_is_tried_again() -> Outcome {
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 2)?;
     require(&report, "T2", TaskState::Merged, 1)
+}
+
+/// A person looks at the result by checking its branch out, and then lets the run go on.
+fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
+    std::fs::write(home.path().join("plan.md"), plan)?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    type_in(&["run", &home.path().join("plan.md").display().to_string()], 3)?;
+    let branch =
+        at(&type_in(&["status", "--json"], 0)?.json()?, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+    repository.git(&["switch", "-q", &branch])?;
+    let before = repository.fingerprint()?;
+    let approved = type_in(&["approve", "T2"], 0)?;
+    before.require_same(&repository.fingerprint()?)?;
+    let told = approved.stderr.split('`').find(|part| part.starts_with("git merge --ff-only "));
+    let commit =
+        told.and_then(|command| command.split(' ').next_back()).ok_or_else(|| Failed::from(approved.stderr.clone()))?;
+    repository.git(&["merge", "-q", "--ff-only", commit])?;
+    repository.git(&["switch", "-q", "main"])?;
+    type_in(&["land"], 0)?;
+    if repository.path().join("two").exists() { Ok(()) } else { fail("nothing landed") }
 }
 
 /// The way of a person through the commands, with the exit codes that scripts rely on.

@@ -62,6 +62,11 @@ fn milestone(event: &Event) -> Option<String> {
             short(call.as_str())
         ),
         Event::RunResumed { .. } => "resumed".to_owned(),
+        Event::IntegrationHeld { checkout, commit } => format!(
+            "the integration branch is checked out at {checkout} and is left where it is; \
+             `git merge --ff-only {}` there brings it up to date",
+            short(commit.as_str())
+        ),
         _ => return None,
     })
 }

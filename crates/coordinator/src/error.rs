@@ -83,14 +83,15 @@ pub enum CoordinatorError {
     },
     /// The integration branch is not where the run left it.
     #[error(
-        "move {reference} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. \
-         Move it back with `git update-ref {reference} {expected}` and type `orchestrate resume {run}`"
+        "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
+         what is there with `git branch NAME {found}`, move it back with `git branch -f {branch} {expected}` and type \
+         `orchestrate resume {run}`"
     )]
     BranchMoved {
         /// The run.
         run: RunId,
-        /// The full name of the ref.
-        reference: String,
+        /// Its integration branch.
+        branch: String,
         /// Where it should be.
         expected: String,
         /// Where it is.

@@ -123,7 +123,8 @@ async fn verify(
     context.record_with(output, |output| verification.finished(&result, output)).await
 }
 
-/// Brings the integration branch to where the facts say it is; refuses if somebody else moved it.
+/// Brings the integration branch to where the facts say it is; refuses if somebody else moved it. Where a person has it
+/// checked out it stays, since the files of that checkout would stay behind; the facts and a ref of ours have the result.
 pub(crate) async fn settle_integration(context: &RunContext) -> Result<(), CoordinatorError> {
     let (state, reference) = (context.state(), context.run.integration_ref());
     let (expected, name) = (state.integration.clone(), reference.clone());
@@ -139,10 +140,15 @@ pub(crate) async fn settle_integration(context: &RunContext) -> Result<(), Coord
     if !follows {
         return Err(CoordinatorError::BranchMoved {
             run: context.run.clone(),
-            reference,
+            branch: context.run.integration_branch(),
             expected: expected.to_string(),
             found: found.map(|found| found.to_string()).unwrap_or_default(),
         });
+    }
+    let branch = context.run.integration_branch();
+    if let Some(checkout) = context.git(move |repo| repo.checkout_of(&branch)).await? {
+        let checkout = checkout.display().to_string();
+        return context.record(vec![Event::IntegrationHeld { checkout, commit: expected }]).await;
     }
     context.git(move |repo| repo.advance(&reference, found.as_ref(), &expected)).await
 }

@@ -57,7 +57,8 @@ async fn settle_branch(context: &RunContext, reference: String, tip: Oid) -> Res
     match found.await? {
         None => Ok(()),
         Some(found) => {
-            Err(CoordinatorError::BranchMoved { run, reference, expected: tip.to_string(), found: found.to_string() })
+            let branch = reference.strip_prefix("refs/heads/").unwrap_or(&reference).to_owned();
+            Err(CoordinatorError::BranchMoved { run, branch, expected: tip.to_string(), found: found.to_string() })
         }
     }
 }

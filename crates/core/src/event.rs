@@ -440,6 +440,14 @@ pub enum Event {
         /// Its tip, as before the landing.
         to: Oid,
     },
+    /// The integration branch stays where it is, since a person has it checked out; the result is kept beside it.
+    #[serde(rename = "integration.held")]
+    IntegrationHeld {
+        /// Where it is checked out.
+        checkout: String,
+        /// The result, which that checkout can be brought to by a fast-forward.
+        commit: Oid,
+    },
     /// Worktrees of the run were removed; branches and snapshots stay.
     #[serde(rename = "run.cleaned")]
     RunCleaned {
@@ -572,7 +580,8 @@ impl Event {
             | Event::ApprovalDecided { .. }
             | Event::RunLanded { .. }
             | Event::RunUnlanded { .. }
-            | Event::RunCleaned { .. } => None,
+            | Event::RunCleaned { .. }
+            | Event::IntegrationHeld { .. } => None,
             Event::TaskAdded { task, .. } => Some(&task.id),
             Event::MessageSent { envelope } => Some(&envelope.to),
             Event::MessageDelivered { to, .. } => Some(to),

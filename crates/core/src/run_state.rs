@@ -289,6 +289,7 @@ impl RunState {
                 self.landed = None;
                 Ok(())
             }
+            Event::IntegrationHeld { .. } => Ok(()),
             Event::RunCleaned { tasks } => {
                 for task in tasks {
                     if let Some(record) = self.tasks.get_mut(task) {

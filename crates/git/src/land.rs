@@ -115,6 +115,14 @@ impl Repo {
         tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
     }
 
+    /// Gives a place where a branch is checked out: whoever moves it there leaves its files behind.
+    ///
+    /// # Errors
+    /// If git's entries cannot be read.
+    pub fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+        Ok(self.checked_out_at(branch)?.into_iter().next().map(|place| place.path))
+    }
+
     /// Finds the places where a branch is checked out, a rebase of it in progress included.
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
         let main = self.common_dir();

@@ -258,8 +258,10 @@ fn signals_end_a_run_with_its_state_kept() -> Outcome {
 
 fn a_second_coordinator_is_refused() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
-    repository.write("plan.md", ENDLESS)?;
-    let running = home.orchestrate(repository.path(), &["run", "plan.md", "--output-format", "stream-json"]).start()?;
+    repository.write("plan.md", &format!("{ENDLESS}- [ ] T2 Look at it (depends: T1)\n"))?;
+    let model = Script::default().rule(done("T2")).write_to(&home.path().join("model.jsonl"))?;
+    let arguments = ["run", "plan.md", "--output-format", "stream-json", "--model", &model];
+    let running = home.orchestrate(repository.path(), &arguments).start()?;
     let line = running.line(|line| line.contains("\"tool.started\""))?;
     let fact: Value = serde_json::from_str(&line)?;
     let run = at(&fact, "/run_id")?.as_str().unwrap_or_default().to_owned();
@@ -272,6 +274,13 @@ fn a_second_coordinator_is_refused() -> Outcome {
         return fail(status);
     }
     home.orchestrate(repository.path(), &["message", "nobody", "hello"]).run()?.exits(2)?;
+    // What a live coordinator answers has the format that is set, too.
+    let sent =
+        home.orchestrate(repository.path(), &["message", "T2", "hello"]).env("ORCHESTRATE_OUTPUT_FORMAT", "json");
+    let said = sent.run()?.exits(0)?.json()?;
+    if at(&said, "/answer")? != "message 1 waits for T2" {
+        return fail(said);
+    }
     home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;
     running.end()?.exits(130)?;
     Ok(())

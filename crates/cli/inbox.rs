@@ -51,12 +51,9 @@ pub(crate) fn ask_or_take_over(
     typed: Vec<(&'static str, String)>,
 ) -> Result<u8, CommandError> {
     if store.lease(run)?.is_some() {
-        return ask(
-            store,
-            run,
-            command,
-            typed.iter().any(|(_, format)| matches!(format.as_str(), "json" | "stream-json")),
-        );
+        let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
+        let format = format.or_else(|| context.output_format());
+        return ask(store, run, command, matches!(format.as_deref(), Some("json" | "stream-json")));
     }
     let mut loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);

@@ -7,8 +7,8 @@ use orchestrate_core::event::{Event, ToolOutcome};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::plays::Play;
-use super::scene::{FAILED, KILLED, Scene};
+use super::plays::{self, Play};
+use super::scene::{Deed, FAILED, KILLED, Scene};
 use super::{End, NO_FAULT, Reference, two_agents};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 
@@ -27,6 +27,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("kill::a_half_written_file_is_not_committed", a_half_written_file),
         case("kill::a_moved_integration_branch_is_refused", a_moved_integration_branch),
         case("kill::a_deletion_that_was_interrupted_is_a_recorded_one", an_interrupted_deletion),
+        case("kill::the_temporary_folder_is_left_empty", the_temporary_folder),
         case("kill::a_full_disk_loses_nothing", a_full_disk),
     ]
 }
@@ -201,4 +202,16 @@ fn an_interrupted_deletion() -> Outcome {
         return returned.map_or(Ok(()), |event| fail(format!("{event:?}")));
     }
     fail("no kill came between the deletion and its record")
+}
+
+/// What is there at first is what a run leaves that was killed while git merged.
+fn the_temporary_folder() -> Outcome {
+    let scene = Scene::of(&plays::commands())?;
+    let folder = scene.home.path().join("temporary");
+    std::fs::create_dir_all(folder.join("orchestrate-room-1a2b3c/refs/heads"))?;
+    let coordinate = |fault| scene.child(Deed::Run, fault)?.env("TMPDIR", &folder).run();
+    coordinate("after:9")?.exits(KILLED)?;
+    coordinate(NO_FAULT)?.exits(0)?;
+    let left = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
+    if left.is_empty() { Ok(()) } else { fail(format!("{left:?}")) }
 }

@@ -3,12 +3,14 @@
 //! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle of
 //! libgit2 from a small pool. Objects are synced to the disk before the refs that name them are moved.
 
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
-use rustix::fs::Access;
+use rustix::fs::{Access, MemfdFlags};
 
 use crate::error::GitError;
 use crate::probe;
@@ -39,7 +41,8 @@ pub(crate) struct Shared {
     /// Programs that the repository's own configuration names.
     pub(crate) programs: Vec<NamedProgram>,
     handles: Handles,
-    durable: tempfile::NamedTempFile,
+    /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
+    durable: OwnedFd,
 }
 
 #[derive(Default)]
@@ -309,7 +312,8 @@ impl Repo {
         let none: [&Path; 0] = [];
         let repository = Repository::open_ext(git_dir, flags, none).map_err(failed())?;
         let mut config = repository.config().map_err(failed())?;
-        config.add_file(self.shared.durable.path(), git2::ConfigLevel::App, true).map_err(failed())?;
+        let durable = PathBuf::from(format!("/proc/self/fd/{}", self.shared.durable.as_raw_fd()));
+        config.add_file(&durable, git2::ConfigLevel::App, true).map_err(failed())?;
         Ok(repository)
     }
 }
@@ -373,10 +377,26 @@ pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<g
         .map_err(GitError::library(format!("read the tree of {treeish}")))
 }
 
-fn durable_settings() -> Result<tempfile::NamedTempFile, GitError> {
+fn durable_settings() -> Result<OwnedFd, GitError> {
     use std::io::Write;
-    let failed = || GitError::io("write settings below", std::env::temp_dir());
-    let mut file = tempfile::NamedTempFile::new().map_err(failed())?;
-    file.write_all(DURABLE.as_bytes()).map_err(failed())?;
-    Ok(file)
+    let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);
+    let mut file = File::from(file.map_err(GitError::errno("make a file", "in memory"))?);
+    file.write_all(DURABLE.as_bytes()).map_err(GitError::io("write to a file", "in memory"))?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Repository::init(folder.path()).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let tree = made.treebuilder(None).unwrap().write().unwrap();
+        made.commit(Some("HEAD"), &author, &author, "x", &made.find_tree(tree).unwrap(), &[]).unwrap();
+        let opened = Repo::open(folder.path()).unwrap().open_git_dir(made.path()).unwrap();
+        assert!(opened.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap());
+    }
 }

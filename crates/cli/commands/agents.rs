@@ -15,6 +15,7 @@ pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, C
     let directories = context.directories()?;
     let project = Project::open(&context.directory, &directories.state)?;
     let roles = project.roles(loaded.resolved.text("base").as_deref(), Some(&directories.config))?;
+    roles.left_out().iter().for_each(|warning| output::warning(warning));
     match &arguments.command {
         AgentsCommand::List(format) => list(&roles, format.json),
         AgentsCommand::Show { name, json } => show(&roles, name, json.json),

@@ -15,6 +15,7 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     // A plan can be looked at outside of any repository.
     let project = Project::open(&context.directory, &context.directories()?.state).ok();
     let file = plan_file::open(context, &arguments.plan, Vec::new(), project.as_ref())?;
+    file.roles.left_out().iter().for_each(|warning| output::warning(warning));
     let search = context.variables.get("PATH").cloned().unwrap_or_default();
     let report = file.check(&|program| is_found(&search, program));
     if arguments.json.json {

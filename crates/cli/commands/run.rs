@@ -1,7 +1,7 @@
 //! `run`: runs a plan.
 
 use orchestrate_coordinator::settings::Loaded;
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, require_model, settings_of};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, require_model, settings_of};
 use orchestrate_core::Report;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
@@ -25,7 +25,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let plan_file::PlanFile { shown, text, loaded, roles, .. } = file;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
-    warn(&loaded, &plan, &project, style)?;
+    warn(&loaded, &plan, (&project, &roles), style)?;
     context.require_consent(&loaded.commands)?;
     let input = PlanInput { path: Some(shown), text, title: plan.title.clone(), tasks: plan.tasks };
     let coordinator_settings = settings_of(&loaded, &directories);
@@ -73,12 +73,13 @@ fn not_landed(report: &mut Report, error: &CommandError) {
 }
 
 /// Says what the user should know before the run begins.
-fn warn(loaded: &Loaded, plan: &Plan, project: &Project, style: Style) -> Result<(), CommandError> {
+fn warn(loaded: &Loaded, plan: &Plan, (project, roles): (&Project, &Roles), style: Style) -> Result<(), CommandError> {
     if style.quiet {
         return Ok(());
     }
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     project.warnings()?.iter().for_each(|warning| output::warning(warning));
+    roles.left_out().iter().for_each(|warning| output::warning(warning));
     Ok(())
 }

@@ -39,9 +39,13 @@ pub struct FoundRole {
 }
 
 /// The roles of a run, by name.
+///
+/// Other programs keep their agents in the same folders, so a file that is no role of ours is left out, and said; it
+/// still hides a role of its name from farther away, which its author did not mean.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     found: BTreeMap<String, FoundRole>,
+    left_out: Vec<String>,
 }
 
 impl Roles {
@@ -49,7 +53,7 @@ impl Roles {
     ///
     /// # Errors
     ///
-    /// Fails with the first file that is no role.
+    /// Fails if a file cannot be read.
     pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let mut roles = Self::without_project(user_folder)?;
         for folder in PROJECT_FOLDERS.iter().rev() {
@@ -58,7 +62,7 @@ impl Roles {
                     continue;
                 }
                 let Some(text) = project_text(repo, base, &path)? else { continue };
-                roles.add(&stem(&path), &text, path.display().to_string())?;
+                roles.add(&stem(&path), &text, path.display().to_string());
             }
         }
         Ok(roles)
@@ -68,31 +72,40 @@ impl Roles {
     ///
     /// # Errors
     ///
-    /// Fails with the first file that is no role.
+    /// Fails if a file cannot be read.
     pub fn without_project(user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
         let mut roles = Self::default();
         for (name, text) in SHIPPED {
-            roles.add(name, text, "shipped".to_owned())?;
+            roles.add(name, text, "shipped".to_owned());
         }
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))? {
                 let text = std::fs::read_to_string(&path)
                     .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
-                roles.add(&stem(&path), &text, path.display().to_string())?;
+                roles.add(&stem(&path), &text, path.display().to_string());
             }
         }
         Ok(roles)
     }
 
-    fn add(&mut self, stem: &str, text: &str, origin: String) -> Result<(), CoordinatorError> {
-        let parsed = Role::parse(stem, text);
-        let (role, warnings) = parsed
-            .map_err(|error| CoordinatorError::BadFile { path: origin.clone().into(), reason: error.to_string() })?;
+    fn add(&mut self, stem: &str, text: &str, origin: String) {
+        let (role, warnings) = match Role::parse(stem, text) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.found.remove(stem);
+                self.left_out.push(format!("{origin} is no role and is left out: failed to {error}"));
+                return;
+            }
+        };
         // What it names and nobody has would silently be a tool less.
         let unknown = role.unknown_tools(&builtin_names());
         let warnings = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
         self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
-        Ok(())
+    }
+
+    /// Says which files are no roles, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Gives a role.
@@ -139,9 +152,20 @@ mod tests {
     fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
         let mut roles = Roles::without_project(None).unwrap();
         let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
-        roles.add("mine", text, "mine.md".to_owned()).unwrap();
+        roles.add("mine", text, "mine.md".to_owned());
         let warned: Vec<(&str, bool)> =
             roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
-        assert_eq!(warned, [("mine", true)]);
+        assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
+    }
+
+    #[test]
+    fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
+        let mut roles = Roles::without_project(None).unwrap();
+        roles.add("README", "# Our agents\n", "agents/README.md".to_owned());
+        roles.add("tester", "---\ntools: 7\n---\nx\n", "agents/tester.md".to_owned());
+        let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["coordinator", "implementer", "researcher", "resolver", "reviewer"]);
+        assert!(roles.left_out()[0].starts_with("agents/README.md is no role and is left out: failed to name a role"));
+        assert_eq!(roles.left_out().len(), 2);
     }
 }

@@ -62,6 +62,9 @@ const KEYS: &[(&str, Key)] = &[
     ("handoffs", Key::Unused),
 ];
 
+/// Names that other products have for models of their choice; the run's own model serves.
+const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
+
 /// Our own settings, under `metadata`.
 const SETTINGS: &[&str] = &[
     "orchestrate-delivers",
@@ -93,11 +96,20 @@ impl<'a> Reader<'a> {
         if self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Map::new());
         }
-        serde_saphyr::from_str(self.text).map_err(|error| {
-            let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
-            let reason = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason }
+        serde_saphyr::from_str(self.text).or_else(|error| {
+            // What is wrong is told of the text as it stands.
+            serde_saphyr::from_str(&with_quotes(self.text)).map_err(|_| self.unread(&error))
         })
+    }
+
+    fn unread(&self, error: &serde_saphyr::Error) -> RoleError {
+        let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+        let said = error.to_string();
+        let reason = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // The parser counts from the first line of the front matter, which is the second of the file.
+        let reason =
+            reason.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(reason, |(_, why)| why);
+        RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason: reason.to_owned() }
     }
 
     /// Gives the line of a key in the file.
@@ -129,6 +141,10 @@ impl<'a> Reader<'a> {
             Key::Model => {
                 let model = self.require(text(value), key, "provider/model or `inherit`")?;
                 role.model = Some(model).filter(|model| model != "inherit");
+                if role.model.as_deref().is_some_and(|model| OTHERS_MODELS.contains(&model)) {
+                    self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() });
+                    role.model = None;
+                }
             }
             Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
             Key::Permission => self.rules(role, key, value)?,
@@ -224,6 +240,24 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// Quotes the texts behind the keys of the first level, since other products write descriptions with colons and quotes
+/// in them and read them to the end of the line.
+fn with_quotes(text: &str) -> String {
+    let quoted = text.lines().map(|line| match line.split_once(": ") {
+        Some((key, value))
+            if is_plain_key(key) && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
+        {
+            format!("{key}: {}\n", Value::from(value.trim()))
+        }
+        _ => format!("{line}\n"),
+    });
+    quoted.collect()
+}
+
+fn is_plain_key(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 fn text(value: &Value) -> Option<String> {

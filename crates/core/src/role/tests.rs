@@ -42,6 +42,19 @@ fn front_matter_is_optional() {
 }
 
 #[test]
+fn what_other_products_write_is_read_as_they_read_it() {
+    let text = "---\nname: code-reviewer\ndescription: Use it when: <example>user: \"x\" # y</example>\ntools: Read, Grep\n\
+                model: sonnet\ncolor: blue\nmetadata:\n  theirs: x\n---\nYou review.\n";
+    let (role, warnings) = read(text);
+    assert_eq!(role.description, "Use it when: <example>user: \"x\" # y</example>");
+    assert_eq!(
+        (role.name.as_str(), role.model, role.tools),
+        ("code-reviewer", None, Some(names(&["read_file", "grep"])))
+    );
+    assert_eq!(warnings, [RoleWarning::UnusedKey { line: 5, key: "model".to_owned() }]);
+}
+
+#[test]
 fn tools_are_a_text_a_list_or_a_map() {
     let table = [
         ("", None, Vec::new()),

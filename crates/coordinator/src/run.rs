@@ -159,7 +159,8 @@ impl Dispatcher {
                     Input::Changed
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
-                Some(command) = commands.recv() => { self.command(command).await?; Input::Changed }
+                // One after the other, so that the first answer to a question is the one that was sent first.
+                Some(command) = commands.recv(), if !self.carries_out() => { self.command(command).await?; Input::Changed }
                 () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
                 () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
                     self.out_of_time = true;
@@ -247,6 +248,11 @@ impl Dispatcher {
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
             Some(Job::Command) | None => outcome.map(|()| Input::Changed),
         }
+    }
+
+    /// Tells whether a command is being carried out.
+    fn carries_out(&self) -> bool {
+        self.names.values().any(|job| matches!(job, Job::Command))
     }
 
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {

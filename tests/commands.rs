@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("commands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
         case("commands::roles_are_listed_and_shown", roles_are_listed_and_shown),
         case("commands::completions_name_every_command", completions_name_every_command),
+        sandboxed("commands::boxes_are_written_wherever_landing_is_typed", boxes_are_written_wherever_landing_is_typed),
         sandboxed("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
         case("commands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
     ]
@@ -21,6 +22,25 @@ pub(crate) fn cases() -> Vec<Case> {
 
 const PLAN: &str = "- [ ] T1 Make it (run: touch made)\n";
 const QUESTION: &str = "Allow it here from now on? [y/N] ";
+
+fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plans/plan.md", PLAN)?;
+    let type_in =
+        |folder: &str, arguments: &[&str]| home.orchestrate(&repository.path().join(folder), arguments).run()?.exits(0);
+    for (runs, plan, lands) in [("plans", "plan.md", ""), ("", "plans/plan.md", "plans")] {
+        type_in(runs, &["run", plan])?;
+        type_in(lands, &["land"])?;
+        if repository.read("plans/plan.md")? != PLAN.replace("[ ]", "[x]") {
+            return fail(format!("run in {runs:?}, landed in {lands:?}"));
+        }
+        type_in(lands, &["land", "--undo"])?;
+        if repository.read("plans/plan.md")? != PLAN {
+            return fail(format!("run in {runs:?}, taken back in {lands:?}"));
+        }
+    }
+    Ok(())
+}
 
 fn consent_is_typed_once() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);

@@ -1,5 +1,7 @@
 //! `run`: runs a plan.
 
+use std::path::Path;
+
 use orchestrate_coordinator::settings::Loaded;
 use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, require_model, settings_of};
 use orchestrate_core::Report;
@@ -27,7 +29,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     follow::log(style);
     warn(&loaded, &plan, (&project, &roles), style)?;
     context.require_consent(&loaded.commands)?;
-    let input = PlanInput { path: Some(shown), text, title: plan.title.clone(), tasks: plan.tasks };
+    let path = place_of(context, &arguments.plan, &project).unwrap_or(shown);
+    let input = PlanInput { path: Some(path), text, title: plan.title.clone(), tasks: plan.tasks };
     let coordinator_settings = settings_of(&loaded, &directories);
     let runtime = follow::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
@@ -70,6 +73,14 @@ fn not_landed(report: &mut Report, error: &CommandError) {
     let (status, code) =
         if waits { (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN) } else { (RunStatus::Failed, error.exit_code()) };
     (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
+}
+
+/// Gives the plan's path from the top of the checkout, or from the root if it is elsewhere, so that its boxes are found
+/// wherever the landing is typed; none for what is no file.
+fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String> {
+    let real = context.directory.join(plan).canonicalize().ok()?;
+    let place = real.strip_prefix(project.workdir()).unwrap_or(&real);
+    real.is_file().then(|| place.display().to_string())
 }
 
 /// Says what the user should know before the run begins.

@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
             a_rejected_command_runs_on_what_it_started_from,
         ),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+        sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
@@ -217,6 +218,35 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     repository.git(&["switch", "-q", "main"])?;
     type_in(&["land"], 0)?;
     if repository.path().join("two").exists() { Ok(()) } else { fail("nothing landed") }
+}
+
+/// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.
+fn each_landing_is_taken_back_by_itself() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n";
+    repository.write("plan.md", plan)?;
+    repository.commit_all("Plan")?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    let tip = || repository.git(&["rev-parse", "main"]);
+    let is_ticked = || Ok::<_, Failed>(repository.read("plan.md")? == plan.replace("[ ]", "[x]"));
+    let start = tip()?;
+    type_in(&["run", "plan.md"], 0)?;
+    type_in(&["land"], 0)?;
+    let first = tip()?;
+    type_in(&["reject", "T1", "-m", "Once more."], 0)?;
+    type_in(&["land"], 0)?;
+    let second = tip()?;
+    type_in(&["land", "--undo"], 0)?;
+    if second == first || tip()? != first || !is_ticked()? {
+        return fail(format!("{start} {first} {second}: {}\n{}", tip()?, repository.read("plan.md")?));
+    }
+    type_in(&["land", "--undo"], 0)?;
+    if tip()? != start || repository.read("plan.md")? != plan {
+        return fail(format!("{start} {first} {second}: {}\n{}", tip()?, repository.read("plan.md")?));
+    }
+    type_in(&["land", "--undo"], 3).map(drop)
 }
 
 /// The way of a person through the commands, with the exit codes that scripts rely on.

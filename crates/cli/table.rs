@@ -126,7 +126,8 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
         }
     }
     let merged = report.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
-    if state.landed.is_none() && merged && report.exit_code.is_some() {
+    let is_landed = state.landed().is_some_and(|landing| landing.result == state.integration);
+    if !is_landed && merged && report.exit_code.is_some() {
         next.push("orchestrate review".to_owned());
         // Started from no branch, there is none to land on.
         let merge = || format!("git merge {}", report.integration_branch);

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, RunId, RunState, TaskRecord};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
 
@@ -101,7 +101,7 @@ impl Runs {
         self.repo.require_ready()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
-        let landing = state.landed.clone().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;
+        let landing = state.landed().cloned().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
@@ -110,8 +110,8 @@ impl Runs {
         }
         // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
         self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
-        let boxes =
-            if options.write_back { self.boxes(&state, options, &branch, Target::AsBefore)? } else { Boxes::Nothing };
+        let before = Target::Before(still_landed(&state));
+        let boxes = if options.write_back { self.boxes(&state, options, &branch, before)? } else { Boxes::Nothing };
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         let (run, merged, checkout) = (run.clone(), false, None);
         Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
@@ -127,7 +127,7 @@ impl Runs {
         if repo.contains(&from, result)? {
             return Ok(course(from.clone(), false, false));
         }
-        let begun = state.landed.as_ref().filter(|landing| landing.branch == branch && landing.from == from);
+        let begun = state.landed().filter(|landing| landing.branch == branch && landing.from == from);
         if let Some(begun) = begun
             && repo.contains(&begun.to, result)?
         {
@@ -200,7 +200,7 @@ impl Runs {
         };
         if from == to {
             // The branch is there; the files may not be, if taking it back was killed.
-            let landed = state.landed.as_ref().filter(|landed| landed.branch == branch && landed.to == *to);
+            let landed = state.landed().filter(|landed| landed.branch == branch && landed.to == *to);
             return Ok(match landed {
                 Some(landed) => self.repo.land(&landing(&landed.from, to))?.checkout,
                 None => None,
@@ -231,6 +231,14 @@ impl Runs {
         let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_file::write(&self.store, state, (&folders, foreign), target)
+    }
+}
+
+/// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before it.
+fn still_landed(state: &RunState) -> Vec<TaskId> {
+    match state.landings.as_slice() {
+        [.., before, newest] if before.to == newest.from && before.branch == newest.branch => before.tasks.clone(),
+        _ => Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::plan::write_boxes;
-use orchestrate_core::{RunId, RunState, TaskId, TaskState};
+use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
 use crate::error::CoordinatorError;
@@ -29,12 +29,12 @@ pub enum Boxes {
 }
 
 /// What the boxes are to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Those of merged tasks are ticked.
     Ticked,
-    /// All are as they were when the run began.
-    AsBefore,
+    /// Those of these tasks are ticked, and all others are as they were when the run began.
+    Before(Vec<TaskId>),
 }
 
 /// Brings the boxes of a run's plan file to what they are to be; a file below the second folder is left alone.
@@ -46,19 +46,18 @@ pub(crate) fn write(
 ) -> Result<Boxes, CoordinatorError> {
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
     let Ok(source) = String::from_utf8(store.blob(source)?) else { return Ok(Boxes::Nothing) };
-    let merged: Vec<TaskId> = state
-        .tasks()
-        .filter(|record| record.state == TaskState::Merged && !record.was_done())
-        .map(|record| record.task.id.clone())
-        .collect();
+    let merged = state.newly_merged();
     let ticked = write_boxes(&source, &merged);
-    let wanted = if target == Target::Ticked { &ticked } else { &source };
+    let wanted = match target {
+        Target::Ticked => ticked.clone(),
+        Target::Before(landed) => write_boxes(&source, &landed),
+    };
     let mut found = None;
     for folder in folders {
         // A link stays a link: what it leads to is replaced.
         let Ok(path) = folder.join(plan).canonicalize() else { continue };
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        if text == *wanted {
+        if text == wanted {
             return Ok(Boxes::Nothing);
         }
         if write_boxes(&text, &merged) == ticked {
@@ -66,7 +65,7 @@ pub(crate) fn write(
                 let reason = "the branch that landed is not the one that is checked out here";
                 return Ok(Boxes::Left { plan: plan.clone(), reason });
             }
-            replace(&path, wanted, &state.run_id)
+            replace(&path, &wanted, &state.run_id)
                 .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
             return Ok(Boxes::Written(path));
         }

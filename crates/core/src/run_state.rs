@@ -55,8 +55,8 @@ pub struct RunState {
     pub merges: MergeQueue,
     /// Token budgets.
     pub budget: BudgetTree,
-    /// The landing that has not been undone.
-    pub landed: Option<Landing>,
+    /// The landings that have not been undone, oldest first.
+    pub landings: Vec<Landing>,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
     undelivered: Vec<Envelope>,
@@ -73,6 +73,10 @@ pub struct Landing {
     pub from: Oid,
     /// Its tip after.
     pub to: Oid,
+    /// The run's result that it brought there.
+    pub result: Oid,
+    /// The tasks whose work it has.
+    pub tasks: Vec<TaskId>,
 }
 
 /// A tool call that asked for a person, and the answer.
@@ -208,7 +212,7 @@ impl RunState {
             exit_code: None,
             merges: MergeQueue::default(),
             budget: BudgetTree::new(settings.budget_tokens),
-            landed: None,
+            landings: Vec::new(),
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
             undelivered: Vec::new(),
@@ -282,11 +286,13 @@ impl RunState {
                 Ok(())
             }
             Event::RunLanded { branch, from, to } => {
-                self.landed = Some(Landing { branch: branch.clone(), from: from.clone(), to: to.clone() });
+                let tasks = self.newly_merged();
+                let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
+                self.landings.push(Landing { branch, from, to, result: self.integration.clone(), tasks });
                 Ok(())
             }
             Event::RunUnlanded { .. } => {
-                self.landed = None;
+                self.landings.pop();
                 Ok(())
             }
             Event::IntegrationHeld { .. } => Ok(()),
@@ -428,6 +434,17 @@ impl RunState {
     /// Gives a task's record.
     pub fn task(&self, id: &TaskId) -> Option<&TaskRecord> {
         self.tasks.get(id).map(Arc::as_ref)
+    }
+
+    /// Gives the newest landing that has not been undone.
+    pub fn landed(&self) -> Option<&Landing> {
+        self.landings.last()
+    }
+
+    /// Gives the tasks that this run has merged, whose boxes were open when it began.
+    pub fn newly_merged(&self) -> Vec<TaskId> {
+        let merged = self.tasks().filter(|record| record.state == TaskState::Merged && !record.was_done());
+        merged.map(|record| record.task.id.clone()).collect()
     }
 
     /// Gives all records in the order that the tasks were added.

@@ -86,7 +86,7 @@ impl Repo {
             }
         }
         for file in &files {
-            if !self.read_file(&tree, &file.path)?.is_some_and(|bytes| has_markers(&bytes)) {
+            if !self.has_markers_at(&tree, &file.path)? {
                 mark_undecided(worktree, &file.path)?;
             }
         }
@@ -133,11 +133,24 @@ impl Repo {
     pub fn remaining_markers(&self, tree: &Oid, files: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
         let mut remaining = Vec::new();
         for path in files {
-            if self.read_file(tree, path)?.is_some_and(|bytes| has_markers(&bytes)) {
+            if self.has_markers_at(tree, path)? {
                 remaining.push(path.clone());
             }
         }
         Ok(remaining)
+    }
+
+    /// Tells whether a file of a tree has conflict markers of ours; a link is looked at itself, wherever it leads.
+    fn has_markers_at(&self, tree: &Oid, path: &Path) -> Result<bool, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read {} of {tree}", path.display()));
+        let entry = match tree_of(&handle, tree)?.get_path(path) {
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
+            Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(failed()(error)),
+            _ => return Ok(false),
+        };
+        let blob = handle.find_blob(entry.id()).map_err(failed())?;
+        Ok(has_markers(blob.content()))
     }
 }
 

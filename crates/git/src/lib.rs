@@ -45,7 +45,7 @@ pub use land::{Landed, Landing};
 pub use merge::{ConflictFile, Merge};
 pub use reconcile::Reconciled;
 pub use refs::RefEntry;
-pub use refusal::{NamedProgram, Operation, Refusal, Warning};
+pub use refusal::{Operation, Refusal, Warning};
 pub use repo::{CommitSpec, Head, Identity, Repo};
 pub use snapshot::{Snapshot, SnapshotRules};
 pub use worktree::{Removed, Worktree, WorktreeSpec};

@@ -10,7 +10,7 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
 use crate::error::GitError;
 use crate::program::{Program, Run};
-use crate::refusal::{NamedProgram, Operation, Refusal, Warning};
+use crate::refusal::{Operation, Refusal, Warning};
 
 /// Finds the repository around a folder, and refuses what we cannot work with.
 pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitError> {
@@ -55,20 +55,18 @@ pub(crate) fn tree_refusal(repository: &Repository, tree: &git2::Tree<'_>) -> Re
     }
 }
 
-/// Lists the programs that the repository's own configuration names.
-pub(crate) fn named_programs(repository: &Repository) -> Result<Vec<NamedProgram>, GitError> {
+/// Lists the filters that the repository's own configuration names, each of which is a program.
+pub(crate) fn local_filters(repository: &Repository) -> Result<Vec<String>, GitError> {
     let failed = || GitError::library("read the configuration");
     let config = repository.config().map_err(failed())?;
-    let entries = config.entries(None).map_err(failed())?;
+    let entries = config.entries(Some(r"^filter\.")).map_err(failed())?;
     let mut found = Vec::new();
     entries
         .for_each(|entry| {
             let local = matches!(entry.level(), git2::ConfigLevel::Local | git2::ConfigLevel::Worktree);
-            let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
-            if let (true, Ok(key)) = (local, entry.name())
-                && names_a_program(key, &value)
-            {
-                found.push(NamedProgram { key: key.to_owned(), value });
+            let name = entry.name().ok().and_then(|key| key.strip_prefix("filter.")?.rsplit_once('.'));
+            if let (true, Some((name, "clean" | "smudge" | "process"))) = (local, name) {
+                found.push(name.to_owned());
             }
         })
         .map_err(failed())?;
@@ -77,18 +75,11 @@ pub(crate) fn named_programs(repository: &Repository) -> Result<Vec<NamedProgram
     Ok(found)
 }
 
-/// Gives the settings that switch the filters of the repository's own configuration off.
-pub(crate) fn without_filters(programs: &[NamedProgram]) -> Vec<(String, String)> {
-    let mut settings = Vec::new();
-    for program in programs {
-        let Some(name) = program.key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')) else {
-            continue;
-        };
-        for (key, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
-            settings.push((format!("filter.{}.{key}", name.0), value.to_owned()));
-        }
-    }
-    settings
+/// Gives the settings that switch filters off.
+pub(crate) fn without_filters(names: &[String]) -> Vec<(String, String)> {
+    let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+    let each = |name: &String| off.map(|(key, value)| (format!("filter.{name}.{key}"), value.to_owned()));
+    names.iter().flat_map(each).collect()
 }
 
 /// Lists what the user should know about.
@@ -195,23 +186,4 @@ fn asks_for_lfs(repository: &Repository, entry: &git2::TreeEntry<'_>) -> bool {
             .filter(|line| !line.trim_ascii_start().starts_with(b"#"))
             .any(|line| line.split(u8::is_ascii_whitespace).any(|word| word == b"filter=lfs"))
     })
-}
-
-/// Tells whether a configuration key names something that git would run.
-fn names_a_program(key: &str, value: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let first = key.split('.').next().unwrap_or_default();
-    match (first, last) {
-        ("filter", "clean" | "smudge" | "process") | ("merge" | "mergetool" | "difftool", "driver" | "cmd") => true,
-        ("diff", "external" | "command" | "textconv") | ("credential", "helper") | ("gpg", "program") => true,
-        ("core", "sshcommand" | "hookspath" | "pager" | "editor" | "askpass" | "gitproxy") => true,
-        ("core", "fsmonitor") => !matches!(value, "" | "true" | "false" | "1" | "0"),
-        ("remote", "uploadpack" | "receivepack" | "vcs") | ("sequence", "editor") | ("interactive", "difffilter") => {
-            true
-        }
-        ("trailer", "command" | "cmd") => true,
-        ("submodule", "update") | ("alias", _) => value.starts_with('!'),
-        _ => false,
-    }
 }

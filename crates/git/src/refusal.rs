@@ -1,4 +1,4 @@
-//! What we say about a repository before we work with it: refusals, warnings, and the programs that it names.
+//! What we say about a repository before we work with it: refusals and warnings.
 
 use std::path::PathBuf;
 
@@ -124,15 +124,6 @@ pub enum Warning {
     Shallow,
     /// Jujutsu manages this repository as well.
     Jujutsu,
-}
-
-/// A program that the repository's own configuration names; we run none of them without consent.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NamedProgram {
-    /// The configuration key.
-    pub key: String,
-    /// The program, as written.
-    pub value: String,
 }
 
 impl std::fmt::Display for Operation {

@@ -15,7 +15,7 @@ use rustix::fs::{Access, MemfdFlags};
 use crate::error::GitError;
 use crate::probe;
 use crate::program::Program;
-use crate::refusal::{NamedProgram, Refusal, Warning};
+use crate::refusal::{Refusal, Warning};
 
 /// The folder of the branches of runs, which git cannot make beside a branch of that name.
 const BRANCHES: &str = "orchestrate";
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) workdir: PathBuf,
     pub(crate) program: Program,
     /// Programs that the repository's own configuration names.
-    pub(crate) programs: Vec<NamedProgram>,
+    pub(crate) filters: Vec<String>,
     handles: Handles,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
     durable: OwnedFd,
@@ -105,7 +105,7 @@ impl Repo {
             common_dir: real(repository.commondir())?,
             git_dir: real(repository.path())?,
             workdir: real(workdir)?,
-            programs: probe::named_programs(&repository)?,
+            filters: probe::local_filters(&repository)?,
             program,
             handles: Handles::default(),
             durable,
@@ -224,11 +224,6 @@ impl Repo {
     /// If the checkout cannot be read.
     pub fn warnings(&self) -> Result<Vec<Warning>, GitError> {
         probe::warnings(&*self.handle()?)
-    }
-
-    /// Lists the programs that the repository's own configuration names; filters among them are not run.
-    pub fn named_programs(&self) -> &[NamedProgram] {
-        &self.shared.programs
     }
 
     /// Makes a commit object; no ref moves.

@@ -388,7 +388,7 @@ impl Repo {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
         let run = Run::new(&worktree.admin_dir, &worktree.path, args)
-            .settings(probe::without_filters(&self.shared.programs))
+            .settings(probe::without_filters(&self.shared.filters))
             .env("GIT_LFS_SKIP_SMUDGE", "1");
         self.shared.program.require(&run).map(drop)
     }

@@ -136,15 +136,3 @@ fn odd_but_fine_repositories_open() {
     std::fs::create_dir(&below).unwrap();
     assert_eq!(Repo::open(&below).unwrap().workdir(), fixture.project());
 }
-
-#[test]
-fn programs_of_the_local_configuration_are_named() {
-    let fixture = Fixture::new(&[("a", "1\n")]);
-    fixture.git(&["config", "filter.x.clean", "evil --clean"]);
-    fixture.git(&["config", "core.sshCommand", "ssh -F x"]);
-    fixture.git(&["config", "core.fsmonitor", "false"]);
-    let repo = fixture.repo();
-    let named: Vec<(&str, &str)> =
-        repo.named_programs().iter().map(|program| (program.key.as_str(), program.value.as_str())).collect();
-    assert_eq!(named, [("core.sshcommand", "ssh -F x"), ("filter.x.clean", "evil --clean")]);
-}

@@ -137,15 +137,20 @@ fn parallel_calls_are_all_answered() -> Outcome {
 }
 
 fn a_rate_limit_is_waited_out() -> Outcome {
-    let server = ModelServer::answering(|request, number| match number {
-        0 => Reply::error(429, "slow down").header("retry-after", "1"),
+    let waited = waited_after(|| Reply::error(429, "slow down").header("retry-after", "1"))?;
+    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+}
+
+/// Gives how long a run waits whose first request is refused so.
+fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u64, Failed> {
+    let server = ModelServer::answering(move |request, number| match number {
+        0 => refusal(),
         _ => write_then_end(&request.body),
     })?;
     let stage = Stage::new()?;
     let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
     played.require(0, &[("T1", Merged)])?;
-    let waited = first_wait(&played)?;
-    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+    first_wait(&played)
 }
 
 /// Gives the time from the first request to the first reply.
@@ -158,18 +163,13 @@ fn first_wait(played: &Played) -> Result<u64, Failed> {
 
 /// Servers that say no Retry-After say when the rate that is used up is whole again.
 fn a_used_up_rate_is_waited_out() -> Outcome {
-    let server = ModelServer::answering(|request, number| match number {
-        0 => Reply::error(429, "slow down")
+    let waited = waited_after(|| {
+        Reply::error(429, "slow down")
             .header("x-ratelimit-remaining-requests", "0")
             .header("x-ratelimit-reset-requests", "2s")
             .header("x-ratelimit-remaining-tokens", "1000")
-            .header("x-ratelimit-reset-tokens", "6m0s"),
-        _ => write_then_end(&request.body),
+            .header("x-ratelimit-reset-tokens", "6m0s")
     })?;
-    let stage = Stage::new()?;
-    let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
-    played.require(0, &[("T1", Merged)])?;
-    let waited = first_wait(&played)?;
     if (2_000..60_000).contains(&waited) { Ok(()) } else { fail(format!("it asked again after {waited} ms")) }
 }
 

@@ -160,7 +160,10 @@ impl Dispatcher {
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
                 // One after the other, so that the first answer to a question is the one that was sent first.
-                Some(command) = commands.recv(), if !self.carries_out() => { self.command(command).await?; Input::Changed }
+                Some(command) = commands.recv(), if !self.carries_out() => {
+                    self.command(command).await?;
+                    Input::Changed
+                }
                 () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
                 () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
                     self.out_of_time = true;

@@ -55,7 +55,7 @@ pub enum Order {
     Sequential,
 }
 
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "title",
     "base",
     "verify",

@@ -75,9 +75,7 @@ impl Pattern {
             let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
             for j in 0..=b.len() {
                 let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
-                let up = row.get(j).copied().unwrap_or_default();
-                let left = j.checked_sub(1).and_then(|j| next.get(j)).copied().unwrap_or_default();
-                let diagonal = j.checked_sub(1).and_then(|j| row.get(j)).copied().unwrap_or_default();
+                let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
                 let same = match (x, y) {
                     (None, None) => true,
                     (Some(x), None) => x == "**" && up,
@@ -99,6 +97,22 @@ impl Pattern {
     }
 }
 
+/// What was found one item shorter, in the comparison of two sequences row by row; outside of it nothing is.
+struct Neighbours {
+    up: bool,
+    left: bool,
+    diagonal: bool,
+}
+
+impl Neighbours {
+    /// Looks in the row above and in the row that grows.
+    fn of(above: &[bool], row: &[bool], at: usize) -> Self {
+        let found = |row: &[bool], at: Option<usize>| at.and_then(|at| row.get(at)).copied().unwrap_or_default();
+        let before = at.checked_sub(1);
+        Self { up: found(above, Some(at)), left: found(row, before), diagonal: found(above, before) }
+    }
+}
+
 /// Tells whether some name matches both components.
 fn component_overlaps(a: &str, b: &str) -> bool {
     if !a.contains(['*', '?', '[', '{']) && !b.contains(['*', '?', '[', '{']) {
@@ -110,9 +124,7 @@ fn component_overlaps(a: &str, b: &str) -> bool {
         let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
         for j in 0..=b.len() {
             let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
-            let up = row.get(j).copied().unwrap_or_default();
-            let left = j.checked_sub(1).and_then(|j| next.get(j)).copied().unwrap_or_default();
-            let diagonal = j.checked_sub(1).and_then(|j| row.get(j)).copied().unwrap_or_default();
+            let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
             next.push(match (x, y) {
                 (None, None) => true,
                 (Some(x), None) => *x == Token::Any && up,

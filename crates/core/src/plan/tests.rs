@@ -418,22 +418,7 @@ fn front_matter_is_read_and_checked() {
         budget_usd: Some(2.5),
         merge: Some(crate::settings::MergeMode::Review),
         review: true,
-        lines: (2..)
-            .zip([
-                "title",
-                "base",
-                "verify",
-                "parallel",
-                "max_agents",
-                "agent",
-                "model",
-                "budget_tokens",
-                "budget_usd",
-                "merge",
-                "review",
-            ])
-            .map(|(line, key)| (key.to_owned(), line))
-            .collect(),
+        lines: (2..).zip(front_matter::KEYS).map(|(line, key)| ((*key).to_owned(), line)).collect(),
     };
     assert_eq!(Plan::parse(source, &known()).unwrap().front_matter, expected);
     reads("---\n---\n- [ ] a\n", &["a: a"]);

@@ -269,6 +269,8 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
         return fail(patch);
     }
     type_in(&["review", "T3"], 2)?;
+    type_in(&["reject", "T1", "-m", " "], 2)?;
+    type_in(&["reject", "T1", "-m", "Louder.", "--at", "one.txt"], 2)?;
     type_in(&["approve", "T1"], 3)?;
     type_in(&["approve", "T1"], 2)?;
     let ended = type_in(&["approve", "T2", "--json"], 0)?.json()?;
@@ -293,6 +295,10 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     }
     let kept = type_in(&["recover", "--json"], 0)?.json()?;
     let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
+    let taken = type_in(&["recover", "--restore", name, "--branch", "main"], 3)?;
+    if !taken.stderr.contains("there is a branch main already") {
+        return fail(taken.stderr);
+    }
     type_in(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
     let rescued = repository.show("rescued", "one.txt")?;
     if rescued == "1" { Ok(()) } else { fail(rescued) }

@@ -253,6 +253,18 @@ pub(crate) struct LogArgs {
     pub(crate) json: bool,
 }
 
+/// Reads what an agent is told, which must be something.
+fn words(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("say what is to be done".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+/// Reads a place in a file.
+fn place(text: &str) -> Result<String, String> {
+    let line =
+        text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(|(_, line)| line.parse::<u32>().ok());
+    line.filter(|line| *line > 0).map(|_| text.to_owned()).ok_or_else(|| "write it as src/lib.rs:12".to_owned())
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
     /// The run, or one task of it [default: all of the latest run]
@@ -295,10 +307,10 @@ pub(crate) struct RejectArgs {
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
     /// What the agent is told
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: String,
     /// The place that the comment is about
-    #[arg(long, value_name = "FILE:LINE")]
+    #[arg(long, value_name = "FILE:LINE", value_parser = place)]
     pub(crate) at: Option<String>,
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]
@@ -312,7 +324,7 @@ pub(crate) struct RetryArgs {
     /// The task
     pub(crate) task: String,
     /// What the agent is told
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: Option<String>,
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]

@@ -36,7 +36,7 @@ impl Terminal {
     fn decide([stdin, stdout, stderr]: [bool; 3], variables: &BTreeMap<String, String>) -> Terminal {
         let is_set = |name: &str| variables.get(name).is_some_and(|value| !value.is_empty());
         let ci = is_set("CI") && variables.get("CI").is_none_or(|value| value != "false");
-        let dumb = variables.get("TERM").is_some_and(|term| term == "dumb");
+        let dumb = variables.get("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let decorated = !ci && !dumb && !is_set("NO_COLOR");
         let headless = !stderr || ci;
         Terminal {
@@ -61,14 +61,17 @@ mod tests {
             ("NO_COLOR", "1", false, false),
             ("NO_COLOR", "", true, false),
             ("TERM", "dumb", false, false),
+            ("TERM", "", false, false),
             ("CI", "true", false, true),
             ("CI", "false", true, false),
         ];
         for (name, value, live, headless) in table {
-            let variables = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            let variables = [("TERM", "xterm"), (name, value)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let variables = BTreeMap::from(variables);
             let found = Terminal::decide([true, true, true], &variables);
             assert_eq!((found.live, found.headless), (live, headless), "{name}={value}");
         }
+        assert!(!Terminal::decide([true, true, true], &BTreeMap::new()).live, "a terminal that nobody names");
         let piped = Terminal::decide([true, true, false], &BTreeMap::new());
         assert_eq!((piped.live, piped.colour, piped.headless), (false, false, true));
     }

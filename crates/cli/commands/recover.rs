@@ -37,6 +37,9 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
             .collect();
         return output::json(&list).map(|()| 0);
     }
+    if kept.is_empty() {
+        return output::line(&format!("run {run} keeps nothing: none of its work was committed")).map(|()| 0);
+    }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {
         let (commit, subject) = (short(kept.commit.as_str()).to_owned(), output::one_line(&kept.subject, 60));

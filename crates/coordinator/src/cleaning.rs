@@ -192,6 +192,10 @@ impl Runs {
         let found = found.ok_or_else(none)?;
         let branch =
             branch.map_or_else(|| format!("orchestrate/recovered/{run}/{}", found.name), |branch| branch.to_owned());
+        let there = self.repo.read_ref(&format!("refs/heads/{branch}"))?;
+        if there.is_some_and(|there| there != found.commit) {
+            return Err(Refusal::BranchTaken { name: found.name, branch }.into());
+        }
         self.repo.restore(&found.commit, &branch)?;
         Ok(branch)
     }

@@ -77,4 +77,12 @@ pub enum Refusal {
         /// What was named.
         name: String,
     },
+    /// The branch to be made of a snapshot is there, and is something else.
+    #[error("restore '{name}': there is a branch {branch} already, and no branch is moved; name another with --branch")]
+    BranchTaken {
+        /// What was named.
+        name: String,
+        /// The branch.
+        branch: String,
+    },
 }

@@ -241,7 +241,7 @@ mod tests {
                 "o.toml:3:15: `-1` is no value of `max_depth`: expected a whole number from 0 to 100",
                 "o.toml:4:1: `no_sandbox` counts only where it is typed, as --no-sandbox",
                 "o.toml:5:1: `base_url` is never taken from a repository (write it into your own configuration file, or type the option)",
-                "o.toml:6:1: --cache use is not available yet",
+                "o.toml:6:1: `cache` as `use` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
                 "o.toml:9:2: keys and endpoints are never taken from a repository",
             ]

@@ -54,7 +54,7 @@ pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patie
     }
     match status.exit_status() {
         Some(0) => Ok(()),
-        Some(_) => Err(io::ErrorKind::Other.into()),
+        Some(_) => clear_up(spec, control).and(Err(io::ErrorKind::Other.into())),
         None => clear_up(spec, control),
     }
 }

@@ -34,6 +34,8 @@ enum End {
     Ordered,
     CoordinatorGone,
     Over(Report),
+    /// It has not begun; none if the child has already reported what failed.
+    NotStarted(Option<Report>),
 }
 
 /// Runs one job; an error means that there is nobody to report to.
@@ -50,15 +52,14 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
             Half::Supervisor(guardian) => Some(guardian),
         },
     };
-    match start(&spec, &control) {
-        Ok((program, modes)) => {
-            report(&control, &Report::Started)?;
-            let watched = Watched { program, modes: modes.as_ref(), guardian };
-            finish(&spec, &control, supervise(&spec, &control, &watched))
-        }
-        Err(Some(failed)) => report(&control, &failed),
-        Err(None) => Ok(()),
-    }
+    let end = match start(&spec, &control) {
+        Ok((program, modes)) => match report(&control, &Report::Started) {
+            Ok(()) => supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }),
+            Err(_) => End::CoordinatorGone,
+        },
+        Err(failed) => End::NotStarted(failed),
+    };
+    finish(&spec, &control, end)
 }
 
 /// Starts the program; `Err(None)` if the child has already reported what failed.
@@ -159,12 +160,15 @@ fn over_limit(spec: &Spec) -> Option<Report> {
 fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
     // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
     tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
+    // Before anybody hears of the end: the coordinator, which removes it too, may be killed before it has.
+    let cleared = spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all);
     match end {
         End::Program(status) => report(control, &ended(status)),
         End::Over(limit) => report(control, &limit),
         // The coordinator knows why it gave the order.
         End::Ordered => report(control, &Report::Signalled(Signal::KILL.as_raw())),
-        End::CoordinatorGone => spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all),
+        End::NotStarted(Some(failed)) => report(control, &failed),
+        End::NotStarted(None) | End::CoordinatorGone => cleared,
     }
 }
 

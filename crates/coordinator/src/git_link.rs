@@ -3,6 +3,7 @@
 //! It is the git of a worker's link. The worker says what should happen and is told ids and texts; the repository
 //! stays behind it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::run_state::Repair;
@@ -133,6 +134,12 @@ impl GitLink {
         let (_, tip) = self.record()?;
         let commit = tip.clone();
         Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
+    }
+
+    /// Tells whether git ignores a file of the worktree.
+    pub(crate) async fn ignores(&self, file: PathBuf) -> Result<bool, CoordinatorError> {
+        let worktree = Arc::clone(&self.worktree);
+        self.context.git(move |repo| repo.ignores(&worktree, &file)).await
     }
 
     /// Compares the worktree with the branch's tip.

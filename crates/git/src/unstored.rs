@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
+use crate::ignore::{Rules, Standard};
 use crate::repo::Repo;
 use crate::walk::join;
 use crate::worktree::Worktree;
@@ -46,6 +48,32 @@ impl Repo {
         unstored.extend(found.nested.iter().map(|folder| folder.join(".git/")));
         unstored.sort();
         Ok(unstored)
+    }
+
+    /// Tells whether git ignores a file of a worktree, so that no commit of it will have the file.
+    ///
+    /// # Errors
+    /// If the rules or the index cannot be read.
+    pub fn ignores(&self, worktree: &Worktree, file: &Path) -> Result<bool, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let index = repository.index().map_err(GitError::library("read the index"))?;
+        if index.get_path(file, 0).is_some() {
+            return Ok(false);
+        }
+        let standard = Standard::of(&repository)?;
+        let (mut folder, mut rules) = (Vec::new(), None);
+        let mut names = file.as_os_str().as_bytes().split(|byte| *byte == b'/').peekable();
+        while let Some(name) = names.next() {
+            let shown = worktree.path().join(path_of(&folder));
+            let opened = beneath::open_folder(worktree.root(), &folder).map_err(GitError::errno("open", shown))?;
+            let here = Rules::read(&folder, &opened, rules)?;
+            folder = join(&folder, name);
+            if standard.is_ignored(&here, &folder, names.peek().is_some()) {
+                return Ok(true);
+            }
+            rules = Some(here);
+        }
+        Ok(false)
     }
 }
 

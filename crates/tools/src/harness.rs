@@ -244,6 +244,10 @@ impl GitService for FakeGit {
         Ok(GitStatus { branch: "orchestrate/r-harness/T1".to_owned(), head: Some(commit("").id), changes })
     }
 
+    async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
+        Ok(path.ends_with(".log"))
+    }
+
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
         Ok(if staged { String::new() } else { "--- a/a.txt\n+++ b/a.txt\n".to_owned() })
     }

@@ -34,6 +34,8 @@ pub struct Services {
 pub trait GitService: Send + Sync {
     /// Compares the worktree with the agent's last commit.
     async fn status(&self) -> Result<GitStatus, ServiceError>;
+    /// Tells whether git ignores a file of the worktree, so that no commit will have it.
+    async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
     /// Gives the difference as text: of the worktree to the last commit, or, staged, of the last commit to the
     /// task's base (agents have no index of their own: everything is staged when it is committed).
     async fn diff(&self, staged: bool) -> Result<String, ServiceError>;

@@ -72,6 +72,10 @@ impl GitService for AgentDesk {
         self.workplace.git.status().await.map_err(|error| service_error(&error))
     }
 
+    async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
+        self.workplace.git.ignores(path.into()).await.map_err(|error| service_error(&error))
+    }
+
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
         self.workplace.git.diff(staged).await.map_err(|error| service_error(&error))
     }

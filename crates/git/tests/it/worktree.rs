@@ -253,6 +253,11 @@ fn what_no_tree_holds_is_listed() {
     std::os::unix::fs::symlink("a", worktree.path().join("link.log")).unwrap();
     let unstored = ["build/", "cloned/.git/", "link.log", "other.log", "sub/deep.log"].map(PathBuf::from);
     assert_eq!(repo.unstored(&worktree).unwrap(), unstored);
+    let ignored = ["other.log", "sub/deep.log", "build/out/deep", "link.log"];
+    let stored = ["a", "sub/b", "new", "sub/not-there"];
+    for (path, expected) in ignored.map(|path| (path, true)).into_iter().chain(stored.map(|path| (path, false))) {
+        assert_eq!(repo.ignores(&worktree, path.as_ref()).unwrap(), expected, "{path}");
+    }
 }
 
 #[test]
@@ -265,6 +270,8 @@ fn what_is_tracked_in_an_ignored_folder_is_stored() {
     assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
     write_files(worktree.path(), &[("build/made", "1\n")]);
     assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("build/")]);
+    let ignored = ["build/kept", "build/made"].map(|path| repo.ignores(&worktree, path.as_ref()).unwrap());
+    assert_eq!(ignored, [false, true]);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHa
     assert_eq!((harness.content("new/deep/run.sh").unwrap().as_str(), mode), ("true\n", 0o750));
     let output = harness.call("write_file", json!({"path": "new", "content": ""})).await;
     assert_eq!(said(&output), "File: is a directory: new");
+    let output = harness.call("write_file", json!({"path": "a.log", "content": "1\n"})).await;
+    assert_eq!(said(&output), "ok: made a.log (2 B); git ignores it, so it will be in no commit");
 }
 
 pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {

@@ -141,7 +141,7 @@ impl Drive<'_> {
 
     fn stop(&mut self, phase: Phase, exit: Exit) {
         // What has ended by itself was not stopped.
-        if self.last_report().is_none_or(|report| report == Report::Started) {
+        if self.last_report().is_none_or(|report| report == Report::Starting) {
             self.stopped = Some(exit);
         }
         self.enter(phase);
@@ -206,7 +206,7 @@ impl Drive<'_> {
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
-            (None, Some(Report::Started)) => Exit::Signal(libc::SIGKILL),
+            (None, Some(Report::Starting)) => Exit::Signal(libc::SIGKILL),
         };
         Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration })
     }

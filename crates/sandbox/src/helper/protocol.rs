@@ -56,8 +56,8 @@ impl Order {
 /// Tells the coordinator how far the job is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The program is running, confined.
-    Started,
+    /// The program is about to be run, confined: without another word it was killed.
+    Starting,
     /// The program was not found.
     NotFound,
     /// The kernel refused to execute the program.

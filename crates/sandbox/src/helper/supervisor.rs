@@ -52,12 +52,11 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
             Half::Supervisor(guardian) => Some(guardian),
         },
     };
-    let end = match start(&spec, &control) {
-        Ok((program, modes)) => match report(&control, &Report::Started) {
-            Ok(()) => supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }),
-            Err(_) => End::CoordinatorGone,
-        },
-        Err(failed) => End::NotStarted(failed),
+    // Said before and not after: the program may have run by then, and this process been killed.
+    let end = match report(&control, &Report::Starting).ok().map(|()| start(&spec, &control)) {
+        Some(Ok((program, modes))) => supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }),
+        Some(Err(failed)) => End::NotStarted(failed),
+        None => End::CoordinatorGone,
     };
     finish(&spec, &control, end)
 }

@@ -9,6 +9,7 @@ mod cycles;
 mod denied;
 mod links;
 mod lints;
+mod promises;
 mod sample;
 mod shape;
 mod source;
@@ -31,6 +32,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::worker_without_a_link_is_caught", links::examples_are_caught),
         case("architecture::files_keep_their_shape", shape::workspace_holds),
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
+        case("architecture::every_promise_names_its_test", promises::readme_holds),
+        case("architecture::promise_without_a_test_is_caught", promises::examples_are_caught),
         case("architecture::every_clippy_file_has_the_bans", bans::workspace_holds),
         case("architecture::missing_ban_is_caught", bans::examples_are_caught),
         case("architecture::every_ban_bites", bans::every_ban_bites).needs(Need::CLIPPY),

@@ -1,8 +1,8 @@
 //! Merging two commits without a checkout, by `git merge-tree`.
 //!
-//! Git runs in a room of its own (see [`crate::room`]), so the result depends on the two commits alone. Attributes come from the target, not from whatever the user has checked
-//! out, and the repository's configuration, which may name programs, is not there. The user's own
-//! configuration and merge drivers are used.
+//! Git runs in a room of its own (see [`crate::room`]), so the result depends on the two commits alone. Attributes come
+//! from the target, not from whatever the user has checked out, and the repository's configuration, which may name
+//! programs, is not there. The user's own configuration and merge drivers are used.
 //!
 //! A result is held by a ref before it is handed out: `git gc --prune=now` takes what no ref reaches.
 

@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) git_dir: PathBuf,
     pub(crate) workdir: PathBuf,
     pub(crate) program: Program,
-    /// Programs that the repository's own configuration names.
+    /// The names of the filters that the repository's own configuration has, each of which is a program.
     pub(crate) filters: Vec<String>,
     handles: Handles,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
@@ -114,7 +114,8 @@ impl Repo {
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules or LFS
-    /// files, or with a branch where those of runs have to be. What is only looked at may be in any state, since its user works on beside a run.
+    /// files, or with a branch where those of runs have to be. What is only looked at may be in any state, since its
+    /// user works on beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.

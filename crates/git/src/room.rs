@@ -59,6 +59,7 @@ impl Room {
     pub(crate) fn work_tree(&self) -> &Path {
         &self.work_tree
     }
+
     /// Writes the attributes of a commit into the working tree, each in its folder.
     pub(crate) fn lay_out_attributes(&self, repository: &git2::Repository, commit: &Oid) -> Result<(), GitError> {
         let root = beneath::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;

@@ -75,8 +75,8 @@ impl Models {
 
     /// Opens a model.
     ///
-    /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only
-    /// when they are opened first. Opening a model twice gives the same script, and shares the rate gate and what the server has
+    /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only when they
+    /// are opened first. Opening a model twice gives the same script, and shares the rate gate and what the server has
     /// taught.
     ///
     /// # Errors

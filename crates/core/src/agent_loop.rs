@@ -13,6 +13,10 @@ use crate::ids::{CallId, TaskId};
 
 /// How often in a row a reply may be empty before the agent is given up.
 const EMPTY_REPLIES: u32 = 2;
+
+/// How often in a row a reply may be cut off at its largest size without a call before the agent is given up: each one
+/// costs as much as a reply can.
+const CUT_REPLIES: u32 = 3;
 /// The most calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
 /// The same call with the same result this often in a row is a loop, and the agent is told so.
@@ -70,6 +74,8 @@ pub enum Finish {
     Silent,
     /// It repeated one failing call without a change.
     Looping,
+    /// Its replies were cut off at their largest size, time after time, and called nothing.
+    CutOff,
     /// The model would not answer.
     Refused(String),
 }
@@ -128,6 +134,7 @@ pub struct AgentLoop {
     /// Requests answered in this attempt.
     attempt_turns: u32,
     empty_replies: u32,
+    cut_replies: u32,
     repeats: Repeats,
 }
 
@@ -162,6 +169,7 @@ impl AgentLoop {
             turn: 0,
             attempt_turns: 0,
             empty_replies: 0,
+            cut_replies: 0,
             repeats: Repeats::default(),
         }
     }
@@ -260,6 +268,7 @@ impl AgentLoop {
             self.ended_turn(text, &stop);
             return Ok(());
         }
+        self.cut_replies = 0;
         let results = refuse_surplus(&tool_calls, &stop);
         self.state = State::RunningTools { calls: tool_calls, results };
         self.close_turn_if_answered();
@@ -268,12 +277,20 @@ impl AgentLoop {
 
     fn ended_turn(&mut self, text: String, stop: &StopReason) {
         match stop {
-            StopReason::MaxTokens => self.context.push(Message::User {
-                text: "Your reply was cut off at its largest size. Go on in smaller steps.".to_owned(),
-            }),
+            StopReason::MaxTokens => self.was_cut_off(),
             StopReason::Refusal => self.state = State::Finished(Finish::Refused(text)),
             _ => self.state = State::Finished(Finish::Done(text)),
         }
+    }
+
+    fn was_cut_off(&mut self) {
+        self.cut_replies += 1;
+        if self.cut_replies >= CUT_REPLIES {
+            self.state = State::Finished(Finish::CutOff);
+            return;
+        }
+        let text = "Your reply was cut off at its largest size. Go on in smaller steps.";
+        self.context.push(Message::User { text: text.to_owned() });
     }
 
     fn said_nothing(&mut self, stop: &StopReason) {
@@ -336,7 +353,7 @@ impl AgentLoop {
     fn returned(&mut self, text: String) -> Result<(), IllegalFact> {
         self.answer_open_calls();
         self.state = State::Ready;
-        self.empty_replies = 0;
+        (self.empty_replies, self.cut_replies) = (0, 0);
         self.repeats = Repeats::default();
         self.context.push(Message::User { text });
         Ok(())
@@ -464,6 +481,15 @@ mod tests {
     fn calls_decide_and_not_the_stop_reason() {
         let agent = after(vec![reply("", &["a"], StopReason::EndTurn)]);
         assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
+    }
+
+    #[test]
+    fn replies_that_are_only_ever_cut_off_end_the_agent() {
+        let cut = || reply("word", &[], StopReason::MaxTokens);
+        let agent = after(vec![cut(), cut()]);
+        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
+        let agent = after(vec![cut(), cut(), cut()]);
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::CutOff));
     }
 
     #[test]

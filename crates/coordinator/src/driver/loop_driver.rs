@@ -311,6 +311,11 @@ fn end_of(finish: Finish) -> DriverEnd {
         }
         Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),
         Finish::Looping => (FailureCause::Looping, "the agent repeated the same calls without a change".to_owned()),
+        Finish::CutOff => {
+            let text = "the model's replies were cut off at their largest size time after time; give its role a larger \
+                        `orchestrate-max-output-tokens`, or the task less to do at once";
+            (FailureCause::Looping, text.to_owned())
+        }
         Finish::Refused(text) => (FailureCause::Refused, format!("the model would not answer: {text}")),
     };
     DriverEnd::Failed(cause, text)

@@ -179,9 +179,13 @@ fn dirty_and_detached_are_warnings() -> Outcome {
     if ran.stderr.matches("warning: ").count() != warnings.len() || ran.stdout.contains("orchestrate land") {
         return fail(format!("{ran:?}"));
     }
-    require_words(&ran.stdout, &["  git merge orchestrate/r-"])?;
+    let result =
+        ran.stdout.lines().find_map(|line| line.trim().strip_prefix("git merge ")).unwrap_or_default().to_owned();
+    if scene.repository.show(&result, "made").is_err() {
+        return fail(ran.stdout);
+    }
     let refused = scene.type_in(&["land"])?.exits(3)?;
-    require_words(&refused.stderr, &["HEAD was detached", "git merge orchestrate/r-"])?;
+    require_words(&refused.stderr, &["HEAD was detached", &format!("git merge {result}")])?;
     before.require_same(&scene.repository.fingerprint()?)
 }
 

@@ -377,5 +377,11 @@ fn a_run_that_cannot_be_landed_waits_for_a_person() -> Outcome {
     let report = ran.json()?;
     let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
     let kept = repository.read("mine.txt")? == "mine\n";
-    if agrees && kept && ran.stderr.contains("mine.txt") { Ok(()) } else { fail(format!("{ran:?}")) }
+    if !agrees || !kept || !ran.stderr.contains("mine.txt") {
+        return fail(format!("{ran:?}"));
+    }
+    repository.git(&["restore", "mine.txt"])?;
+    let landed = home.orchestrate(repository.path(), &["run", "plan.md", "--land"]).run()?.exits(0)?;
+    let said = landed.stderr.contains("has landed") && !landed.stdout.contains("orchestrate land");
+    if said && repository.read("mine.txt")? == "theirs\n" { Ok(()) } else { fail(format!("{landed:?}")) }
 }

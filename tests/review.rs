@@ -215,9 +215,15 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let commit =
         told.and_then(|command| command.split(' ').next_back()).ok_or_else(|| Failed::from(approved.stderr.clone()))?;
     repository.git(&["merge", "-q", "--ff-only", commit])?;
+    repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
     repository.git(&["switch", "-q", "main"])?;
     type_in(&["land"], 0)?;
-    if repository.path().join("two").exists() { Ok(()) } else { fail("nothing landed") }
+    // The branch follows once nobody stands on it.
+    if repository.path().join("two").exists() && repository.git(&["rev-parse", &branch])?.starts_with(commit) {
+        Ok(())
+    } else {
+        fail(repository.git(&["log", "--oneline", "--all"])?)
+    }
 }
 
 /// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.
@@ -235,13 +241,18 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
     type_in(&["run", "plan.md"], 0)?;
     type_in(&["land"], 0)?;
     let first = tip()?;
+    // The user goes on meanwhile, with the boxes that were ticked.
+    repository.commit_all("Tick")?;
+    let between = tip()?;
     type_in(&["reject", "T1", "-m", "Once more."], 0)?;
     type_in(&["land"], 0)?;
     let second = tip()?;
     type_in(&["land", "--undo"], 0)?;
-    if second == first || tip()? != first || !is_ticked()? {
-        return fail(format!("{start} {first} {second}: {}\n{}", tip()?, repository.read("plan.md")?));
+    if second == between || tip()? != between || !is_ticked()? {
+        return fail(format!("{start} {first} {between} {second}: {}\n{}", tip()?, repository.read("plan.md")?));
     }
+    type_in(&["land", "--undo"], 3)?;
+    repository.git(&["reset", "-q", "--hard", &first])?;
     type_in(&["land", "--undo"], 0)?;
     if tip()? != start || repository.read("plan.md")? != plan {
         return fail(format!("{start} {first} {second}: {}\n{}", tip()?, repository.read("plan.md")?));

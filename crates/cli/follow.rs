@@ -77,6 +77,7 @@ pub(crate) struct Followed {
     /// Its report.
     pub(crate) report: Report,
     state: RunState,
+    store: Store,
     style: Style,
     /// The number of its newest fact.
     seq: u64,
@@ -103,7 +104,7 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
         Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
         Err(Killed(code)) => killed(&state, code),
     };
-    Ok(Followed { report, state, style, seq: news.seen, is_deaf: display.is_deaf() })
+    Ok(Followed { report, state, store, style, seq: news.seen, is_deaf: display.is_deaf() })
 }
 
 fn kept(run: &RunId) -> String {
@@ -194,6 +195,12 @@ impl News {
 }
 
 impl Followed {
+    /// Takes in what has been done with the run since it ended, so that nothing is said to come next which is done.
+    pub(crate) fn look_again(&mut self) -> Result<(), CommandError> {
+        self.state = self.store.state(&self.state.run_id)?;
+        Ok(())
+    }
+
     /// Prints the report in the form that was asked for, and gives its exit code.
     pub(crate) fn print(&self) -> Result<u8, CommandError> {
         let Self { report, state, .. } = self;

@@ -130,7 +130,7 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
     if !is_landed && merged && report.exit_code.is_some() {
         next.push("orchestrate review".to_owned());
         // Started from no branch, there is none to land on.
-        let merge = || format!("git merge {}", report.integration_branch);
+        let merge = || format!("git merge {}", report.integration_commit);
         next.push(state.base_branch.as_ref().map_or_else(merge, |_| "orchestrate land".to_owned()));
     }
     next

@@ -54,6 +54,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     if let Err(error) = &landed {
         not_landed(&mut followed.report, error);
     }
+    followed.look_again()?;
     let code = followed.print()?;
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {

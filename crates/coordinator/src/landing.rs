@@ -81,8 +81,11 @@ impl Runs {
         // A landing that was killed may have left git's locks on the verifier's worktree.
         let ours = format!("orchestrate {run}");
         self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
-        let detached = || Refusal::DetachedHead { run: run.clone(), branch: run.integration_branch() };
+        let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
+        self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;
+        self.forget_lost_landing(&journal, &branch)?;
+        let state = journal.state();
         let course = self.course(&state, &branch)?;
         let checkout = self.go(&journal, &state, &branch, &course)?;
         let boxes =
@@ -110,7 +113,7 @@ impl Runs {
         }
         // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
         self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
-        let before = Target::Before(still_landed(&state));
+        let before = Target::Before(self.still_landed(&state)?);
         let boxes = if options.write_back { self.boxes(&state, options, &branch, before)? } else { Boxes::Nothing };
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         let (run, merged, checkout) = (run.clone(), false, None);
@@ -149,8 +152,8 @@ impl Runs {
             Merge::Clean { tree } => tree,
             Merge::Conflict { files, .. } => {
                 let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
-                let (branch, integration) = (branch.to_owned(), run.integration_branch());
-                return Err(Refusal::Conflict { branch, integration, files }.into());
+                let (branch, result) = (branch.to_owned(), state.integration.to_string());
+                return Err(Refusal::Conflict { branch, result, files }.into());
             }
         };
         let title = state.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
@@ -212,11 +215,44 @@ impl Runs {
         }
         match self.repo.land(&landing(from, to)) {
             Ok(landed) => Ok(landed.checkout),
+            // Its files are there, so it has begun, and the next one finishes it.
+            Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
                 journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: from.clone() })?;
                 Err(refused.into())
             }
         }
+    }
+
+    /// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before it,
+    /// if it is below what the newest began from.
+    fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
+        let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
+        let stays = before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
+        Ok(if stays { before.tasks.clone() } else { Vec::new() })
+    }
+
+    /// Forgets a landing that was recorded and never happened, or that the user has taken back, once the branch has gone
+    /// on without it.
+    fn forget_lost_landing(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
+        let state = journal.state();
+        let Some(landed) = state.landed().filter(|landed| landed.branch == branch) else { return Ok(()) };
+        let tip = self.repo.branch_tip(branch)?;
+        if tip != landed.from && !self.repo.contains(&tip, &landed.to)? {
+            journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: tip })?;
+        }
+        Ok(())
+    }
+
+    /// Brings the integration branch to the result, if it stayed behind since a person had it checked out.
+    fn catch_up(&self, state: &RunState) -> Result<(), CoordinatorError> {
+        let (branch, reference) = (state.run_id.integration_branch(), state.run_id.integration_ref());
+        let Some(found) = self.repo.read_ref(&reference)? else { return Ok(()) };
+        let is_behind = found != state.integration && self.repo.contains(&state.integration, &found)?;
+        if is_behind && self.repo.checkout_of(&branch)?.is_none() {
+            self.repo.advance(&reference, Some(&found), &state.integration)?;
+        }
+        Ok(())
     }
 
     fn boxes(
@@ -231,14 +267,6 @@ impl Runs {
         let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_file::write(&self.store, state, (&folders, foreign), target)
-    }
-}
-
-/// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before it.
-fn still_landed(state: &RunState) -> Vec<TaskId> {
-    match state.landings.as_slice() {
-        [.., before, newest] if before.to == newest.from && before.branch == newest.branch => before.tasks.clone(),
-        _ => Vec::new(),
     }
 }
 

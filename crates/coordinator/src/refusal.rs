@@ -14,25 +14,25 @@ pub enum Refusal {
     },
     /// No branch was checked out when the run began.
     #[error(
-        "land run {run}: HEAD was detached when it began, so there is no branch to land on; its result is {branch}, \
-         which `git merge {branch}` brings to wherever you are"
+        "land run {run}: HEAD was detached when it began, so there is no branch to land on; \
+         `git merge {result}` brings its result to wherever you are"
     )]
     DetachedHead {
         /// The run.
         run: RunId,
-        /// Its integration branch.
-        branch: String,
+        /// The commit of its result.
+        result: String,
     },
     /// The user's branch has new commits that do not go together with the result.
     #[error(
-        "land on {branch}: its new commits conflict with the result in {}; merge by hand with `git merge {integration}`",
+        "land on {branch}: its new commits conflict with the result in {}; merge by hand with `git merge {result}`",
         .files.join(", ")
     )]
     Conflict {
         /// The user's branch.
         branch: String,
-        /// The run's integration branch.
-        integration: String,
+        /// The commit of the run's result.
+        result: String,
         /// The files in conflict, with git's name of each conflict.
         files: Vec<String>,
     },

@@ -115,12 +115,13 @@ impl Repo {
         tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
     }
 
-    /// Gives a place where a branch is checked out: whoever moves it there leaves its files behind.
+    /// Gives a place where a branch is checked out: whoever moves it there leaves its files behind. A worktree whose
+    /// folder is gone has no files.
     ///
     /// # Errors
     /// If git's entries cannot be read.
     pub fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
-        Ok(self.checked_out_at(branch)?.into_iter().next().map(|place| place.path))
+        Ok(self.checked_out_at(branch)?.into_iter().map(|place| place.path).find(|path| path.exists()))
     }
 
     /// Finds the places where a branch is checked out, a rebase of it in progress included.
@@ -199,11 +200,12 @@ impl Repo {
         }
         let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
         // The branch moved in this instant; the files go back to where they were.
-        let back = switch(to, from)?;
-        if back.code == 0 {
-            return Err(unmoved);
-        }
-        let (path, reason) = (place.path.clone(), back.failure("read-tree").to_string());
+        let reason = match switch(to, from) {
+            Ok(back) if back.code == 0 => return Err(unmoved),
+            Ok(back) => back.failure("read-tree").to_string(),
+            Err(error) => error.to_string(),
+        };
+        let path = place.path.clone();
         Err(GitError::FilesAhead {
             branch: branch.to_owned(),
             path,

@@ -315,9 +315,16 @@ impl Repo {
 }
 
 impl CommitSpec {
+    /// Gives the message as it is stored. Its words may be a model's: characters that would end it early or move a
+    /// terminal's cursor are left out, and a line that would sign for somebody is marked as quoted.
     fn text(&self) -> String {
-        let mut text = self.message.trim_end().to_owned();
-        text.push('\n');
+        let mut text = String::new();
+        for line in self.message.trim_end().lines() {
+            let signs = line.trim_start().to_ascii_lowercase().starts_with("signed-off-by:");
+            text.push_str(if signs { "> " } else { "" });
+            text.extend(line.chars().filter(|c| *c == '\t' || !c.is_control()));
+            text.push('\n');
+        }
         if !self.trailers.is_empty() {
             text.push('\n');
         }

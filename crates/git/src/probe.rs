@@ -98,6 +98,9 @@ pub(crate) fn warnings(repository: &Repository) -> Result<Vec<Warning>, GitError
     if repository.workdir().is_some_and(|folder| folder.join(".jj").is_dir()) {
         warnings.push(Warning::Jujutsu);
     }
+    if repository.commondir().join("objects/info/alternates").exists() {
+        warnings.push(Warning::BorrowedObjects);
+    }
     Ok(warnings)
 }
 

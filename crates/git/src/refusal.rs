@@ -124,6 +124,8 @@ pub enum Warning {
     Shallow,
     /// Jujutsu manages this repository as well.
     Jujutsu,
+    /// Some objects lie in another repository, which confined commands do not see.
+    BorrowedObjects,
 }
 
 impl std::fmt::Display for Operation {
@@ -142,6 +144,10 @@ impl std::fmt::Display for Operation {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Warning::BorrowedObjects => f.write_str(
+                "it borrows objects of another repository, so git fails in the commands of agents and checks; \
+                 `git repack -a -d && rm .git/objects/info/alternates` makes it whole",
+            ),
             Warning::Dirty { files: 1 } => {
                 f.write_str("1 file has changes that are not committed; agents start without them")
             }

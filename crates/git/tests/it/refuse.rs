@@ -136,3 +136,15 @@ fn odd_but_fine_repositories_open() {
     std::fs::create_dir(&below).unwrap();
     assert_eq!(Repo::open(&below).unwrap().workdir(), fixture.project());
 }
+
+#[test]
+fn borrowed_objects_are_warned_of_until_they_are_its_own() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let clone = fixture.path().join("clone");
+    fixture.git(&["clone", "-q", "--shared", ".", clone.to_str().unwrap()]);
+    assert_eq!(Repo::open(&clone).unwrap().warnings().unwrap(), [Warning::BorrowedObjects]);
+    git_in(&clone, &["repack", "-q", "-a", "-d"]);
+    std::fs::remove_file(clone.join(".git/objects/info/alternates")).unwrap();
+    assert_eq!(Repo::open(&clone).unwrap().warnings().unwrap(), []);
+    assert_eq!(git_in(&clone, &["show", "HEAD:a"]), "1");
+}

@@ -140,7 +140,8 @@ impl Drive<'_> {
     }
 
     fn stop(&mut self, phase: Phase, exit: Exit) {
-        // What has ended by itself was not stopped.
+        // What has ended by itself was not stopped, also if it said so since it was last listened to.
+        self.read_control();
         if self.last_report().is_none_or(|report| report == Report::Starting) {
             self.stopped = Some(exit);
         }

@@ -155,20 +155,23 @@ fn over_limit(spec: &Spec) -> Option<Report> {
     over(spec.memory_bytes, usage.resident_bytes).then_some(Report::TooMuchMemory)
 }
 
-/// Ends what is left and says how the job ended.
+/// Ends what is left, says how the job ended, and removes its folder.
 fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
     // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
     tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
-    // Before anybody hears of the end: the coordinator, which removes it too, may be killed before it has.
-    let cleared = spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all);
-    match end {
+    // Before the folder is removed, which may take long: no limit and no order stops what has ended.
+    let told = match end {
         End::Program(status) => report(control, &ended(status)),
         End::Over(limit) => report(control, &limit),
         // The coordinator knows why it gave the order.
         End::Ordered => report(control, &Report::Signalled(Signal::KILL.as_raw())),
         End::NotStarted(Some(failed)) => report(control, &failed),
-        End::NotStarted(None) | End::CoordinatorGone => cleared,
-    }
+        End::NotStarted(None) | End::CoordinatorGone => Ok(()),
+    };
+    // Whether or not anybody has heard it: the coordinator, which waits for the end of this process and removes the
+    // folder too, may be killed before it has.
+    let cleared = spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all);
+    told.and(cleared)
 }
 
 fn ended(status: WaitStatus) -> Report {

@@ -35,6 +35,9 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     if confinement == Confinement::Full {
         all.push(("fork_bomb_that_doubles_is_bounded", fork_bomb_that_doubles_is_bounded));
     }
+    if confinement == Confinement::Fallback {
+        all.push(("what_ended_was_not_stopped_while_its_files_go", what_ended_was_not_stopped_while_its_files_go));
+    }
     if confinement == Confinement::Unconfined {
         all.push(("daemons_outlive_a_shell", daemons_outlive_a_shell));
     } else {
@@ -134,6 +137,22 @@ fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished 
         }
     }
     panic!("it did not begin: {script}");
+}
+
+fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
+    const FILES: usize = 2_000;
+    let script = format!("for n in $(seq {FILES}); do : >\"$TMPDIR/$n\"; done; echo \"$TMPDIR\" >new; mv new folder");
+    let (cancel, job, named) = (Cancel::new(), room.sh(&script), room.root.path().join("folder"));
+    let finished = std::thread::scope(|scope| {
+        let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        assert!(within(Duration::from_secs(20), || named.exists()));
+        let folder = std::fs::read_to_string(&named).unwrap();
+        let left = || std::fs::read_dir(folder.trim()).map_or(0, Iterator::count);
+        assert!(within(Duration::from_secs(20), || left() < FILES));
+        cancel.cancel();
+        running.join().unwrap()
+    });
+    assert_eq!(finished.exit, Exit::Code(0));
 }
 
 /// Runs a script until it has touched `started`, then stops it, and gives what came of it.

@@ -242,22 +242,19 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Quotes the texts behind the keys of the first level, since other products write descriptions with colons and quotes
-/// in them and read them to the end of the line.
+/// Quotes the texts of the name and the description, since other products write them with colons and quotes and read
+/// them to the end of the line. In every other value a comment is a comment: what it forbids would be another tool.
 fn with_quotes(text: &str) -> String {
     let quoted = text.lines().map(|line| match line.split_once(": ") {
         Some((key, value))
-            if is_plain_key(key) && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
+            if matches!(key, "name" | "description")
+                && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
         {
             format!("{key}: {}\n", Value::from(value.trim()))
         }
         _ => format!("{line}\n"),
     });
     quoted.collect()
-}
-
-fn is_plain_key(key: &str) -> bool {
-    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -55,6 +55,15 @@ fn what_other_products_write_is_read_as_they_read_it() {
 }
 
 #[test]
+fn a_comment_stays_one_beside_a_description_that_is_no_yaml() {
+    let text =
+        "---\ndescription: Use it when: asked\ndisallowedTools: Bash # no shell\nmodel: inherit # x\n---\nYou help.\n";
+    let (role, warnings) = read(text);
+    assert_eq!((role.description.as_str(), role.disallowed), ("Use it when: asked", names(&["run_shell_command"])));
+    assert_eq!((role.model, warnings), (None, Vec::new()));
+}
+
+#[test]
 fn tools_are_a_text_a_list_or_a_map() {
     let table = [
         ("", None, Vec::new()),

@@ -41,7 +41,7 @@ pub struct FoundRole {
 /// The roles of a run, by name.
 ///
 /// Other programs keep their agents in the same folders, so a file that is no role of ours is left out, and said; it
-/// still hides a role of its name from farther away, which its author did not mean.
+/// still hides the roles of its names from farther away, which its author did not mean: the file's, and the one in it.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     found: BTreeMap<String, FoundRole>,
@@ -92,7 +92,9 @@ impl Roles {
         let (role, warnings) = match Role::parse(stem, text) {
             Ok(parsed) => parsed,
             Err(error) => {
-                self.found.remove(stem);
+                for name in [Some(stem), name_in(text)].into_iter().flatten() {
+                    self.found.remove(name);
+                }
                 self.left_out.push(format!("{origin} is no role and is left out: failed to {error}"));
                 return;
             }
@@ -127,6 +129,15 @@ impl Roles {
     }
 }
 
+/// Gives the name in a front matter that may be wrong in any other line.
+fn name_in(text: &str) -> Option<&str> {
+    let is_fence = |line: &&str| line.trim_end() == "---";
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    lines.next().filter(is_fence)?;
+    let name = lines.take_while(|line| !is_fence(line)).find_map(|line| line.strip_prefix("name:"))?;
+    Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
+}
+
 fn stem(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -156,6 +167,17 @@ mod tests {
         let warned: Vec<(&str, bool)> =
             roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
         assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
+    }
+
+    #[test]
+    fn a_file_that_is_no_role_hides_the_one_that_it_names() {
+        for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
+            let mut roles = Roles::without_project(None).unwrap();
+            let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
+            roles.add("our-review", &text, ".orchestrate/agents/our-review.md".to_owned());
+            assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
+            assert_eq!(roles.left_out().len(), 1);
+        }
     }
 
     #[test]

@@ -245,7 +245,10 @@ impl GitService for FakeGit {
     }
 
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
-        Ok(path.ends_with(".log"))
+        match path.ends_with("unreadable.log") {
+            true => Err(ServiceError::Failed("the ignore rules cannot be read".to_owned())),
+            false => Ok(path.ends_with(".log")),
+        }
     }
 
     async fn diff(&self, staged: bool) -> Result<String, ServiceError> {

@@ -50,6 +50,10 @@ pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHa
     assert_eq!(said(&output), "File: is a directory: new");
     let output = harness.call("write_file", json!({"path": "a.log", "content": "1\n"})).await;
     assert_eq!(said(&output), "ok: made a.log (2 B); git ignores it, so it will be in no commit");
+    let output = harness.call("write_file", json!({"path": "unreadable.log", "content": "1\n"})).await;
+    let expected =
+        "ok: made unreadable.log (2 B); whether git ignores it is not known: the ignore rules cannot be read";
+    assert_eq!((said(&output).as_str(), harness.content("unreadable.log").unwrap().as_str()), (expected, "1\n"));
 }
 
 pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {

@@ -43,19 +43,20 @@ impl Tool for WriteFile {
         let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
         let ledger = context.ledger().clone();
         let answer = context.blocking(move |files, _| write(files, &ledger, &arguments.path, &bytes)).await?;
-        say_if_ignored(context, answer).await
+        Ok(say_if_ignored(context, answer).await)
     }
 }
 
-/// Says of a new file that git ignores it: whoever wrote it would take it for delivered.
-async fn say_if_ignored(context: &ToolContext, mut answer: Answer) -> Result<Answer, ToolError> {
+/// Says of a new file that git ignores it: whoever wrote it would take it for delivered. It is written either way.
+async fn say_if_ignored(context: &ToolContext, mut answer: Answer) -> Answer {
     let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
-    if let Some(path) = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new)
-        && context.services().git.ignores(path).await?
-    {
-        answer.text.push_str("; git ignores it, so it will be in no commit");
+    let Some(path) = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new) else { return answer };
+    match context.services().git.ignores(path).await {
+        Ok(true) => answer.text.push_str("; git ignores it, so it will be in no commit"),
+        Ok(false) => {}
+        Err(error) => answer.text.push_str(&format!("; whether git ignores it is not known: {error}")),
     }
-    Ok(answer)
+    answer
 }
 
 fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result<Answer, ToolError> {

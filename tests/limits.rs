@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use libtest_mimic::Failed;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Skipped};
+use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{
     ModelReply, ModelRequest, RunId, RunSettings, RunState, StopReason, Task, TaskId, ToolCall, Usage,
@@ -33,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
         case("limits::resuming_gives_no_new_time", resuming_gives_no_new_time),
         case("limits::a_person_gives_a_run_more_time", a_person_gives_a_run_more_time),
+        case("limits::finished_work_is_not_approved_out_of_time", finished_work_is_not_approved_out_of_time),
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
         case("limits::the_context_bound_holds", the_context_bound_holds),
         case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
@@ -276,6 +278,48 @@ fn a_person_gives_a_run_more_time() -> Outcome {
         Ok::<_, Failed>(resumed.wait().await?)
     })?;
     Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
+}
+
+/// Approved when no time is left, finished work would fail for want of it: the approval waits for more time instead.
+fn finished_work_is_not_approved_out_of_time() -> Outcome {
+    let publish = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"}));
+    let script = Script::default().rule(publish).rule(done("T1")).rule(write("T2", "two.txt", "2\n")).rule(done("T2"));
+    let stage = Stage::new()?;
+    let first = stage.play("- [ ] T1 publish\n- [ ] T2 write\n", &script, |settings| {
+        let rule = "run_shell_command(touch*)".to_owned();
+        settings.run.rules = vec![RuleText { decision: RuleDecision::Ask, rule, source: "--ask".to_owned() }];
+        settings.run.ask_parks = true;
+        settings.run.merge = MergeMode::Review;
+    })?;
+    first.require(3, &[("T1", Waiting), ("T2", AwaitingReview)])?;
+    let Played { coordinator, report, .. } = first;
+    let (run, store) = (report.run_id, coordinator.store().clone());
+    let within = |time| {
+        let resume = async { coordinator.resume_within(&run, Some(time)).await?.wait().await };
+        Ok::<_, Failed>(runtime()?.block_on(resume)?)
+    };
+    within(Duration::from_millis(1))?;
+    let state = store.state(&run)?;
+    let call = state.open_approvals().map(|(call, _)| call.clone()).next();
+    let tree = state.task(&"T2".into()).and_then(|record| record.tree.clone());
+    let (Some(call), Some(tree)) = (call, tree) else { return fail("nothing waits for a person") };
+    let commands =
+        [Command::Decide { call, allowed: true, message: None }, Command::Approve { task: "T2".into(), tree }];
+    for command in &commands {
+        match runtime()?.block_on(coordinator.resume_with(&run, command.clone()))? {
+            Err(why) if why.contains("is used up; `orchestrate resume r-") => {}
+            Err(why) => return fail(why),
+            Ok((_, said)) => return fail(said),
+        }
+    }
+    if store.state(&run)?.seq != state.seq {
+        return fail("a refused approval left facts");
+    }
+    for command in &commands {
+        store.send(&run, command)?;
+    }
+    let report = within(Duration::from_secs(600))?;
+    Played::of(coordinator, report)?.require(3, &[("T1", AwaitingReview), ("T2", Merged)])
 }
 
 fn a_command_task_has_a_time() -> Outcome {

@@ -61,6 +61,7 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
             if !state.open_approvals().any(|(open, _)| open == call) {
                 return Err(format!("no call {call} waits for an answer"));
             }
+            require_time(state)?;
             let fact = Event::ApprovalDecided { call: call.clone(), allowed: *allowed, message: message.clone() };
             Ok((Batch::from(fact), format!("call {call} is {}", if *allowed { "approved" } else { "rejected" })))
         }
@@ -86,6 +87,7 @@ fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Res
     if !matches!(record.state, TaskState::AwaitingReview | TaskState::Verified) {
         return Err(format!("{task} is {}, and only work that awaits a review can be approved", record.state.as_str()));
     }
+    require_time(state)?;
     if record.tree.as_ref() != Some(tree) {
         return Err(format!("{task} has changed since you looked at it; look again with `orchestrate review {task}`"));
     }
@@ -100,9 +102,7 @@ fn send_back(
     (cause, message): (ReturnCause, &str),
 ) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
-    if state.time_left() == Some(Duration::ZERO) {
-        return Err(out_of_time(state, None));
-    }
+    require_time(state)?;
     let allowed = match cause {
         ReturnCause::Rejected => matches!(
             record.state,
@@ -126,6 +126,11 @@ fn send_back(
     let fact = Event::TaskReturned { task: task_id, cause, text, onto: None };
     let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
     Ok((Batch::from(fact).with_blob(blob), said))
+}
+
+/// Refuses what would set work going again when no time is left for it: the work would fail at once.
+fn require_time(state: &RunState) -> Result<(), String> {
+    if state.time_left() == Some(Duration::ZERO) { Err(out_of_time(state, None)) } else { Ok(()) }
 }
 
 /// Says that the run may be worked on no more, and how it goes on all the same: once more for a task that has failed so.

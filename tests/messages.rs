@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::sequence_and_acknowledgement_are_facts", sequence_and_acknowledgement_are_facts),
         case("messages::an_unknown_recipient_is_the_senders_error", an_unknown_recipient_is_the_senders_error),
         case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
+        case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
     ]
@@ -155,17 +156,20 @@ impl Model for HeldBack {
     }
 }
 
-/// The message is there before the agent says that it is done, and is read by nobody until it has said so.
-fn a_message_reopens_an_agent() -> Outcome {
+/// Plays a task of so many turns; the message is there before the agent says that it is done, and is read by nobody
+/// until it has said so.
+fn told_when_done(stage: &Stage, turns: u32, message: &str) -> Result<Played, Failed> {
     let ((release, may), (asked, mut is_asked)) = (watch::channel(false), watch::channel(false));
-    let stage = Stage::new()?;
     let model = Arc::new(HeldBack { asked, may });
-    let coordinator = stage.coordinator(&Script::default(), |settings| settings.model = Some(model))?;
+    let coordinator = stage.coordinator(&Script::default(), |settings| {
+        settings.model = Some(model);
+        settings.run.max_turns = turns;
+    })?;
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
         let mut state = run.watch();
         is_asked.wait_for(|asked| *asked).await?;
-        run.store().send(run.id(), &Command::Message { to: "T1".into(), body: "remember the tests".to_owned() })?;
+        run.store().send(run.id(), &Command::Message { to: "T1".into(), body: message.to_owned() })?;
         state.wait_for(|state| state.unread().next().is_some()).await?;
         release.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
@@ -174,8 +178,21 @@ fn a_message_reopens_an_agent() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let said_done = played.first(|event| matches!(event, Event::ModelReplied { turn: 2, .. }))?;
     let heard = played.first(|event| matches!(event, Event::MessageDelivered { .. }))?;
-    let in_order = said_done < heard && played.tools("T1") == ["write_file", "write_file"];
-    if in_order && stage.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+    if said_done < heard { Ok(played) } else { fail(played.story()) }
+}
+
+fn a_message_reopens_an_agent() -> Outcome {
+    let stage = Stage::new()?;
+    let played = told_when_done(&stage, 9, "remember the tests")?;
+    let mended = played.tools("T1") == ["write_file", "write_file"];
+    if mended && stage.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+}
+
+/// An agent that has said in the last of its turns that it is done hears a message, and is still done.
+fn a_message_costs_finished_work_no_turn() -> Outcome {
+    let played = told_when_done(&Stage::new()?, 2, "thank you")?;
+    let turns = played.report.tasks[0].turns;
+    if turns == 3 { Ok(()) } else { fail(format!("{turns} turns\n{}", played.story())) }
 }
 
 /// A message is accepted only where somebody will read it; else its sender is told why, and what to do instead.

@@ -190,7 +190,7 @@ impl AgentLoop {
     }
 
     /// Tells whether messages can be heard now: after a turn's results and before the next request, and by an
-    /// agent that has just said that it is done, which a message reopens.
+    /// agent that has just said that it is done, which a message reopens for one more turn than it had left.
     pub fn can_hear(&self) -> bool {
         matches!(self.state, State::Ready | State::Finished(Finish::Done(_)))
     }
@@ -344,6 +344,10 @@ impl AgentLoop {
     fn heard(&mut self, text: String) -> Result<(), IllegalFact> {
         if !self.can_hear() {
             return Err(self.illegal("a message came in the middle of a turn"));
+        }
+        if matches!(self.state, State::Finished(Finish::Done(_))) {
+            // Finished work must not fail for want of a turn in which to hear of something more.
+            self.attempt_turns = self.attempt_turns.saturating_sub(1);
         }
         self.state = State::Ready;
         self.context.push(Message::User { text });
@@ -517,6 +521,27 @@ mod tests {
         assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
         agent.apply(AgentFact::AttemptStarted).unwrap();
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));
+    }
+
+    #[test]
+    fn a_message_to_an_agent_that_is_done_is_heard_in_a_turn_of_its_own() {
+        let done = || reply("done", &[], StopReason::EndTurn);
+        let told = || AgentFact::Delivered { text: "thank you".to_owned() };
+        let mut facts = Vec::new();
+        for id in ["a", "b"] {
+            facts.extend([reply("", &[id], StopReason::ToolCalls), ended(id)]);
+        }
+        // Two messages at once are heard in one turn.
+        facts.extend([done(), told(), told()]);
+        let mut agent = after(facts);
+        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));
+        let mut at_work = agent.clone();
+        agent.apply(done()).unwrap();
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Done("done".to_owned())));
+        for fact in [reply("", &["c"], StopReason::ToolCalls), ended("c"), told()] {
+            at_work.apply(fact).unwrap();
+        }
+        assert_eq!(at_work.next_step(&ByteBound), Step::Finish(Finish::OutOfTurns));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
         case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
         case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
+        case("approvals::a_pause_changes_no_result", a_pause_changes_no_result),
         case("approvals::a_decided_call_is_not_decided_again", a_decided_call_is_not_decided_again),
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
@@ -165,6 +166,34 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     });
     let each = outcomes == [ToolOutcome::Ok, ToolOutcome::Denied];
     if each && one != other { Ok(()) } else { fail(ended.story()) }
+}
+
+/// How much a call may show depends on the calls of its turn, and not on how many of them came before a pause.
+fn a_pause_changes_no_result() -> Outcome {
+    let stage = Stage::new()?;
+    let long: String = (1000..3000).map(|line| format!("line {line} of a long file\n")).collect();
+    for name in ["a.txt", "b.txt"] {
+        stage.repository.write(name, &long)?;
+    }
+    stage.repository.commit_all("Add long files")?;
+    let turn = Rule::task("T1")
+        .turn(1)
+        .call("read_file", &json!({"path": "a.txt"}))
+        .call("run_shell_command", &json!({"command": "touch published.txt"}))
+        .call("read_file", &json!({"path": "b.txt"}));
+    let script = Script::default().rule(turn).rule(done("T1"));
+    let parks = |settings: &mut Settings| ask(settings, true);
+    let first = stage.play("- [ ] T1 publish\n", &script, parks)?;
+    let (run, call) = (first.report.run_id.clone(), open_call(&first)?);
+    let store = first.coordinator.store().clone();
+    drop(first);
+    store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    let resumed = stage.resume(&run, &script, parks)?;
+    resumed.require(0, &[("T1", Merged)])?;
+    match resumed.results("T1")?.as_slice() {
+        [before, _, after] if before.contains("go on with offset") && before.len() == after.len() => Ok(()),
+        other => fail(format!("{:?}", other.iter().map(String::len).collect::<Vec<_>>())),
+    }
 }
 
 /// The first answer stands, however many others come right after it.

@@ -189,6 +189,14 @@ impl AgentLoop {
         self.context.transcript()
     }
 
+    /// Gives the number of calls of the reply that is being carried out, those that are answered already included.
+    pub fn calls_of_reply(&self) -> usize {
+        match &self.state {
+            State::RunningTools { calls, .. } => calls.len(),
+            State::Ready | State::Finished(_) => 0,
+        }
+    }
+
     /// Tells whether messages can be heard now: after a turn's results and before the next request, and by an
     /// agent that has just said that it is done, which a message reopens for one more turn than it had left.
     pub fn can_hear(&self) -> bool {
@@ -494,6 +502,14 @@ mod tests {
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
         let agent = after(vec![cut(), cut(), cut()]);
         assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::CutOff));
+    }
+
+    #[test]
+    fn the_calls_of_a_reply_are_counted_until_the_last_is_answered() {
+        let mut agent = after(vec![reply("", &["a", "b"], StopReason::ToolCalls), ended("b")]);
+        assert_eq!(agent.calls_of_reply(), 2);
+        agent.apply(ended("a")).unwrap();
+        assert_eq!(agent.calls_of_reply(), 0);
     }
 
     #[test]

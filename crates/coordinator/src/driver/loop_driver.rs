@@ -151,13 +151,12 @@ impl LoopDriver {
         workplace: &Workplace,
         calls: Vec<ToolCall>,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
-        let at_once = calls.len();
         for call in calls {
             if workplace.shutdown.level() >= ShutdownLevel::Stop {
                 return Ok(Some(DriverEnd::Interrupted));
             }
             let cancel = Cancel::new();
-            let scope = self.scope(workplace, cancel.clone(), at_once);
+            let scope = self.scope(workplace, cancel.clone());
             let running = workplace.host.executor.call(&call, &scope);
             let outcome = workplace.shutdown.guard(&cancel, running).await;
             if let Some(error) = self.desk.lost() {
@@ -176,7 +175,7 @@ impl LoopDriver {
         Ok(None)
     }
 
-    fn scope(&self, workplace: &Workplace, cancel: Cancel, calls: usize) -> CallScope {
+    fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
         let assignment = &workplace.assignment;
         CallScope {
             run: assignment.run.clone(),
@@ -193,7 +192,7 @@ impl LoopDriver {
             cancel,
             services: services(&self.desk),
             ledger: self.ledger.clone(),
-            result_tokens: result_tokens(self.agent.spec().context_tokens, calls),
+            result_tokens: result_tokens(self.agent.spec().context_tokens, self.agent.calls_of_reply()),
         }
     }
 }

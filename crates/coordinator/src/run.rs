@@ -194,10 +194,7 @@ impl Dispatcher {
     async fn perform(&mut self, effect: Effect) -> Result<bool, CoordinatorError> {
         let context = Arc::clone(&self.context);
         match effect {
-            Effect::RecordDue => self.spawn(Job::Due, async move {
-                let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
-                context.journal.append_if(due).await?.map(|_| ()).map_err(|never| match never {})
-            }),
+            Effect::RecordDue => self.spawn(Job::Due, async move { record_due(&context).await.map(drop) }),
             Effect::StartWorker(task) => {
                 let own = self.shutdown.of_agent();
                 self.agents.insert(task.clone(), own.clone());
@@ -317,19 +314,26 @@ impl Dispatcher {
     }
 }
 
+/// Records what is due on the newest state, since a command may change it meanwhile; tells whether anything was.
+async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
+    let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
+    match context.journal.append_if(due).await? {
+        Ok(recorded) => Ok(!recorded.is_empty()),
+        Err(never) => match never {},
+    }
+}
+
 /// Fails what could still have gone on, were there time; what waits for a person goes on waiting.
 async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorError> {
     loop {
-        let due = context.state().due_facts();
-        let has_due = !due.is_empty();
-        context.record(due).await?;
+        let had_due = record_due(&context).await?;
         let state = context.state();
         let left = left(&state);
         for task in &left {
             let text = commands::out_of_time(&state, Some(task));
             worktrees::fail(&context, task, FailureCause::Timeout, text).await?;
         }
-        if left.is_empty() && !has_due {
+        if left.is_empty() && !had_due {
             return Ok(());
         }
     }

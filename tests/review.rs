@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
             a_rejected_command_runs_on_what_it_started_from,
         ),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+        sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
@@ -224,6 +225,29 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     } else {
         fail(repository.git(&["log", "--oneline", "--all"])?)
     }
+}
+
+/// A person who has committed on the result's branch is told to keep that first, and what has ended stays ended.
+fn a_result_that_was_committed_on_is_refused() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
+    std::fs::write(home.path().join("plan.md"), plan)?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    type_in(&["run", &home.path().join("plan.md").display().to_string()], 3)?;
+    let before = type_in(&["status", "--json"], 0)?.json()?;
+    let branch = at(&before, "/integration_branch")?.as_str().unwrap_or_default();
+    repository.git(&["switch", "-q", branch])?;
+    repository.write("mine", "1\n")?;
+    let mine = repository.commit_all("Mine")?;
+    repository.git(&["switch", "-q", "main"])?;
+    let refused = type_in(&["approve", "T2"], 3)?.stderr;
+    let after = type_in(&["status", "--json"], 0)?.json()?;
+    if !refused.contains(&format!("git branch NAME {}", repository.git(&["rev-parse", branch])?)) || after != before {
+        return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
+    }
+    type_in(&["land"], 0).map(drop)
 }
 
 /// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.

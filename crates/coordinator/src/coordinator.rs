@@ -248,6 +248,8 @@ impl Coordinator {
     ) -> Result<Result<(Run, String), String>, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         require_models(&context, reopened(&command))?;
+        // Branches that somebody else has moved are refused before the run is open again.
+        recovery::settle(&context).await?;
         let id = self.store.send(run, &command)?;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None };

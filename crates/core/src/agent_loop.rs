@@ -287,7 +287,10 @@ impl AgentLoop {
         match stop {
             StopReason::MaxTokens => self.was_cut_off(),
             StopReason::Refusal => self.state = State::Finished(Finish::Refused(text)),
-            _ => self.state = State::Finished(Finish::Done(text)),
+            _ => {
+                self.cut_replies = 0;
+                self.state = State::Finished(Finish::Done(text));
+            }
         }
     }
 

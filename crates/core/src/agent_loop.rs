@@ -68,7 +68,7 @@ pub enum Finish {
     Done(String),
     /// It used up the turns of the attempt.
     OutOfTurns,
-    /// The task and the tools alone are larger than the bound.
+    /// What cannot be left out, such as the task and the tools, is larger than the bound.
     ContextFull,
     /// It said nothing, twice.
     Silent,

@@ -6,6 +6,7 @@
 //! [`Compaction`] and never recomputed, so that a resumed agent sends what the first one would have sent.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec};
 use crate::ids::CallId;
@@ -143,7 +144,7 @@ impl Context {
     ///
     /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task, as soon
     /// as results alone free too little; and if the newest turn alone is too large, what it read and what it wrote.
-    /// `None` means that the task and the tools alone are too large.
+    /// `None` means that what cannot be left out is too large: the task, the tools, the list of steps.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
         let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
@@ -304,15 +305,26 @@ fn collapse_result(result: &ToolResult) -> ToolResult {
     ToolResult { text: text.unwrap_or_else(|| result.text.clone()), ..result.clone() }
 }
 
+/// Reduces the long texts of a call, wherever they stand in its arguments; those of a list of steps are the list.
 fn collapse_call(call: &ToolCall) -> ToolCall {
     let mut call = call.clone();
-    let strings = call.arguments.as_object_mut().into_iter().flat_map(|arguments| arguments.values_mut());
-    for value in strings {
-        if let Some(stub) = value.as_str().and_then(|text| stub(text, "the call was made with all of it")) {
-            *value = stub.into();
-        }
+    if tool_names::canonical(&call.name) != LIST_OF_STEPS {
+        collapse_value(&mut call.arguments);
     }
     call
+}
+
+fn collapse_value(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(stub) = stub(text, "the call was made with all of it") {
+                *text = stub;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(collapse_value),
+        Value::Object(fields) => fields.values_mut().for_each(collapse_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Writes what stands for a long text, none for a short one.
@@ -488,6 +500,22 @@ mod tests {
                 assert_eq!(results.len(), calls);
             }
         }
+    }
+
+    #[test]
+    fn long_texts_within_arguments_are_reduced_but_no_steps() {
+        let large = "word ".repeat(900);
+        let items = serde_json::json!({"items": [{"content": large}, {"content": "short", "times": 2}]});
+        let left = |name: &str| {
+            let call = ToolCall { id: "c1".into(), name: name.to_owned(), arguments: items.clone() };
+            collapse_call(&call).arguments
+        };
+        let stub = "[left out, 1 lines: the call was made with all of it]";
+        let reduced = serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
+        assert_eq!(
+            [left("edit_files"), left("todo_write"), left("TodoWrite")],
+            [reduced, items.clone(), items.clone()]
+        );
     }
 
     #[test]

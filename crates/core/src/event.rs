@@ -519,7 +519,7 @@ pub enum FailureCause {
     Turns,
     /// A token budget is used up.
     Budget,
-    /// The task and the tools alone do not fit into the context.
+    /// What cannot be left out, such as the task and the tools, does not fit into the context.
     Context,
     /// The time is used up.
     Timeout,

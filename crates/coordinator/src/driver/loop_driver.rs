@@ -304,8 +304,8 @@ fn end_of(finish: Finish) -> DriverEnd {
         Finish::Done(report) => return DriverEnd::Finished(report),
         Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
         Finish::ContextFull => {
-            let text = "the task's text and the tools alone do not fit into its context; shorten the task, or start a \
-                        run with a larger --context-tokens";
+            let text = "what cannot be left out (the task's text, the tools, the list of steps) does not fit into its \
+                        context; shorten the task, or start a run with a larger --context-tokens";
             (FailureCause::Context, text.to_owned())
         }
         Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),

@@ -8,6 +8,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
+        case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
         case("check::no_repository_is_needed", no_repository_is_needed),
         sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
@@ -91,6 +92,27 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
         let run = home.orchestrate(repository.path(), &["run", "plan.md", "--json"]).run()?.exits(2)?.json()?;
         if at(&run, "/errors")?.as_array().map(Vec::len) != Some(expected.len()) {
             return fail(format!("{plan:?}: {run}"));
+        }
+    }
+    Ok(())
+}
+
+fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    for role in ["named", "default", "done", "idle"] {
+        let text = format!("---\ndescription: Helps.\ntools: Read, Raed\n---\nYou help as {role}.\n");
+        repository.write(&format!(".orchestrate/agents/{role}.md"), &text)?;
+    }
+    repository.commit_all("Add roles")?;
+    let tasks = "- [ ] T1 a @named\n- [ ] T2 b\n- [ ] T3 c @named\n- [x] T4 d @done\n";
+    repository.write("plan.md", &format!("---\nagent: default\n---\n{tasks}"))?;
+    // Without a model the run does not begin, but it has warned by then.
+    for (command, code) in [("check", 0), ("run", 2)] {
+        let said = home.orchestrate(repository.path(), &[command, "plan.md"]).run()?.exits(code)?.stderr;
+        let told =
+            ["named", "default", "done", "idle"].map(|role| said.matches(&format!("agents/{role}.md: ")).count());
+        if told != [1, 1, 0, 0] || !said.contains("Raed") {
+            return fail(format!("{command} {told:?}: {said}"));
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     if as_json {
         return output::json(&object(name, found));
     }
-    found.warnings.iter().for_each(|warning| output::warning(&format!("{}: {warning}", found.origin)));
+    roles.warnings_of([name]).iter().for_each(|warning| output::warning(warning));
     let list = |tools: &[String]| tools.join(", ");
     let tools = found.role.tools.as_deref().map_or_else(|| "all of the default set".to_owned(), list);
     output::result(&format!(

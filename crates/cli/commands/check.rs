@@ -18,6 +18,9 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
     let search = context.variables.get("PATH").cloned().unwrap_or_default();
     let report = file.check(&|program| is_found(&search, program));
+    let open = report.tasks.iter().filter(|task| task.status.runs());
+    let used = open.filter_map(|task| task.agent.as_deref());
+    file.roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));
     if arguments.json.json {
         output::json(&report)?;
     } else {

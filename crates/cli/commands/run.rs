@@ -8,6 +8,7 @@ use orchestrate_core::Report;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
 use orchestrate_core::report::{EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE, status_name};
+use orchestrate_core::task::Work;
 
 use crate::args::RunArgs;
 use crate::commands::land;
@@ -93,5 +94,10 @@ fn warn(loaded: &Loaded, plan: &Plan, (project, roles): (&Project, &Roles), styl
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     project.warnings()?.iter().for_each(|warning| output::warning(warning));
     roles.left_out().iter().for_each(|warning| output::warning(warning));
+    let used = plan.tasks.iter().filter(|task| task.status.runs()).filter_map(|task| match &task.work {
+        Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),
+        Work::Run(_) => None,
+    });
+    roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A project's roles are read from the base commit and not from a child's branch, so that no agent can change what
 //! another may do. The nearest scope wins: the project, then the user, then what is shipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use orchestrate_core::Oid;
@@ -108,6 +108,13 @@ impl Roles {
     /// Says which files are no roles, and why.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
+    }
+
+    /// Says what is odd about the files of these roles, once of each.
+    pub fn warnings_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let found = names.into_iter().filter_map(|name| self.found.get(name));
+        found.flat_map(|found| found.warnings.iter().map(|warning| format!("{}: {warning}", found.origin))).collect()
     }
 
     /// Gives a role.

@@ -1,8 +1,7 @@
 //! What a measured run stands on: a repository, a folder for its state, and a model server that answers at once.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
@@ -15,30 +14,21 @@ use crate::support::Repository;
 
 use crate::support::{ModelServer, Reply};
 
-/// A server whose agents read a file in each of their first turns, write one, and are done; it remembers when it was
-/// asked.
+/// A server whose agents read a file in each of their first turns, write one, and are done.
 pub(crate) struct Worker {
     server: ModelServer,
-    asked: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Worker {
     /// Starts a server whose agents take two turns more than they read files.
     pub(crate) fn reading(reads: u32) -> Result<Self, Failed> {
-        let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
-        let server = ModelServer::answering({
-            let asked = Arc::clone(&asked);
-            move |request, number| {
-                asked.lock().unwrap_or_else(PoisonError::into_inner).push(Instant::now());
-                answer(turn_of(&request.body), reads, number)
-            }
-        })?;
-        Ok(Self { server, asked })
+        let server = ModelServer::answering(move |request, number| answer(turn_of(&request.body), reads, number))?;
+        Ok(Self { server })
     }
 
-    /// Gives when the requests came, in their order.
-    pub(crate) fn asked(&self) -> Vec<Instant> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Gives the times between an answer and the next request, which are an agent's turns without the server's part.
+    pub(crate) fn turns(&self) -> Vec<Duration> {
+        self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
     }
 
     /// Gives the server's base URL.

@@ -50,9 +50,7 @@ fn round(repository: &Repository) -> Result<Round, Failed> {
     if report.exit_code != Some(0) {
         return Err(Failed::from(format!("the run failed: {report:#?}")));
     }
-    let asked = server.asked();
-    let reading = asked.get(..READS as usize).unwrap_or_default();
-    let turns = reading.windows(2).skip(WARM_UP).map(|pair| ms(pair[1] - pair[0])).collect();
+    let turns = server.turns().into_iter().take(READS as usize).skip(WARM_UP).map(ms).collect();
     let commits = commits(coordinator.store(), &report.run_id)?;
     Ok(Round { turn: median(turns)?, commits: median(commits.into_iter().skip(WARM_UP).collect())? })
 }

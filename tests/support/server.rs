@@ -11,6 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -49,6 +50,8 @@ pub(crate) struct ModelServer {
 struct Shared {
     answer: Box<Answer>,
     recorded: Mutex<Vec<Recorded>>,
+    /// When each answered request began to come, and when its answer had gone.
+    answered: Mutex<Vec<(Instant, Instant)>>,
     stopping: AtomicBool,
 }
 
@@ -89,8 +92,8 @@ impl ModelServer {
     ) -> Result<Self, Failed> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let (recorded, stopping) = (Mutex::default(), AtomicBool::new(false));
-        let shared = Arc::new(Shared { answer: Box::new(answer), recorded, stopping });
+        let (recorded, answered, stopping) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        let shared = Arc::new(Shared { answer: Box::new(answer), recorded, answered, stopping });
         let accepting = thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -114,6 +117,12 @@ impl ModelServer {
     /// Gives the base URL for Anthropic Messages.
     pub(crate) fn anthropic_base(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Gives when each answered request began to come and when its answer had gone, so that what lies between is the
+    /// other side's.
+    pub(crate) fn answered(&self) -> Vec<(Instant, Instant)> {
+        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Gives what was asked so far, in order of arrival.
@@ -150,7 +159,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = std::io::BufReader::new(stream.try_clone().ok()?);
     loop {
-        let request = http::read_request(&mut reader)?;
+        let (began, request) = http::read_request(&mut reader)?;
         if request.path.ends_with("/models") {
             let list = serde_json::json!({ "object": "list", "data": [{ "id": "test", "object": "model" }] });
             http::write_whole(stream, 200, &[], &list).ok()?;
@@ -173,6 +182,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> Option<()> {
             wire::chat_completions(&reply, number)
         };
         http::write_stream(stream, &reply.headers, &events, reply.cut_off).ok()?;
+        shared.answered.lock().unwrap_or_else(PoisonError::into_inner).push((began, Instant::now()));
         if reply.cut_off {
             return None;
         }

@@ -191,6 +191,8 @@ fn server_streams_chat_completions() -> Outcome {
     same(&json!([arguments(0), arguments(1)]), &json!([r#"{"path":"a"}"#, r#"{"path":"b"}"#]))?;
     same(at(&events[events.len() - 2], "/choices/0/finish_reason")?, &json!("tool_calls"))?;
     same(&json!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n")), &json!(true))?;
+    let [(began, gone)] = until(Duration::from_secs(10), || Ok(server.answered().try_into().ok()))?;
+    same(&json!(began <= gone), &json!(true))?;
     let asked = &server.requests()[0];
     same(&json!([asked.path, asked.headers["x-test"]]), &json!(["/v1/chat/completions", "1"]))?;
     same(&asked.body, &json!({ "model": "m", "stream": true }))

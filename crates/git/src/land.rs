@@ -127,11 +127,10 @@ impl Repo {
     /// Finds the places where a branch is checked out, a rebase of it in progress included.
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
         let main = self.common_dir();
-        // The HEAD of a bare repository, beside which people put worktrees, is no checkout.
-        let own = (!self.open_git_dir(main)?.is_bare()).then(|| main.to_owned());
         let mut places = Vec::new();
-        for git_dir in own.into_iter().chain(reconcile::entries(main)?) {
-            if names_branch(&git_dir, branch) {
+        for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
+            // The HEAD of a bare repository, beside which people put worktrees, is no checkout.
+            if names_branch(&git_dir, branch) && (git_dir != main || !self.open_git_dir(main)?.is_bare()) {
                 let Some(path) = self.worktree_of(&git_dir)? else {
                     return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
                 };

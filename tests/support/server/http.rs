@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -11,10 +12,12 @@ use super::Recorded;
 /// The longest body that is read: more than any context, so that a mistake ends.
 const MAX_BODY: usize = 64 << 20;
 
-/// Reads a request whose length is stated; nothing on the end of the connection or on anything else.
-pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Recorded> {
+/// Reads a request whose length is stated, and tells when its first line was there; nothing on the end of the connection
+/// or on anything else.
+pub(super) fn read_request(reader: &mut impl BufRead) -> Option<(Instant, Recorded)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
+    let began = Instant::now();
     let path = line.split_ascii_whitespace().nth(1)?.to_owned();
     let mut headers = BTreeMap::new();
     loop {
@@ -29,7 +32,7 @@ pub(super) fn read_request(reader: &mut impl BufRead) -> Option<Recorded> {
     let mut body = vec![0; usize::min(length, MAX_BODY)];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Some(Recorded { path, headers, body })
+    Some((began, Recorded { path, headers, body }))
 }
 
 /// Writes an answer that is one JSON value.

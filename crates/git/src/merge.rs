@@ -8,13 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use orchestrate_core::Oid;
 
 use crate::beneath::path_of;
 use crate::error::GitError;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, theirs};
+use crate::repo::{Repo, theirs, tree_of};
 use crate::room::Room;
 use crate::version::ATTR_SOURCE;
 
@@ -78,20 +79,38 @@ impl Repo {
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
     fn merge_unanchored(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
-        let room = Room::new([(LABELS[0], target), (LABELS[1], candidate)])?;
+        let room = self.room([(LABELS[0], target), (LABELS[1], candidate)])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
         let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
         if told {
             run = run.env("GIT_ATTR_SOURCE", target.as_str());
         } else {
-            room.lay_out_attributes(&*self.handle()?, target)?;
+            let handle = self.handle()?;
+            room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
         }
         let ended = self.shared.program.run(&run)?;
+        // One that holds the attributes of this target is of no use to the next.
+        if told {
+            *self.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+        }
         match ended.code {
             0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
             1 if !ended.stdout.is_empty() => read_conflict(&ended),
             _ => Err(ended.failure("merge-tree")),
         }
+    }
+
+    /// Takes the room of the merge before, or makes one.
+    fn room(&self, branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
+        branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
+        let kept = self.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // One that somebody has cleaned away meanwhile cannot be used again.
+        if let Some(room) = kept.filter(|room| room.name(branches).is_ok()) {
+            return Ok(room);
+        }
+        let room = Room::new()?;
+        room.name(branches)?;
+        Ok(room)
     }
 
     fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {

@@ -16,6 +16,7 @@ use crate::error::GitError;
 use crate::probe;
 use crate::program::Program;
 use crate::refusal::{Refusal, Warning};
+use crate::room::Room;
 
 /// The folder of the branches of runs, which git cannot make beside a branch of that name.
 const BRANCHES: &str = "orchestrate";
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     /// The names of the filters that the repository's own configuration has, each of which is a program.
     pub(crate) filters: Vec<String>,
     handles: Handles,
+    /// Where the merge before was made, while none is under way: making a place costs as much as a merge.
+    pub(crate) room: Mutex<Option<Room>>,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
     durable: OwnedFd,
 }
@@ -108,6 +111,7 @@ impl Repo {
             filters: probe::local_filters(&repository)?,
             program,
             handles: Handles::default(),
+            room: Mutex::default(),
             durable,
         };
         Ok(Repo { shared: Arc::new(shared) })

@@ -1,6 +1,6 @@
 //! The room in which git merges: an empty repository that borrows the real one's objects, in the temporary folder.
 //!
-//! It goes with the value. A process that is killed leaves its room behind, so each is locked while it is in use, which
+//! It goes with the value, which serves one merge after another. A process that is killed leaves its room behind, so each is locked while it is in use, which
 //! ends with the process, and [`sweep`] removes those that nobody has locked.
 
 use std::os::fd::OwnedFd;
@@ -12,7 +12,6 @@ use rustix::io::Errno;
 
 use crate::beneath;
 use crate::error::GitError;
-use crate::repo::{theirs, tree_of};
 
 /// How the name of a room begins.
 const PREFIX: &str = "orchestrate-room-";
@@ -22,6 +21,7 @@ const TRIES: usize = 8;
 const ATTRIBUTES: &[u8] = b".gitattributes";
 
 /// An empty repository that borrows the real one's objects.
+#[derive(Debug)]
 pub(crate) struct Room {
     folder: tempfile::TempDir,
     /// A working tree with nothing in it, except attributes for a git that must find them as files.
@@ -31,8 +31,8 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes a room with a branch for each of these names.
-    pub(crate) fn new(branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
+    /// Makes a room without branches.
+    pub(crate) fn new() -> Result<Room, GitError> {
         let failed = |path: &Path| GitError::io("make a place to merge in", path.to_owned());
         let (folder, locked) = claim()?;
         let heads = folder.path().join("refs/heads");
@@ -40,14 +40,18 @@ impl Room {
         std::fs::create_dir(folder.path().join("objects")).map_err(failed(folder.path()))?;
         let work_tree = folder.path().join("tree");
         std::fs::create_dir(&work_tree).map_err(failed(&work_tree))?;
-        let write = |path: PathBuf, text: String| std::fs::write(&path, text).map_err(failed(&path));
-        write(folder.path().join("HEAD"), "ref: refs/heads/integration\n".to_owned())?;
-        write(folder.path().join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n".to_owned())?;
-        for (name, oid) in branches {
-            theirs(oid)?;
-            write(heads.join(name), format!("{oid}\n"))?;
-        }
+        let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(failed(&path));
+        write(folder.path().join("HEAD"), "ref: refs/heads/integration\n")?;
+        write(folder.path().join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
         Ok(Room { folder, work_tree, _locked: locked })
+    }
+
+    /// Lets branches of these names be at these commits.
+    pub(crate) fn name(&self, branches: [(&str, &Oid); 2]) -> Result<(), GitError> {
+        branches.into_iter().try_for_each(|(name, oid)| {
+            let path = self.folder.path().join("refs/heads").join(name);
+            std::fs::write(&path, format!("{oid}\n")).map_err(GitError::io("write", &path))
+        })
     }
 
     /// Gives the git directory.
@@ -60,18 +64,17 @@ impl Room {
         &self.work_tree
     }
 
-    /// Writes the attributes of a commit into the working tree, each in its folder.
-    pub(crate) fn lay_out_attributes(&self, repository: &git2::Repository, commit: &Oid) -> Result<(), GitError> {
+    /// Writes the attributes of a tree into the working tree, each in its folder.
+    pub(crate) fn lay_out_attributes(&self, repository: &git2::Repository, tree: &git2::Tree) -> Result<(), GitError> {
         let root = beneath::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
         let mut found = Vec::new();
-        tree_of(repository, commit)?
-            .walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
-                if entry.name_bytes() == ATTRIBUTES {
-                    found.push((folder.trim_end_matches('/').to_owned(), entry.id()));
-                }
-                git2::TreeWalkResult::Ok
-            })
-            .map_err(GitError::library(format!("read the tree of {commit}")))?;
+        tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+            if entry.name_bytes() == ATTRIBUTES {
+                found.push((folder.trim_end_matches('/').to_owned(), entry.id()));
+            }
+            git2::TreeWalkResult::Ok
+        })
+        .map_err(GitError::library(format!("read the tree {}", tree.id())))?;
         for (folder, id) in found {
             let blob = repository.find_blob(id).map_err(GitError::library(format!("read {id}")))?;
             let failed = || GitError::errno("write attributes below", &self.work_tree);

@@ -17,6 +17,7 @@ use crate::checks::{Check, run_check_blocking};
 use crate::committing::unix_seconds;
 use crate::coordinator::sandbox;
 use crate::error::CoordinatorError;
+use crate::integration;
 use crate::plan_file::{self, Boxes, Target};
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::refusal::Refusal;
@@ -244,13 +245,11 @@ impl Runs {
         Ok(())
     }
 
-    /// Brings the integration branch to the result, if it stayed behind since a person had it checked out.
+    /// Brings the integration branch to the result, if it stayed behind since a person had it checked out; one that is
+    /// gone, or that somebody has moved, stays so, since landing does not need it.
     fn catch_up(&self, state: &RunState) -> Result<(), CoordinatorError> {
-        let (branch, reference) = (state.run_id.integration_branch(), state.run_id.integration_ref());
-        let Some(found) = self.repo.read_ref(&reference)? else { return Ok(()) };
-        let is_behind = found != state.integration && self.repo.contains(&state.integration, &found)?;
-        if is_behind && self.repo.checkout_of(&branch)?.is_none() {
-            self.repo.advance(&reference, Some(&found), &state.integration)?;
+        if self.repo.read_ref(&state.run_id.integration_ref())?.is_some() {
+            integration::follow(&self.repo, &state.run_id, &state.integration)?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ mod driver;
 mod error;
 mod git_link;
 mod host;
+mod integration;
 mod landing;
 mod layout;
 mod merging;

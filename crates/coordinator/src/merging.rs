@@ -12,6 +12,7 @@ use orchestrate_journal::Batch;
 use crate::checks::{Check, Verification, run_check};
 use crate::committing::{keep_commit, trailers, unix_seconds};
 use crate::error::CoordinatorError;
+use crate::integration;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
@@ -31,7 +32,7 @@ pub(crate) async fn carry_out(
         MergeStep::Advance { task, commit, target } => {
             let (merged, before) = (Some(commit), Some(target));
             context.record(vec![Event::TaskMerged { task, commit: merged, target: before, summary: None }]).await?;
-            settle_integration(context).await
+            integration::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
             let text = evidence_text(context, &evidence)?;
@@ -121,36 +122,6 @@ async fn verify(
     }
     let output = result.output.clone().into_bytes();
     context.record_with(output, |output| verification.finished(&result, output)).await
-}
-
-/// Brings the integration branch to where the facts say it is; refuses if somebody else moved it. Where a person has it
-/// checked out it stays, since the files of that checkout would stay behind; the facts and a ref of ours have the result.
-pub(crate) async fn settle_integration(context: &RunContext) -> Result<(), CoordinatorError> {
-    let (state, reference) = (context.state(), context.run.integration_ref());
-    let (expected, name) = (state.integration.clone(), reference.clone());
-    let found = context.git(move |repo| repo.read_ref(&name)).await?;
-    let follows = match found.clone() {
-        None => true,
-        Some(found) if found == expected => return Ok(()),
-        Some(found) => {
-            let to = expected.clone();
-            context.git(move |repo| repo.contains(&to, &found)).await?
-        }
-    };
-    if !follows {
-        return Err(CoordinatorError::BranchMoved {
-            run: context.run.clone(),
-            branch: context.run.integration_branch(),
-            expected: expected.to_string(),
-            found: found.map(|found| found.to_string()).unwrap_or_default(),
-        });
-    }
-    let branch = context.run.integration_branch();
-    if let Some(checkout) = context.git(move |repo| repo.checkout_of(&branch)).await? {
-        let checkout = checkout.display().to_string();
-        return context.record(vec![Event::IntegrationHeld { checkout, commit: expected }]).await;
-    }
-    context.git(move |repo| repo.advance(&reference, found.as_ref(), &expected)).await
 }
 
 fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {

@@ -9,14 +9,14 @@ use orchestrate_core::{Oid, TaskId, TaskState};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
-use crate::merging::settle_integration;
+use crate::integration;
 use crate::run_context::RunContext;
 
 /// Settles the integration branch and every task's branch; also makes them for a run that begins.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
     context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
-    settle_integration(context).await?;
+    integration::settle(context).await?;
     let state = context.state();
     for record in state.tasks() {
         // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work.

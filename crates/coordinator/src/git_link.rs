@@ -96,9 +96,8 @@ impl GitLink {
     /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
-        let anchor = self.conflict_anchor();
         let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip, &anchor)? else {
+            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip)? else {
                 return Ok(Unresolved::default());
             };
             let untouched = repo.untouched(&worktree, &files)?;

@@ -149,7 +149,7 @@ impl Runs {
         let run = &state.run_id;
         // No task is called so: the name is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
-        let tree = match self.repo.merge(tip, &state.integration, &format!("{prefix}/landing-tree"))? {
+        let tree = match self.repo.merge(tip, &state.integration)? {
             Merge::Clean { tree } => tree,
             Merge::Conflict { files, .. } => {
                 let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();

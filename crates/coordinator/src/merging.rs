@@ -60,8 +60,7 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
         return Ok(());
     }
     let (ours, theirs) = (target.clone(), candidate.clone());
-    let anchor = format!("{}{}/merged-tree", context.run.keep_prefix(), task.branch_component());
-    let outcome = match context.git(move |repo| repo.merge(&ours, &theirs, &anchor)).await? {
+    let outcome = match context.git(move |repo| repo.merge(&ours, &theirs)).await? {
         Merge::Conflict { files, .. } => {
             let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
             Event::MergeConflicted { task, files }

@@ -59,10 +59,11 @@ impl Repo {
         candidate: &Oid,
         anchor: &str,
     ) -> Result<WrittenConflict, GitError> {
-        let (tree, files, messages) = match self.merge(target, candidate, anchor)? {
+        let (tree, files, messages) = match self.merge(target, candidate)? {
             Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
             Merge::Conflict { tree, files, messages } => (tree, files, messages),
         };
+        self.advance(anchor, self.read_ref(anchor)?.as_ref(), &tree)?;
         let current = self.current_tree(worktree)?;
         let handle = self.handle()?;
         let paths = self.changed_paths(&current, &tree)?;

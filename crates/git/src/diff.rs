@@ -159,7 +159,7 @@ impl Repo {
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
 
-    /// Gives what is known about a commit; none if the object is another kind, such as the tree of a merge.
+    /// Gives what is known about a commit; none if the object is another kind, such as the tree of a conflict.
     ///
     /// # Errors
     /// If it is missing.

@@ -62,23 +62,19 @@ pub struct ConflictFile {
 }
 
 impl Repo {
-    /// Merges `candidate` into `target` without a checkout, and holds the merged tree by the ref `anchor`.
+    /// Merges `candidate` into `target` without a checkout.
     ///
-    /// A repeated merge of the same commits moves `anchor` to the same tree.
+    /// Nothing holds the merged tree yet: who goes on with it makes a commit of it and keeps that ([`Repo::keep`]). If a
+    /// clean-up of git's takes it in between, that fails, and merging again makes the same tree.
     ///
     /// # Errors
     /// If git fails. A conflict is no error.
-    pub fn merge(&self, target: &Oid, candidate: &Oid, anchor: &str) -> Result<Merge, GitError> {
-        let told = self.shared.program.version() >= ATTR_SOURCE;
-        let merge = self.merge_unanchored(target, candidate, told)?;
-        let (Merge::Clean { tree } | Merge::Conflict { tree, .. }) = &merge;
-        let before = self.read_ref(anchor)?;
-        self.advance(anchor, before.as_ref(), tree)?;
-        Ok(merge)
+    pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+        self.merge_by(target, candidate, self.shared.program.version() >= ATTR_SOURCE)
     }
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
-    fn merge_unanchored(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
+    fn merge_by(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
         let room = self.room([(LABELS[0], target), (LABELS[1], candidate)])?;
         let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
         let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
@@ -168,27 +164,13 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
 mod tests {
     use super::*;
     use crate::repo::ours;
+    use crate::stage::unread_entry;
 
     fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
         let mut index = git2::Index::new().unwrap();
         for (path, text) in files {
             let id = repository.blob(text.as_bytes()).unwrap();
-            let time = git2::IndexTime::new(0, 0);
-            let (mode, path) = (0o100_644, path.as_bytes().to_vec());
-            let entry = git2::IndexEntry {
-                ctime: time,
-                mtime: time,
-                dev: 0,
-                ino: 0,
-                mode,
-                uid: 0,
-                gid: 0,
-                file_size: 0,
-                id,
-                flags: 0,
-                flags_extended: 0,
-                path,
-            };
+            let entry = unread_entry(path.as_bytes(), 0o100_644, id);
             index.add(&entry).unwrap();
         }
         let tree = repository.find_tree(index.write_tree_to(repository).unwrap()).unwrap();
@@ -208,8 +190,8 @@ mod tests {
         repository.set_head("refs/heads/main").unwrap();
         let repo = Repo::open(folder.path()).unwrap();
         for told in [true, false] {
-            assert!(matches!(repo.merge_unanchored(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
-            assert!(matches!(repo.merge_unanchored(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
+            assert!(matches!(repo.merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
+            assert!(matches!(repo.merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
         }
     }
 }

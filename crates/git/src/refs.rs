@@ -18,7 +18,7 @@ const LOG_MESSAGE: &str = "orchestrate";
 pub struct RefEntry {
     /// The full name.
     pub name: String,
-    /// The object: a commit, or the tree of a merge.
+    /// The object: a commit, or the tree of a conflict.
     pub target: Oid,
 }
 

@@ -14,7 +14,7 @@ fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(),
     let snapshot = repo.snapshot(worktree, &rules)?;
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit)?;
-    repo.merge(&fixture.tip("HEAD"), &commit, "refs/orchestrate/merge/r-test01/T1/1")?;
+    repo.merge(&fixture.tip("HEAD"), &commit)?;
     let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
     let verifier = repo.add_worktree(&verifier)?;
     repo.checkout_detached(&verifier, &commit)?;
@@ -158,8 +158,7 @@ fn attributes_and_local_drivers_run_nothing() {
     assert!(matches!(repo.snapshot(&worktree, &SnapshotRules::default()), Err(GitError::FilterAsked { .. })));
     write_files(worktree.path(), &[(".gitattributes", "* merge=x diff=x\n")]);
     let with_driver = fixture.commit(&repo, &worktree, &[&base]);
-    let anchor = "refs/orchestrate/merge/r-test01/x";
-    let merge = repo.merge(&with_driver, &plain, anchor).unwrap();
+    let merge = repo.merge(&with_driver, &plain).unwrap();
     assert!(matches!(merge, orchestrate_git::Merge::Conflict { .. }), "a driver decided: {merge:?}");
     repo.status(&worktree).unwrap();
     assert!(!fixture.canary().exists());

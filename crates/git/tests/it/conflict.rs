@@ -37,7 +37,7 @@ fn a_conflict_is_written_and_repaired() {
     let repaired = fixture.commit(&repo, &worktree, &[&target, &candidate]);
     let tree = repo.tree_of(&repaired).unwrap();
     assert_eq!(repo.remaining_markers(&tree, &files).unwrap(), Vec::<PathBuf>::new());
-    assert_eq!(repo.merge(&target, &repaired, ANCHOR).unwrap(), Merge::Clean { tree });
+    assert_eq!(repo.merge(&target, &repaired).unwrap(), Merge::Clean { tree });
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
 }
 

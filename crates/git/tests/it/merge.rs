@@ -7,7 +7,7 @@ use orchestrate_git::{CommitSpec, ConflictFile, GitError, Merge, RefEntry};
 
 use crate::support::{Fixture, commit_spec, write_files};
 
-const ANCHOR: &str = "refs/orchestrate/merge/r-test01/T1/1";
+const KEPT: &str = "refs/orchestrate/keep/r-test01/T1/merge";
 const INTEGRATION: &str = "refs/heads/orchestrate/r-test01/integration";
 
 /// Makes a branch at the first commit with these files.
@@ -19,20 +19,21 @@ fn side(fixture: &Fixture, name: &str, files: &[(&str, &str)]) -> Oid {
 }
 
 #[test]
-fn a_clean_merge_is_held_at_once() {
+fn a_clean_merge_is_held_by_its_commit() {
     let fixture = Fixture::new(&[("a", "1\n"), ("b", "1\n")]);
     let one = side(&fixture, "one", &[("a", "2\n")]);
     let two = side(&fixture, "two", &[("b", "2\n")]);
     let repo = fixture.repo();
     let before = fixture.users_state();
-    let merge = repo.merge(&one, &two, ANCHOR).unwrap();
+    let merge = repo.merge(&one, &two).unwrap();
     let Merge::Clean { tree } = &merge else { panic!("{merge:?}") };
     assert_eq!(fixture.users_state(), before);
+    let commit = commit_spec(tree.clone(), &[&one, &two]);
+    repo.keep(KEPT, &repo.commit(&commit).unwrap()).unwrap();
     fixture.git(&["gc", "-q", "--prune=now"]);
     let contents: Vec<String> = fixture.files_of(tree).into_values().map(|(_, content)| content).collect();
     assert_eq!(contents, ["2\n", "2\n"]);
-    assert_eq!(repo.read_ref(ANCHOR).unwrap().as_ref(), Some(tree));
-    assert_eq!(repo.merge(&one, &two, ANCHOR).unwrap(), merge);
+    assert_eq!(repo.merge(&one, &two).unwrap(), merge);
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn conflicts_are_listed_by_file_and_kind() {
     fixture.git(&["switch", "-q", "-c", "two", "main"]);
     std::fs::remove_file(fixture.project().join("gone")).unwrap();
     let two = fixture.commit_files(&[("both", "two\n"), ("new", "two\n")], "two");
-    let merge = fixture.repo().merge(&one, &two, ANCHOR).unwrap();
+    let merge = fixture.repo().merge(&one, &two).unwrap();
     let Merge::Conflict { tree, files, messages } = merge else { panic!("{merge:?}") };
     let file = |path: &str, kind: &str| ConflictFile { path: PathBuf::from(path), kind: kind.to_owned() };
     assert_eq!(files, [file("both", "contents"), file("gone", "modify/delete"), file("new", "contents")]);
@@ -61,20 +62,20 @@ fn attributes_come_from_the_target_not_from_the_checkout() {
     let one = side(&fixture, "one", &with_union);
     let two = side(&fixture, "two", &[("log", "1\ntwo\n")]);
     let repo = fixture.repo();
-    assert!(matches!(repo.merge(&one, &two, ANCHOR).unwrap(), Merge::Clean { .. }));
-    assert!(matches!(repo.merge(&two, &one, ANCHOR).unwrap(), Merge::Conflict { .. }));
+    assert!(matches!(repo.merge(&one, &two).unwrap(), Merge::Clean { .. }));
+    assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
     // What the user has in his checkout does not change it.
     write_files(&fixture.project(), &[(".gitattributes", "log merge=union\n")]);
-    assert!(matches!(repo.merge(&two, &one, ANCHOR).unwrap(), Merge::Conflict { .. }));
+    assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
     let tree = repo.tree_of(&base).unwrap();
-    assert_eq!(repo.merge(&base, &base, ANCHOR).unwrap(), Merge::Clean { tree });
+    assert_eq!(repo.merge(&base, &base).unwrap(), Merge::Clean { tree });
 }
 
 #[test]
 fn a_missing_commit_is_an_error_and_no_conflict() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let missing = Oid::new("0123456789012345678901234567890123456789");
-    let error = fixture.repo().merge(&fixture.tip("HEAD"), &missing, ANCHOR).unwrap_err();
+    let error = fixture.repo().merge(&fixture.tip("HEAD"), &missing).unwrap_err();
     assert!(matches!(error, GitError::Program { .. }), "{error}");
 }
 

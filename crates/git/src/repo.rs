@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// The names of the filters that the repository's own configuration has, each of which is a program.
     pub(crate) filters: Vec<String>,
     handles: Handles,
-    /// Where the merge before was made, while none is under way: making a place costs as much as a merge.
+    /// Where the merge before was made, while none is under way: making such a place costs milliseconds.
     pub(crate) room: Mutex<Option<Room>>,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
     durable: OwnedFd,

@@ -1,7 +1,7 @@
 //! The room in which git merges: an empty repository that borrows the real one's objects, in the temporary folder.
 //!
-//! It goes with the value, which serves one merge after another. A process that is killed leaves its room behind, so each is locked while it is in use, which
-//! ends with the process, and [`sweep`] removes those that nobody has locked.
+//! It goes with the value, which serves one merge after another. A process that is killed leaves its room behind, so
+//! each is locked while it is in use, which ends with the process, and [`sweep`] removes those that nobody has locked.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

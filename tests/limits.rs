@@ -5,23 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{
-    ModelReply, ModelRequest, RunId, RunSettings, RunState, StopReason, Task, TaskId, ToolCall, Usage,
-};
+use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, Usage};
 use orchestrate_journal::{Command, Journal, Store};
-use orchestrate_model::{Delta, Model, ModelError, Tokenizer};
+use orchestrate_model::Tokenizer;
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
 
 use crate::run::{Stage, done, plan_input, runtime, write};
-use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
+use crate::support::{Case, Outcome, Played, Rule, Script, answering, case, fail, write_or_end};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -122,30 +119,22 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     require_within(&played, None, 50_000)
 }
 
-/// Answers nothing until it may, and says that each reply cost a little.
-struct HeldBack(watch::Receiver<bool>);
-
-#[async_trait]
-impl Model for HeldBack {
-    async fn complete(
-        &self,
-        request: &ModelRequest,
-        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        // Nobody holds the other end any more once the test has ended.
-        let _ = self.0.clone().wait_for(|may| *may).await;
-        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
-        Ok(ModelReply { usage, ..write_or_end(request) })
-    }
-}
-
 fn a_request_waits_for_what_others_may_give_back() -> Outcome {
     // One request at a time can be carried, as long as nobody knows what it costs.
     const CAP: u64 = 10_000;
     let (may, held) = watch::channel(false);
+    let model = answering(move |request| {
+        let mut held = held.clone();
+        async move {
+            // Nobody holds the other end any more once the test has ended.
+            drop(held.wait_for(|may| *may).await);
+            let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
+            ModelReply { usage, ..write_or_end(&request) }
+        }
+    });
     let stage = Stage::new()?;
     let coordinator = stage.coordinator(&Script::default(), |settings| {
-        settings.model = Some(Arc::new(HeldBack(held)));
+        settings.model = Some(model);
         settings.run.budget_tokens = Some(CAP);
     })?;
     let report = runtime()?.block_on(async {
@@ -455,39 +444,17 @@ fn no_more_agents_than_allowed() -> Outcome {
     if most == 2 { Ok(()) } else { fail(format!("{most} agents at once\n{}", played.story())) }
 }
 
-/// Answers only when three requests wait, so that agents which work one after the other would never end.
-struct Together(tokio::sync::Barrier);
-
-#[async_trait]
-impl Model for Together {
-    async fn complete(
-        &self,
-        request: &ModelRequest,
-        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        self.0.wait().await;
-        Ok(write_or_end(request))
-    }
-}
-
-/// Writes a file named after the task in the first turn, and ends in the second.
-pub(crate) fn write_or_end(request: &ModelRequest) -> ModelReply {
-    let path = format!("{}.txt", request.origin.task);
-    let call =
-        ToolCall { id: "c1".into(), name: "write_file".to_owned(), arguments: json!({"path": path, "content": "1\n"}) };
-    let first = request.origin.turn == 1;
-    ModelReply {
-        text: "Done.".to_owned(),
-        tool_calls: if first { vec![call] } else { Vec::new() },
-        stop: if first { StopReason::ToolCalls } else { StopReason::EndTurn },
-        usage: Usage::default(),
-        raw: None,
-    }
-}
-
 fn three_agents_work_at_once() -> Outcome {
     let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n";
-    let model: Arc<dyn Model> = Arc::new(Together(tokio::sync::Barrier::new(3)));
+    // Each answers once all three have asked.
+    let together = Arc::new(Barrier::new(3));
+    let model = answering(move |request| {
+        let together = Arc::clone(&together);
+        async move {
+            together.wait().await;
+            write_or_end(&request)
+        }
+    });
     let played = Stage::new()?.play(plan, &Script::default(), |settings| settings.model = Some(model))?;
     played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
     let committed = played.first(|event| matches!(event, Event::TaskCommitted { .. }))?;
@@ -500,26 +467,15 @@ fn three_agents_work_at_once() -> Outcome {
     if (spawned, open) == (3, 3) { Ok(()) } else { fail(format!("{spawned} spawned, {open} open calls")) }
 }
 
-/// Panics for one task.
-struct Panics;
-
-#[async_trait]
-impl Model for Panics {
-    async fn complete(
-        &self,
-        request: &ModelRequest,
-        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        assert!(request.origin.task.as_str() != "T2", "this model panics on purpose");
-        Ok(write_or_end(request))
-    }
-}
-
 fn a_panicking_worker_fails_its_task_alone() -> Outcome {
     let plan = "- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write (depends: T1)\n";
+    let model = answering(async |request: ModelRequest| {
+        assert!(request.origin.task.as_str() != "T2", "this model panics on purpose");
+        write_or_end(&request)
+    });
     // The budget carries one request at a time: what the panicking task had reserved must not be lost.
     let change = |settings: &mut orchestrate_coordinator::Settings| {
-        settings.model = Some(Arc::new(Panics));
+        settings.model = Some(Arc::clone(&model));
         settings.run.max_agents = 1;
         settings.run.budget_tokens = Some(14_000);
     };

@@ -1,21 +1,16 @@
 //! Messages between agents, and from people and programs to agents, in whole runs.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::message::Sender;
-use orchestrate_core::{Message, ModelReply, ModelRequest, ToolCall};
+use orchestrate_core::{Message, ModelRequest, ToolCall};
 use orchestrate_journal::Command;
-use orchestrate_model::{Delta, Model, ModelError};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::limits::write_or_end;
 use crate::run::{Stage, done, plan_input, runtime};
-use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, at, case, fail};
+use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, answering, at, case, fail, write_or_end};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -126,41 +121,30 @@ fn stage_lists_agents(played: &Played) -> Result<bool, Failed> {
     Ok(played.results("T1")?.iter().any(|text| text.contains("the agents are: T1")))
 }
 
-/// Says in its second turn that it is done, as soon as it may; in its third it carries out what it has heard.
-struct HeldBack {
-    asked: watch::Sender<bool>,
-    may: watch::Receiver<bool>,
-}
-
-#[async_trait]
-impl Model for HeldBack {
-    async fn complete(
-        &self,
-        request: &ModelRequest,
-        _: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
-    ) -> Result<ModelReply, ModelError> {
-        let mut reply = write_or_end(request);
-        match (request.origin.turn, request.messages.last()) {
-            (2, _) => {
-                self.asked.send_replace(true);
-                // Nobody holds the other end any more once the test has ended.
-                drop(self.may.clone().wait_for(|may| *may).await);
-            }
-            (3, Some(Message::User { text })) if text.contains("remember the tests") => {
-                let arguments = json!({"path": "tests.txt", "content": "1\n"});
-                reply.tool_calls = vec![ToolCall { id: "c2".into(), name: "write_file".to_owned(), arguments }];
-            }
-            _ => {}
-        }
-        Ok(reply)
-    }
-}
-
 /// Plays a task of so many turns; the message is there before the agent says that it is done, and is read by nobody
 /// until it has said so.
 fn told_when_done(stage: &Stage, turns: u32, message: &str) -> Result<Played, Failed> {
     let ((release, may), (asked, mut is_asked)) = (watch::channel(false), watch::channel(false));
-    let model = Arc::new(HeldBack { asked, may });
+    // Says in its second turn that it is done, as soon as it may; in its third it carries out what it has heard.
+    let model = answering(move |request| {
+        let (asked, mut may) = (asked.clone(), may.clone());
+        async move {
+            let mut reply = write_or_end(&request);
+            match (request.origin.turn, request.messages.last()) {
+                (2, _) => {
+                    asked.send_replace(true);
+                    // Nobody holds the other end any more once the test has ended.
+                    drop(may.wait_for(|may| *may).await);
+                }
+                (3, Some(Message::User { text })) if text.contains("remember the tests") => {
+                    let arguments = json!({"path": "tests.txt", "content": "1\n"});
+                    reply.tool_calls = vec![ToolCall { id: "c2".into(), name: "write_file".to_owned(), arguments }];
+                }
+                _ => {}
+            }
+            reply
+        }
+    });
     let coordinator = stage.coordinator(&Script::default(), |settings| {
         settings.model = Some(model);
         settings.run.max_turns = turns;

@@ -197,15 +197,22 @@ fn a_failed_task_is_tried_again() -> Outcome {
     require(&report, "T2", TaskState::Merged, 1)
 }
 
-/// A person looks at the result by checking its branch out, and then lets the run go on.
-fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
+/// Runs two commands, of which the second waits for a person.
+fn one_waits_for_review() -> Result<(Home, Repository), Failed> {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
     std::fs::write(home.path().join("plan.md"), plan)?;
+    let plan = home.path().join("plan.md").display().to_string();
+    home.orchestrate(repository.path(), &["run", &plan]).run()?.exits(3)?;
+    Ok((home, repository))
+}
+
+/// A person looks at the result by checking its branch out, and then lets the run go on.
+fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
+    let (home, repository) = one_waits_for_review()?;
     let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
         home.orchestrate(repository.path(), arguments).run()?.exits(code)
     };
-    type_in(&["run", &home.path().join("plan.md").display().to_string()], 3)?;
     let branch =
         at(&type_in(&["status", "--json"], 0)?.json()?, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
     repository.git(&["switch", "-q", &branch])?;
@@ -229,13 +236,10 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
 
 /// A person who has committed on the result's branch is told to keep that first, and what has ended stays ended.
 fn a_result_that_was_committed_on_is_refused() -> Outcome {
-    let (home, repository) = (Home::new()?, Repository::plain()?);
-    let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
-    std::fs::write(home.path().join("plan.md"), plan)?;
+    let (home, repository) = one_waits_for_review()?;
     let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
         home.orchestrate(repository.path(), arguments).run()?.exits(code)
     };
-    type_in(&["run", &home.path().join("plan.md").display().to_string()], 3)?;
     let before = type_in(&["status", "--json"], 0)?.json()?;
     let branch = at(&before, "/integration_branch")?.as_str().unwrap_or_default();
     repository.git(&["switch", "-q", branch])?;

@@ -5,6 +5,7 @@
 
 mod case;
 mod json;
+mod model;
 mod played;
 mod program;
 mod repository;
@@ -15,6 +16,7 @@ mod trials;
 
 pub(crate) use case::{Case, Need, Outcome, case, fail, sandboxed};
 pub(crate) use json::{at, lines};
+pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;
 pub(crate) use program::{Home, Invocation, Ran, Running, until};
 pub(crate) use repository::{Fingerprint, Repository, git};

@@ -174,3 +174,13 @@ pub(crate) fn unix_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_records_deletions_is_a_tool() {
+        assert!(orchestrate_tools::builtin_names().contains(&DELETING_TOOL));
+    }
+}

@@ -380,6 +380,11 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn what_is_pinned_is_a_tool() {
+        assert!(crate::role::DEFAULT_TOOLS.contains(&LIST_OF_STEPS));
+    }
+
     fn context(turns: usize, words: usize) -> Context {
         let mut context = Context::default();
         context.push(Message::User { text: "the task".to_owned() });

@@ -20,7 +20,11 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
-        sandboxed("bad_input::a_check_that_does_not_exist_says_so", a_check_that_does_not_exist_says_so),
+        sandboxed("bad_input::a_check_that_does_not_exist_is_refused", a_check_that_does_not_exist_is_refused),
+        sandboxed(
+            "bad_input::a_check_that_may_pass_without_its_program_is_warned_of",
+            a_check_that_may_pass_without_its_program_is_warned_of,
+        ),
         sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
         sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
         sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
@@ -189,17 +193,53 @@ fn dirty_and_detached_are_warnings() -> Outcome {
     before.require_same(&scene.repository.fingerprint()?)
 }
 
-fn a_check_that_does_not_exist_says_so() -> Outcome {
+fn a_check_that_does_not_exist_is_refused() -> Outcome {
     let scene = Scene::new()?;
-    let before = scene.repository.fingerprint()?;
-    let plan = scene.file("plan.md");
-    let ran = scene.type_in(&["run", &plan, "--verify", "no-such-program --all"])?.exits(3)?;
-    require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
-    require_words(&ran.stderr, &["no-such-program --all", "CONFLICTED, its branch is kept"])?;
-    scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
-    let ran = scene.type_in(&["run", &plan])?.exits(1)?;
-    require_words(&ran.stdout, &["`./no-such-script` ended with exit code 127: a command was not found"])?;
+    let (before, plan) = (scene.repository.fingerprint()?, scene.file("plan.md"));
+    let ran = scene.type_in(&["run", &plan, "--verify", "CI=1 no-such-program --all"])?.exits(2)?;
+    require_words(
+        &ran.stderr,
+        &[
+            "error: --verify: the program `no-such-program` is not found",
+            "install `no-such-program`",
+            "nothing was run",
+        ],
+    )?;
+    // One that is on the user's own search path, and that no command sees, is not found either.
+    let path = with_program(&scene.home, "of-the-user", "true")?;
+    let text = "---\nverify: no-such-program\n---\n- [ ] T1 Write it (verify: of-the-user --all && true)\n\
+                - [ ] T2 Make it (run: touch made) (verify: test -e made)\n- [x] T3 Done (verify: long-gone)\n";
+    scene.write("plan.md", text)?;
+    let model = Script::default().rule(done("T1")).write_to(&scene.home.path().join("model.jsonl"))?;
+    let run = ["run", &plan, "--model", &model, "--json"];
+    let refused = scene.home.orchestrate(scene.repository.path(), &run).env("PATH", &path).run()?.exits(2)?.json()?;
+    let errors = at(&refused, "/errors")?.as_array().cloned().unwrap_or_default();
+    let found: Vec<_> = errors.iter().map(|error| [&error["line"], &error["code"], &error["text"]]).collect();
+    let text = [("no-such-program", 2), ("of-the-user --all && true", 4)];
+    if json!(found) != json!(text.map(|(text, line)| json!([line, "program_not_found", text]))) {
+        return fail(refused);
+    }
+    if scene.type_in(&["status"]).is_ok_and(|ran| ran.code == 0) {
+        return fail("there is a run");
+    }
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
+    let scene = Scene::new()?;
+    scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: no-such-program || test -e made)\n")?;
+    let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
+    require_words(&ran.stderr, &["plan.md: line 1, column 1: the program `no-such-program` is not found"])?;
+    // What the project's setup brings is not there yet.
+    scene.repository.write("orchestrate.toml", "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n")?;
+    scene.type_in(&["config", "trust", "--yes"])?.exits(0)?;
+    scene.write("plan.md", PLAN)?;
+    let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(3)?;
+    require_words(&ran.stderr, &["warning: orchestrate.toml:1:1: the program `no-such-program` is not found"])?;
+    require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
+    scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
+    let ran = scene.type_in(&["run", &scene.file("plan.md"), "--verify", "true"])?.exits(1)?;
+    require_words(&ran.stdout, &["`./no-such-script` ended with exit code 127: a command was not found"])
 }
 
 fn endpoints_that_refuse_say_what_to_do() -> Outcome {

@@ -73,7 +73,38 @@ impl PlanFile {
             }
         };
         errors.sort_by_key(|error| (error.line, error.column));
-        plan.filter(|_| errors.is_empty()).ok_or_else(|| refuse(&self.shown, &self.text, errors))
+        plan.filter(|_| errors.is_empty()).ok_or_else(|| self.refuse(errors))
+    }
+
+    /// Makes the error of a plan that cannot be run.
+    pub(crate) fn refuse(&self, errors: Vec<Finding>) -> CommandError {
+        let text: Arc<str> = self.text.as_str().into();
+        let complaints = errors.into_iter().map(|finding| self.complaint(&text, finding)).collect();
+        CommandError::of_complaints(ErrorKind::Usage, complaints)
+            .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", self.shown))
+    }
+
+    /// Makes a complaint of something that is wrong with the plan.
+    fn complaint(&self, text: &Arc<str>, finding: Finding) -> Complaint {
+        let start = offset(text, &finding);
+        let code = serde_json::to_value(finding.code).ok();
+        Complaint {
+            code: code.and_then(|code| code.as_str().map(str::to_owned)),
+            place: Some(self.place(&finding)),
+            message: finding.message,
+            line: finding.line,
+            column: finding.column,
+            excerpt: start.map(|start| (Arc::clone(text), start..start + finding.text.len().min(text.len() - start))),
+            text: Some(finding.text),
+            suggestion: finding.suggestion,
+        }
+    }
+
+    /// Names where it stands: a check without a line in the plan is that of a setting.
+    pub(crate) fn place(&self, finding: &Finding) -> String {
+        let is_setting = finding.line == 0 && finding.code == FindingCode::ProgramNotFound;
+        let chosen = self.loaded.resolved.chosen.get("verify").filter(|_| is_setting);
+        chosen.and_then(|chosen| chosen.place.as_ref()).map_or_else(|| self.shown.clone(), ToString::to_string)
     }
 
     /// Says what a run of the plan would do, and what is wrong with it.
@@ -140,34 +171,11 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     }
 }
 
-/// Makes the error of a plan that cannot be run.
-fn refuse(shown: &str, text: &str, errors: Vec<Finding>) -> CommandError {
-    let text: Arc<str> = text.into();
-    let complaints = errors.into_iter().map(|finding| complaint(shown, &text, finding)).collect();
-    CommandError::of_complaints(ErrorKind::Usage, complaints)
-        .hint(format!("nothing was run; `orchestrate check {shown}` shows the plan again"))
-}
-
-/// Makes a complaint of something that is wrong with a plan.
-fn complaint(shown: &str, text: &Arc<str>, finding: Finding) -> Complaint {
-    let start = offset(text, finding.line, finding.column);
-    let code = serde_json::to_value(finding.code).ok();
-    Complaint {
-        message: finding.message,
-        code: code.and_then(|code| code.as_str().map(str::to_owned)),
-        place: Some(shown.to_owned()),
-        line: finding.line,
-        column: finding.column,
-        excerpt: start.map(|start| (Arc::clone(text), start..start + finding.text.len().min(text.len() - start))),
-        text: Some(finding.text),
-        suggestion: finding.suggestion,
-    }
-}
-
-/// Finds the byte of a line and column, both from 1.
-fn offset(text: &str, line: usize, column: usize) -> Option<usize> {
-    let before: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+/// Finds the byte of a finding's text; its line and column are from 1, and a whole line may be named for a part of it.
+fn offset(text: &str, finding: &Finding) -> Option<usize> {
+    let before: usize = text.split_inclusive('\n').take(finding.line.checked_sub(1)?).map(str::len).sum();
     let rest = text.get(before..)?;
-    let within = rest.char_indices().nth(column.checked_sub(1)?).map_or(rest.len(), |(at, _)| at);
-    Some(before + within)
+    let within = rest.char_indices().nth(finding.column.checked_sub(1)?).map_or(rest.len(), |(at, _)| at);
+    let line = rest.get(within..)?.lines().next().unwrap_or_default();
+    Some(before + within + line.find(&finding.text).unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use orchestrate_coordinator::settings::Loaded;
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, require_model, settings_of};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_programs, require_model, settings_of};
 use orchestrate_core::Report;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
@@ -15,7 +15,8 @@ use crate::commands::land;
 use crate::context::Context;
 use crate::display::Style;
 use crate::error::CommandError;
-use crate::{follow, output, plan_file};
+use crate::plan_file::{self, PlanFile};
+use crate::{follow, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
@@ -25,22 +26,24 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     project.require_ready()?;
     let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
     let plan = file.plan()?;
-    let plan_file::PlanFile { shown, text, loaded, roles, .. } = file;
+    let (loaded, roles) = (&file.loaded, &file.roles);
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
-    warn(&loaded, &plan, (&project, &roles), style)?;
+    warn(loaded, &plan, (&project, roles), style)?;
     context.require_consent(&loaded.commands)?;
-    let path = place_of(context, &arguments.plan, &project).unwrap_or(shown);
-    let input = PlanInput { path: Some(path), text, title: plan.title.clone(), tasks: plan.tasks };
-    let coordinator_settings = settings_of(&loaded, &directories);
+    let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
+    let coordinator_settings = settings_of(loaded, &directories);
     let runtime = follow::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
-        require_model(&loaded, &roles, &input.tasks).await?;
+        require_model(loaded, roles, &plan.tasks).await?;
         let coordinator =
             Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
         }
+        require_programs(&coordinator, &file, &plan, style).await?;
+        let text = file.text.clone();
+        let input = PlanInput { path: Some(path), text, title: plan.title, tasks: plan.tasks };
         let run = coordinator.start(input).await.map_err(CommandError::at_start)?;
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
@@ -51,7 +54,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     runtime.shutdown_background();
     let mut followed = ended?;
     let lands = followed.report.exit_code == Some(EXIT_OK) && loaded.resolved.is_on("land");
-    let landed = lands.then(|| land::bring(context, &loaded, &followed.report.run_id)).transpose();
+    let landed = lands.then(|| land::bring(context, loaded, &followed.report.run_id)).transpose();
     if let Err(error) = &landed {
         not_landed(&mut followed.report, error);
     }
@@ -66,6 +69,20 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         Err(error) => output::drawn(&error.render(context.terminal)),
     }
     Ok(code)
+}
+
+/// Refuses checks that could only ever fail, since their program is not there; an agent would be paid to find that out.
+async fn require_programs(
+    coordinator: &Coordinator,
+    file: &PlanFile,
+    plan: &Plan,
+    style: Style,
+) -> Result<(), CommandError> {
+    let missing = missing_programs(coordinator, plan, &file.loaded.run).await.map_err(CommandError::at_start)?;
+    for finding in missing.warnings.iter().filter(|_| !style.quiet) {
+        output::warning(&format!("{}: {finding}", file.place(finding)));
+    }
+    if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors)) }
 }
 
 /// Lets a run that succeeded and could not be landed end as the landing did.

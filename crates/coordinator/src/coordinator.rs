@@ -149,6 +149,10 @@ impl Coordinator {
         self.sandbox.confinement()
     }
 
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
     /// Gives the roles that a run started now would know.
     ///
     /// # Errors

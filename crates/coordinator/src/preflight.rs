@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::Task;
+use orchestrate_core::plan::{Finding, Plan, programs_of_checks};
 use orchestrate_core::task::Work;
+use orchestrate_core::{RunSettings, Task};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::Confinement;
 
-use crate::coordinator::{ConfinementChoice, Settings};
+use crate::coordinator::{ConfinementChoice, Coordinator, Settings};
 use crate::error::CoordinatorError;
 use crate::models::preferences;
+use crate::programs;
 use crate::roles::Roles;
 use crate::settings::{Directories, Loaded};
 
@@ -50,6 +52,41 @@ pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Re
         }
     }
     Ok(())
+}
+
+/// The checks of a plan whose programs are not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingPrograms {
+    /// Those that could only ever fail, and that no agent can mend.
+    pub errors: Vec<Finding>,
+    /// Those that may pass all the same: something else decides, or the project's setup may bring the program.
+    pub warnings: Vec<Finding>,
+}
+
+/// Finds the checks that begin with a program which commands do not find, in the tier that is in use.
+///
+/// # Errors
+///
+/// Fails if no command can be run.
+pub async fn missing_programs(
+    coordinator: &Coordinator,
+    plan: &Plan,
+    settings: &RunSettings,
+) -> Result<MissingPrograms, CoordinatorError> {
+    let needed = programs_of_checks(plan, settings);
+    let names = needed.iter().map(|needed| needed.name).collect();
+    let missing = programs::not_found(coordinator.sandbox(), names).await?;
+    let place = match coordinator.confinement() {
+        Confinement::Unconfined => "",
+        _ => " by confined commands, which see the system's programs and cargo's",
+    };
+    let mut found = MissingPrograms::default();
+    for needed in needed.iter().filter(|needed| missing.contains(needed.name)) {
+        let is_certain = needed.is_vital && settings.worktree_setup.is_none();
+        let list = if is_certain { &mut found.errors } else { &mut found.warnings };
+        list.push(needed.not_found(place));
+    }
+    Ok(found)
 }
 
 async fn check(models: &Models, preferences: &Preferences) -> Result<(), ModelError> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use super::names::KnownNames;
 use super::parse::{self, Plan};
+use super::program::{programs_of_checks, programs_of_commands};
 use crate::ids::TaskId;
 use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
@@ -20,13 +21,6 @@ const LEAST_TURNS: u64 = 3;
 
 /// The smallest request: a role's fixed prompt and the task.
 const LEAST_REQUEST_TOKENS: u64 = 2_500;
-
-/// Words that begin a shell command and are no programs.
-const SHELL_WORDS: &[&str] = &[
-    "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
-    "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "source", "test",
-    "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
-];
 
 /// What would run, in which order, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -182,45 +176,9 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
 
 /// Finds the commands whose program is not there.
 fn missing_programs(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
-    let run = |task: &Task| match &task.work {
-        Work::Run(command) => Some(command.clone()),
-        Work::Agent(_) => None,
-    };
-    let of_tasks = plan.tasks.iter().filter(|task| task.status.runs()).flat_map(|task| {
-        let commands = [task.verify.clone(), run(task)];
-        commands.into_iter().flatten().map(|command| (task.line, command))
-    });
-    // A check that stands elsewhere has no line here.
-    let front = &plan.front_matter;
-    let line = if front.verify == around.settings.verify { front.lines.get("verify").copied() } else { None };
-    let of_run = around.settings.verify.clone().map(|command| (line.unwrap_or_default(), command));
-    of_run
-        .into_iter()
-        .chain(of_tasks)
-        .filter_map(|(line, command)| {
-            let program = program(&command).filter(|program| !(around.program_exists)(program))?;
-            Some(Finding {
-                line,
-                column: usize::from(line > 0),
-                code: FindingCode::ProgramNotFound,
-                message: format!("the program `{program}` is not found"),
-                text: command.chars().take(80).collect(),
-                suggestion: Some(format!("install `{program}`, or correct the command")),
-            })
-        })
-        .collect()
-}
-
-/// Gives the program that a shell command begins with, if it is one to be found on the search path.
-fn program(command: &str) -> Option<&str> {
-    let is_assignment = |word: &&str| {
-        word.split_once('=')
-            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
-    };
-    let word = command.split_whitespace().find(|word| !is_assignment(word))?;
-    let word = word.trim_end_matches(';');
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
-    (plain && !SHELL_WORDS.contains(&word)).then_some(word)
+    let checks = programs_of_checks(plan, around.settings).into_iter();
+    let missing = checks.chain(programs_of_commands(plan)).filter(|needed| !(around.program_exists)(needed.name));
+    missing.map(|needed| needed.not_found("")).collect()
 }
 
 fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {

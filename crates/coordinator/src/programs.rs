@@ -1,0 +1,38 @@
+//! Which programs commands find where they run: the shell there is asked, in the tier that is in use.
+//!
+//! What is on this process's own search path says little: the sandbox has another one, and shows other folders.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Sandbox, View};
+
+use crate::error::CoordinatorError;
+
+/// The most names that are asked for: the arguments of one process, and far more than any plan needs.
+const MAX_NAMES: usize = 1_000;
+/// Looking names up takes milliseconds; a machine that needs longer than this has other troubles.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Says each of its arguments that the shell does not know, one a line.
+const LOOK_UP: &str = r#"for name do command -v "$name" >/dev/null || printf '%s\n' "$name"; done"#;
+
+/// Gives those of these names that no command finds; one process, and none without names.
+pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Result<BTreeSet<String>, CoordinatorError> {
+    if names.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let script = ["-c", LOOK_UP, "sh"].into_iter();
+    let job = Job {
+        view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
+        program: "/bin/sh".into(),
+        args: script.chain(names.into_iter().take(MAX_NAMES)).map(OsString::from).collect(),
+        cwd: PathBuf::from("/usr"),
+        stdin: Vec::new(),
+        env: Default::default(),
+        limits: Limits { timeout: PATIENCE, ..Limits::default() },
+    };
+    let finished = sandbox.run_async(job, Cancel::new()).await?;
+    Ok(finished.stdout.text().lines().map(str::to_owned).collect())
+}

@@ -1,11 +1,13 @@
 //! Work that comes back, and worktrees that vanish: nothing that anybody has made is lost or merged half.
 
+use std::path::Path;
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
 use orchestrate_core::event::FailureCause;
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{RunState, Task};
+use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use orchestrate_journal::Command;
 use serde_json::json;
 
@@ -17,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_command_that_was_rejected_is_not_taken_for_merged", a_rejected_command),
         case("repair::a_command_starts_anew_each_time", a_command_starts_anew),
         case("repair::a_worktree_that_vanishes_is_merged_into_again", a_vanished_worktree),
+        case("repair::a_worktree_whose_entry_vanishes_keeps_its_files", a_vanished_entry),
         case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
         case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
@@ -125,7 +128,7 @@ fn undecided_conflict() -> Outcome {
 }
 
 /// Waits until the newest state is as a closure wants it.
-async fn until(state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>, fits: fn(&RunState) -> bool) {
+async fn until(state: &mut tokio::sync::watch::Receiver<std::sync::Arc<RunState>>, fits: impl Fn(&RunState) -> bool) {
     let _ = state.wait_for(|state| fits(state)).await;
 }
 
@@ -140,22 +143,46 @@ fn a_vanished_worktree() -> Outcome {
             // What it wrote and read before is not there any more; it looks again.
             .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
     });
-    let coordinator = stage.coordinator(&script, |_| {})?;
+    let run = stopped_in_repair(&stage, (&script, 3), |worktree| Ok(std::fs::remove_dir_all(worktree)?))?;
+    require_both(&stage, &stage.resume(&run, &script, |_| {})?)
+}
+
+/// Stops a run while the call of a turn runs in which an agent mends a conflict, and does something to each worktree.
+fn stopped_in_repair(
+    stage: &Stage,
+    (script, turn): (&Script, u32),
+    act: impl Fn(&Path) -> Outcome,
+) -> Result<RunId, Failed> {
+    let coordinator = stage.coordinator(script, |_| {})?;
     let run = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(CLASH)?).await?;
         let mut state = run.watch();
-        let sleeps =
-            |state: &RunState| state.tasks().any(|record| record.repair.is_some() && !record.open_calls.is_empty());
-        until(&mut state, sleeps).await;
+        let runs = |record: &TaskRecord| record.turns == turn && !record.open_calls.is_empty();
+        until(&mut state, |state| state.tasks().any(|record| record.repair.is_some() && runs(record))).await;
         run.raise(ShutdownLevel::Stop);
         let id = run.id().clone();
         run.wait().await?;
         Ok::<_, Failed>(id)
     })?;
     for task in ["T1", "T2"] {
-        std::fs::remove_dir_all(coordinator.layout().worktree(&run, &task.into()))?;
+        act(&coordinator.layout().worktree(&run, &task.into()))?;
     }
-    drop(coordinator);
+    Ok(run)
+}
+
+/// What an agent has mended is there when it goes on, though git had forgotten its worktree.
+fn a_vanished_entry() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        let sleep = json!({"command": "sleep 60"});
+        script
+            .rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+            .rule(Rule::task(task).turn(5).call("run_shell_command", &sleep))
+    });
+    let run = stopped_in_repair(&stage, (&script, 5), |worktree| {
+        let pointer = std::fs::read_to_string(worktree.join(".git"))?;
+        Ok(std::fs::remove_dir_all(pointer.trim_start_matches("gitdir: ").trim_end())?)
+    })?;
     require_both(&stage, &stage.resume(&run, &script, |_| {})?)
 }
 

@@ -83,7 +83,7 @@ impl GitLink {
     /// the work was handed over, or the merge would have been recorded as written.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let anchor = self.conflict_anchor();
+        let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {
             repo.restart_worktree(&worktree, &tip, &tip)?;
             repo.write_conflict(&worktree, &onto, &tip, &anchor).map(|_| ())
@@ -186,11 +186,6 @@ impl GitLink {
         let record = self.context.task(&self.task)?;
         let tip = record.tip.clone().ok_or_else(missing)?;
         Ok((record, tip))
-    }
-
-    /// The ref that holds the merge which was written into the worktree.
-    fn conflict_anchor(&self) -> String {
-        format!("{}{}/conflict", self.context.run.keep_prefix(), self.task.branch_component())
     }
 }
 

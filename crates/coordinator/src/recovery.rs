@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::{Oid, TaskId, TaskState};
+use orchestrate_core::{Oid, TaskRecord, TaskState};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
 use crate::integration;
 use crate::run_context::RunContext;
+use crate::worktrees;
 
 /// Settles the integration branch and every task's branch; also makes them for a run that begins.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
@@ -25,7 +26,7 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
             settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
         }
         if record.state == TaskState::Running && record.prepared {
-            sweep(context, &record.task.id).await?;
+            sweep(context, record).await?;
         }
     }
     Ok(())
@@ -33,8 +34,11 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
 
 /// Removes the half-written files that a killed write left in an agent's worktree: they would be committed with its
 /// work. A worktree that is gone or cannot be used is the worker's to judge.
-async fn sweep(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
-    let path = context.layout.worktree(&context.run, task);
+async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+    if worktrees::restore(context, record).await.is_err() {
+        return Ok(());
+    }
+    let path = context.layout.worktree(&context.run, &record.task.id);
     context
         .git(move |repo| match repo.open_worktree(&path) {
             Ok(worktree) => repo.remove_leftovers(&worktree, TEMPORARY_PREFIX),

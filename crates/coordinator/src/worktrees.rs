@@ -19,9 +19,27 @@ pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Ar
     Ok(Arc::new(context.git(move |repo| repo.add_worktree(&spec)).await?))
 }
 
+/// Makes git's entry for a task's worktree again, if somebody has deleted it: the files are there, and stay.
+pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+    let Some(tip) = record.tip.clone() else { return Ok(()) };
+    let spec = worktree_spec(context, &record.task.id, tip);
+    let merged = record.repair.is_some().then(|| conflict_anchor(context, &record.task.id));
+    let restored = context.git(move |repo| {
+        let merged = merged.map(|anchor| repo.read_ref(&anchor)).transpose()?.flatten();
+        repo.restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
+    });
+    restored.await
+}
+
+/// Gives the ref that holds the merge which was written into a task's worktree.
+pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
+    format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
+}
+
 /// Records that the worktree of a task is there no more, before it is made anew: what was set up and merged in it must
 /// be again.
 pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+    restore(context, record).await?;
     let task = record.task.id.clone();
     let path = context.layout.worktree(&context.run, &task);
     let look = move |repo: &Repo| match repo.open_worktree(&path) {

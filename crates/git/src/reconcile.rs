@@ -94,22 +94,44 @@ pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
 
 /// Removes git's entry for a worktree. It is moved aside first, so that git never sees half of it.
 pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
-    let (Some(worktrees), Some(name)) = (admin_dir.parent(), admin_dir.file_name()) else {
-        return Ok(());
-    };
-    let aside = worktrees.parent().unwrap_or(worktrees).join("orchestrate-trash");
-    std::fs::create_dir_all(&aside).map_err(GitError::io("make", &aside))?;
-    let target = aside.join(name);
-    let absent = |result: std::io::Result<()>| match result {
+    let (folder, place) = aside(admin_dir)?;
+    absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
+    absent(std::fs::remove_dir_all(&folder)).map_err(GitError::io("delete", &folder))?;
+    // Git removes the folder with the last entry, and so do we; it fails while there are others.
+    drop(admin_dir.parent().map(std::fs::remove_dir));
+    Ok(())
+}
+
+/// Makes git's entry for a worktree. It is made aside first, so that git never sees half of it.
+pub(crate) fn put_entry(
+    admin_dir: &Path,
+    _held: &Held,
+    make: impl FnOnce(&Path) -> Result<(), GitError>,
+) -> Result<(), GitError> {
+    let (folder, place) = aside(admin_dir)?;
+    std::fs::create_dir(&place).map_err(GitError::io("make", &place))?;
+    make(&place)?;
+    let worktrees = admin_dir.parent().unwrap_or(admin_dir);
+    std::fs::create_dir_all(worktrees).map_err(GitError::io("make", worktrees))?;
+    std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
+    absent(std::fs::remove_dir_all(&folder)).map_err(GitError::io("delete", &folder))
+}
+
+/// Gives the folder where entries come from and go to, and the place of one in it, where nothing is.
+fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
+    let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
+    std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
+    let place = folder.join(admin_dir.file_name().unwrap_or_default());
+    absent(std::fs::remove_dir_all(&place)).map_err(GitError::io("delete", &place))?;
+    Ok((folder, place))
+}
+
+/// Takes what is not there for removed.
+fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,
-    };
-    absent(std::fs::remove_dir_all(&target)).map_err(GitError::io("delete", &target))?;
-    absent(std::fs::rename(admin_dir, &target)).map_err(GitError::io("remove", admin_dir))?;
-    absent(std::fs::remove_dir_all(&aside)).map_err(GitError::io("delete", &aside))?;
-    // Git removes the folder with the last entry, and so do we; it fails while there are others.
-    drop(std::fs::remove_dir(worktrees));
-    Ok(())
+    }
 }
 
 /// Tells whether git was done with making an entry.

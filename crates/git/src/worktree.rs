@@ -22,10 +22,13 @@ use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::refusal::Refusal;
-use crate::repo::{Repo, theirs};
+use crate::repo::{Repo, theirs, tree_of};
 
 /// The longest of git's own files that we compare; they hold one path each.
 const POINTER_BYTES: u64 = 8 << 10;
+
+/// Why a folder cannot be opened whose entry is gone, and what to do: its files may be nowhere else.
+const NO_ENTRY: &str = "git has no entry for it; look at its files, and delete the folder yourself if you need none";
 
 /// What an agent sees as the repository's configuration.
 const PLAIN_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
@@ -200,7 +203,8 @@ impl Repo {
     /// Makes a worktree, or takes over what exists of it.
     ///
     /// A branch of that name stays where it is; a directory that was deleted by hand is made again from the
-    /// branch; one whose making was interrupted is filled. Files of a worktree that was whole are not touched.
+    /// branch, as git's entry is for one whose files are there; one whose making was interrupted is filled. Files of a
+    /// worktree that was whole are not touched.
     ///
     /// # Errors
     /// [`GitError::BranchInUse`], [`GitError::PathInUse`], or git's own failure.
@@ -210,11 +214,13 @@ impl Repo {
             let held = lock::common(self.common_dir())?;
             match self.entry_at(&path)? {
                 Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
-                Some(admin_dir) => {
-                    reconcile::drop_entry(&admin_dir, &held)?;
-                    self.register(spec, &path, &held)?
+                entry => {
+                    entry.map_or(Ok(()), |half_made| reconcile::drop_entry(&half_made, &held))?;
+                    match self.readopt(spec, &path, &spec.base, &held)? {
+                        Some(found) => found,
+                        None => self.register(spec, &path, &held)?,
+                    }
                 }
-                None => self.register(spec, &path, &held)?,
             }
         };
         if worktree.branch != spec.branch {
@@ -232,6 +238,21 @@ impl Repo {
         Ok(worktree)
     }
 
+    /// Makes git's entry for a worktree again, if somebody has deleted it and left the files: they stay as they are.
+    ///
+    /// Git knows the files of `tracked` in it, a commit or a tree; which of them differ it finds out by itself.
+    ///
+    /// # Errors
+    /// [`GitError::BranchInUse`], or if the file system refuses.
+    pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
+        let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
+        let held = lock::common(self.common_dir())?;
+        match self.entry_at(&path)? {
+            Some(_) => Ok(()),
+            None => self.readopt(spec, &path, tracked, &held).map(drop),
+        }
+    }
+
     /// Opens a worktree that was made before, by the place where it was made.
     ///
     /// # Errors
@@ -239,7 +260,7 @@ impl Repo {
     pub fn open_worktree(&self, path: &Path) -> Result<Worktree, GitError> {
         let none = |reason: &str| GitError::NoWorktree { path: path.to_owned(), reason: reason.to_owned() };
         let real = path.canonicalize().map_err(|_| none("its directory is gone"))?;
-        let admin_dir = self.entry_at(&real)?.ok_or_else(|| none("git has no entry for it"))?;
+        let admin_dir = self.entry_at(&real)?.ok_or_else(|| none(NO_ENTRY))?;
         let worktree = self.hold(real, admin_dir)?;
         worktree.verify_untampered()?;
         Ok(worktree)
@@ -329,20 +350,66 @@ impl Repo {
         Ok(real)
     }
 
+    /// Makes the entry that a folder names in its `.git` file, if that is all that is missing of a worktree.
+    fn readopt(
+        &self,
+        spec: &WorktreeSpec,
+        path: &Path,
+        tracked: &Oid,
+        held: &Held,
+    ) -> Result<Option<Worktree>, GitError> {
+        let Some(admin_dir) = self.lost_entry(path) else { return Ok(None) };
+        self.claim_branch(spec)?;
+        let Pointers { commondir, gitdir, .. } = Pointers::of(path, &admin_dir);
+        let head = match &spec.branch {
+            Some(branch) => format!("ref: {}\n", branch_ref(branch)),
+            None => format!("{}\n", spec.base),
+        };
+        let (handle, locked) = (self.handle()?, format!("{}\n", spec.lock_reason));
+        let files =
+            [("locked", locked.as_bytes()), ("commondir", &commondir), ("gitdir", &gitdir), ("HEAD", head.as_bytes())];
+        reconcile::put_entry(&admin_dir, held, |making| {
+            for (name, bytes) in files {
+                let place = making.join(name);
+                std::fs::write(&place, bytes).map_err(GitError::io("write", &place))?;
+            }
+            let place = making.join("index");
+            let failed = || GitError::library(format!("write {}", place.display()));
+            let mut index = git2::Index::open(&place).map_err(failed())?;
+            index.read_tree(&tree_of(&handle, tracked)?).map_err(failed())?;
+            index.write().map_err(failed())
+        })?;
+        self.hold(path.to_owned(), admin_dir).map(Some)
+    }
+
+    /// Finds which entry a folder says that it has, if there is no such entry and the folder has files.
+    fn lost_entry(&self, path: &Path) -> Option<PathBuf> {
+        let root = beneath::open_root(path).ok()?;
+        let (text, _) = beneath::read(&root, b".git", POINTER_BYTES).ok()??;
+        let admin_dir = beneath::path_of(text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?);
+        let is_ours = admin_dir.parent() == Some(&self.common_dir().join("worktrees")) && !admin_dir.exists();
+        (is_ours && !is_alone(&path.join(".git"))).then_some(admin_dir)
+    }
+
+    /// Makes the branch of a worktree unless it is there, and refuses one that is checked out already.
+    fn claim_branch(&self, spec: &WorktreeSpec) -> Result<(), GitError> {
+        let Some(branch) = &spec.branch else { return Ok(()) };
+        if self.read_ref(&branch_ref(branch))?.is_none() {
+            self.create_branch(branch, &spec.base)?;
+        }
+        match self.checked_out_at(branch)?.into_iter().next() {
+            Some(place) => Err(GitError::BranchInUse { branch: branch.clone(), path: place.path }),
+            None => Ok(()),
+        }
+    }
+
     fn register(&self, spec: &WorktreeSpec, path: &Path, _held: &Held) -> Result<Worktree, GitError> {
         self.remove_dangling_pointer(path)?;
         if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
-            let reason = "there are files that are no worktree of this repository".to_owned();
+            let reason = "there are files that are no worktree of this repository; move them elsewhere".to_owned();
             return Err(GitError::PathInUse { path: path.to_owned(), reason });
         }
-        if let Some(branch) = &spec.branch {
-            if self.read_ref(&branch_ref(branch))?.is_none() {
-                self.create_branch(branch, &spec.base)?;
-            }
-            if let Some(place) = self.checked_out_at(branch)?.into_iter().next() {
-                return Err(GitError::BranchInUse { branch: branch.clone(), path: place.path });
-            }
-        }
+        self.claim_branch(spec)?;
         let mut args: Vec<&OsStr> =
             ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason"].map(OsStr::new).to_vec();
         args.push(OsStr::new(&spec.lock_reason));
@@ -360,14 +427,12 @@ impl Repo {
     /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is. It may be empty: git
     /// makes the file first and writes it then.
     fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
-        let Ok(files) = std::fs::read_dir(path) else { return Ok(()) };
         let pointer = path.join(".git");
-        let alone = files.filter_map(Result::ok).all(|file| file.path() == pointer);
         let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
         let begins = [b"gitdir: ", self.common_dir().as_os_str().as_bytes()].concat();
         let target = text.strip_prefix(b"gitdir: ").map(|target| beneath::path_of(target.trim_ascii_end()));
         let ours = target.is_some_and(|target| target.starts_with(self.common_dir()) && !target.exists());
-        if alone && (ours || begins.starts_with(&text)) {
+        if is_alone(&pointer) && (ours || begins.starts_with(&text)) {
             std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
         }
         Ok(())
@@ -416,6 +481,12 @@ impl Repo {
         }
         Err(GitError::Unkept { path: worktree.path.clone() })
     }
+}
+
+/// Tells whether a file is all that its folder has.
+fn is_alone(file: &Path) -> bool {
+    let others = |mut files: std::fs::ReadDir| files.any(|other| other.is_ok_and(|other| other.path() != file));
+    !file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(others)
 }
 
 /// Resolves as much of a path as there is, and leaves the rest as it is.

@@ -42,6 +42,62 @@ fn a_worktree_deleted_by_hand_is_made_again_from_its_branch() {
 }
 
 #[test]
+fn an_entry_deleted_by_hand_is_made_again_and_the_files_stay() {
+    let files = [("a", "1\n"), ("b", "1\n"), (".gitignore", "ignored\n")];
+    for half in [false, true] {
+        let fixture = Fixture::new(&files);
+        let repo = fixture.repo();
+        let (before, worktree) = (fixture.users_state(), fixture.worktree(&repo, "T1"));
+        write_files(worktree.path(), &[("a", "work\n"), ("new", "work\n"), ("ignored", "kept\n")]);
+        std::fs::remove_file(worktree.path().join("b")).unwrap();
+        match half {
+            true => std::fs::remove_file(worktree.admin_dir().join("HEAD")).unwrap(),
+            false => std::fs::remove_dir_all(fixture.project().join(".git/worktrees")).unwrap(),
+        }
+        let again = fixture.worktree(&repo, "T1");
+        assert_eq!((again.admin_dir(), again.branch()), (worktree.admin_dir(), worktree.branch()));
+        assert_eq!(git_in(again.path(), &["status", "--porcelain"]), " M a\n D b\n?? new");
+        assert_eq!(std::fs::read_to_string(again.path().join("ignored")).unwrap(), "kept\n");
+        assert_eq!(std::fs::read_to_string(again.admin_dir().join("locked")).unwrap().trim(), "orchestrate r-test01");
+        let commit = fixture.commit(&repo, &again, &[&fixture.tip("HEAD")]);
+        assert_eq!(fixture.files_of(&commit)[b"a".as_slice()].1, "work\n");
+        assert!(fixture.users_state() == before, "something of the user's changed");
+        fixture.git(&["worktree", "list"]);
+    }
+}
+
+#[test]
+fn what_a_restored_entry_tracks_may_be_ignored() {
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "ignored\n")]);
+    let (repo, spec) = (fixture.repo(), fixture.spec("T1"));
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(&fixture.project(), &[("ignored", "tracked\n")]);
+    fixture.git(&["add", "-f", "ignored"]);
+    let theirs = fixture.commit_files(&[], "theirs");
+    write_files(worktree.path(), &[("ignored", "merged\n")]);
+    repo.restore_entry(&spec, &theirs).unwrap();
+    assert!(!fixture.files_of(&repo.current_tree(&worktree).unwrap()).contains_key(b"ignored".as_slice()));
+    std::fs::remove_dir_all(worktree.admin_dir()).unwrap();
+    repo.restore_entry(&spec, &theirs).unwrap();
+    let tree = repo.current_tree(&repo.open_worktree(worktree.path()).unwrap()).unwrap();
+    assert_eq!(fixture.files_of(&tree)[b"ignored".as_slice()].1, "merged\n");
+}
+
+#[test]
+fn a_folder_that_names_an_entry_of_somebody_elses_is_not_taken_over() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    for pointer in ["gitdir: /nowhere/T1\n".to_owned(), format!("gitdir: {}/x\n", worktree.admin_dir().display())] {
+        std::fs::remove_dir_all(worktree.admin_dir()).ok();
+        write_files(worktree.path(), &[(".git", &pointer)]);
+        let refused = repo.add_worktree(&fixture.spec("T1"));
+        assert!(matches!(&refused, Err(GitError::PathInUse { .. })), "{pointer}: {refused:?}");
+        assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
+    }
+}
+
+#[test]
 fn the_entry_of_a_folder_that_is_gone_is_forgotten() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();

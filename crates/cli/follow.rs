@@ -132,8 +132,9 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     tokio::pin!(waiting);
     let (mut open, mut told) = (true, false);
     loop {
-        news.pass_on(display)?;
+        // The state first: a fact that comes while the others are being shown is then another change.
         let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
+        news.pass_on(display)?;
         display.state(&newest);
         tokio::select! {
             ended = &mut waiting => {

@@ -5,7 +5,7 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use orchestrate_journal::Command;
@@ -26,6 +26,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
+        case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
+        case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
         case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
         case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
@@ -87,7 +89,6 @@ fn markers_left_once() -> Outcome {
 /// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file that
 /// one side deleted, and one that git moved aside, have no markers.
 fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
-    let shell = |rule: Rule, command: &str| rule.call("run_shell_command", &json!({"command": command}));
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))
         .rule(shell(Rule::task("T2").turn(1), "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt"));
@@ -246,6 +247,48 @@ fn deletions_are_confirmed() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     if files == ".gitignore" { Ok(()) } else { fail(files) }
+}
+
+fn shell(rule: Rule, command: &str) -> Rule {
+    rule.call("run_shell_command", &json!({ "command": command }))
+}
+
+/// A name that git refuses, a file that asks for a program, and the same of a role that only reports.
+fn unstorable_work() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), "mkdir -p lib/.GIT && echo 1 > lib/.GIT/kept && echo 1 > one.txt"))
+        .rule(shell(
+            Rule::task("T1").last_contains("store lib/.GIT/kept: git takes no such path"),
+            "mv lib/.GIT lib/git",
+        ))
+        .rule(done("T1"))
+        .rule(shell(Rule::task("T2").turn(1), "mkdir .git. && touch .git./x"))
+        .rule(shell(Rule::task("T2").last_contains("cannot be stored in git as it stands"), "rm -r .git."))
+        .rule(done("T2"));
+    let played = stage.play("- [ ] T1 make\n- [ ] T2 look @reviewer\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch, "lib"])?;
+    if files == "lib/git/kept" { Ok(()) } else { fail(files) }
+}
+
+/// An agent that does not mend it, and a command, which cannot; nothing of theirs is lost.
+fn unstorable_for_good() -> Outcome {
+    let stage = Stage::new()?;
+    let command = "mkdir .GIT && echo kept > .GIT/kept";
+    let script = Script::default().rule(shell(Rule::task("T1").turn(1), command)).rule(done("T1"));
+    let plan = format!("- [ ] T1 make\n- [ ] T2 make (run: {command})\n- [ ] T3 make (run: touch three)\n");
+    let played = stage.play(&plan, &script, |_| {})?;
+    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
+    for task in ["T1", "T2"] {
+        played.require_failure(task, FailureCause::Worktree, "store .GIT/kept: git takes no such path")?;
+        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        if std::fs::read_to_string(worktree.join(".GIT/kept"))? != "kept\n" {
+            return fail("the file is gone");
+        }
+    }
+    let returns = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
+    if returns.len() == 2 { Ok(()) } else { fail(played.story()) }
 }
 
 /// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.

@@ -127,6 +127,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
         ReturnCause::TaskCheck => "its check failed",
         ReturnCause::RunCheck => "the check of the merged tree failed",
         ReturnCause::Deletions => "most of its files are gone",
+        ReturnCause::Unstorable => "git cannot store its files",
         ReturnCause::Rejected => "it was rejected",
         ReturnCause::Retried => "it is tried again",
     }

@@ -116,7 +116,9 @@ async fn snapshot_tree(
     };
     let taken = match take(Vec::new()).await {
         // Only now does it matter what was deleted through the executor: it takes all facts of the task to know.
-        Err(error) if error.is_loss() => take(recorded_deletions(context, record)?).await?,
+        Err(error) if error.return_cause() == Some(ReturnCause::Deletions) => {
+            take(recorded_deletions(context, record)?).await?
+        }
         taken => taken?,
     };
     let nested = taken.nested_repositories.iter().map(|folder| folder.join(".git"));

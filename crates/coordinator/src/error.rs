@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::agent_loop::IllegalFact;
-use orchestrate_core::event::FailureCause;
+use orchestrate_core::event::{FailureCause, ReturnCause};
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
@@ -169,9 +169,16 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells whether a worktree was not stored since files of it are gone that nobody is known to have deleted.
-    pub(crate) fn is_loss(&self) -> bool {
-        matches!(self, Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }))
+    /// Tells why work that was not stored goes back to its author, who alone can tell or mend what is in the way; none if
+    /// nobody's work is the reason.
+    pub(crate) fn return_cause(&self) -> Option<ReturnCause> {
+        match self {
+            Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => Some(ReturnCause::Deletions),
+            Self::Git(GitError::Unstorable { .. } | GitError::FilterAsked { .. } | GitError::TooLarge { .. }) => {
+                Some(ReturnCause::Unstorable)
+            }
+            _ => None,
+        }
     }
 
     /// Tells whether it is a defect of this program.

@@ -133,11 +133,26 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
     };
     let (cause, text) = match driver.drive(workplace).await? {
         DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
-        DriverEnd::Finished(summary) => return hand_over(workplace, record, summary).await,
+        DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
         DriverEnd::Failed(cause, text) => (cause, text),
     };
     workplace.link.fail(cause, text).await?;
     Ok(false)
+}
+
+/// Hands finished work over; what cannot be stored goes back to its author.
+async fn hand_over_or_send_back(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
+    match hand_over(workplace, record, summary).await {
+        Err(error) => match error.return_cause() {
+            Some(cause) => send_back_unstored(workplace, record, (cause, error)).await,
+            None => Err(error),
+        },
+        handed => handed,
+    }
 }
 
 /// Makes the finished work the tip of the task's branch, or its report the task's result.
@@ -153,10 +168,7 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
         git.keep().await?;
         return report(workplace, summary).await;
     }
-    match git.commit(&format!("{}\n\n{}", record.task.title, summary.trim())).await {
-        Err(error) if error.is_loss() => return send_back_deletions(workplace, record, error).await,
-        committed => drop(committed?),
-    }
+    git.commit(&format!("{}\n\n{}", record.task.title, summary.trim())).await?;
     let (commit, tree) = git.tip().await?;
     // What a person sent back unchanged is not done either.
     let is_as_rejected = record.returned == Some(ReturnCause::Rejected) && record.tree.as_ref() == Some(&tree);
@@ -212,19 +224,20 @@ async fn send_back_conflict(
     Ok(true)
 }
 
-/// Asks the author whether it meant most of its files to be gone; once it has answered, they may be.
-async fn send_back_deletions(
+/// Gives the author the reason why its work could not be stored; most of its files may be gone once it has answered.
+async fn send_back_unstored(
     workplace: &Workplace,
     record: &TaskRecord,
-    error: CoordinatorError,
+    (cause, error): (ReturnCause, CoordinatorError),
 ) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
-    if record.rounds >= assignment.limits.merge_rounds {
+    if record.is_command() || record.rounds >= assignment.limits.merge_rounds {
         workplace.link.contain(error).await?;
         return Ok(false);
     }
-    let text = assignment.prompts.render("deletions", &[("error", &error.to_string())]);
-    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Deletions, text, onto: None };
+    let prompt = if cause == ReturnCause::Deletions { "deletions" } else { "unstorable" };
+    let text = assignment.prompts.render(prompt, &[("error", &error.to_string())]);
+    let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
 }

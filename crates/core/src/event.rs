@@ -497,6 +497,8 @@ pub enum ReturnCause {
     RunCheck,
     /// Most of its files are gone, and no recorded call deleted them: the author has to confirm that.
     Deletions,
+    /// Git cannot store what its worktree holds.
+    Unstorable,
     /// A person rejected it or commented on it: a new attempt.
     Rejected,
     /// A person asked for another try of a task that had ended: a new attempt.

@@ -137,6 +137,12 @@ impl Stager<'_> {
         if known.is_some_and(|entry| entry.mode == mode && self.is_same(&stat, entry)) {
             return Ok(Fate::Same);
         }
+        if is_gits_own(path, mode) {
+            return Err(unstorable(
+                path,
+                "git takes no such path, since a part of it is a name of git's own somewhere",
+            ));
+        }
         let (id, stat) = match beneath::kind(&stat) {
             FileType::Symlink => (self.store_link(&folder, name, path)?, stat),
             _ => self.store_file(&folder, name, path, known)?,
@@ -334,6 +340,19 @@ fn named(value: Option<Vec<u8>>) -> Option<String> {
         AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
         _ => None,
     }
+}
+
+/// Tells whether git refuses a path in a tree, as it does on every system: a part of it is `.git` to a file system that
+/// does not care for case, trailing dots and spaces, short names, streams or which slash it is; or it is a link in the
+/// place of `.gitmodules`.
+fn is_gits_own(path: &[u8], mode: u32) -> bool {
+    path.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| {
+        let name = part.split(|byte| *byte == b':').next().unwrap_or_default().to_ascii_lowercase();
+        let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |last| last + 1);
+        let name = name.get(..end).unwrap_or_default();
+        let is_modules = name == b".gitmodules" || name.starts_with(b"gitmod~") || name.starts_with(b"gi7eba~");
+        matches!(name, b".git" | b"git~1") || mode == LINK && is_modules
+    })
 }
 
 fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {

@@ -284,3 +284,28 @@ fn write_if_free(root: &Path, path: &str, content: &str) {
         std::fs::write(path, content).unwrap();
     }
 }
+
+#[test]
+fn paths_that_git_refuses_are_named() {
+    let names = [".GIT/x", ".Git", ".git /x", "d/.git./x", "git~1/x", ".git::$INDEX_ALLOCATION/x", "a\\.GIT\\x"];
+    for (name, is_link) in
+        names.map(|name| (name, false)).into_iter().chain([(".gitmodules", true), ("gitmod~1", true)])
+    {
+        let fixture = Fixture::new(&[("a", "1")]);
+        let repo = fixture.repo();
+        let worktree = fixture.worktree(&repo, "T1");
+        match is_link {
+            true => std::os::unix::fs::symlink("a", worktree.path().join(name)).unwrap(),
+            false => write_files(worktree.path(), &[(name, "x")]),
+        }
+        let error = repo.snapshot(&worktree, &rules()).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("store {name}: git takes no such path")), "{error}");
+    }
+    let fixture = Fixture::new(&[("a", "1")]);
+    let (repo, names) = (fixture.repo(), [".gitmodules", ".github/x", "git~2", "x.git/x", "a\\b", "x:y", ".gitx"]);
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &names.map(|name| (name, "x")));
+    let tree = repo.snapshot(&worktree, &rules()).unwrap().tree;
+    fixture.git(&["read-tree", "-m", "-u", "HEAD", tree.as_str()]);
+    assert!(names.iter().all(|name| fixture.project().join(name).exists()));
+}

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::a_red_merge_is_refused", a_red_merge_is_refused),
         case("land::a_conflict_is_refused", a_conflict_is_refused),
         case("land::overlapping_local_changes_are_refused", overlapping_local_changes_are_refused),
+        case("land::a_checkout_in_conflict_is_refused", a_checkout_in_conflict_is_refused),
         case("land::a_branch_that_is_gone_or_rewound_is_refused", a_branch_that_is_gone_or_rewound_is_refused),
         case("land::a_detached_head_is_refused", a_detached_head_is_refused),
         case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
@@ -253,6 +254,20 @@ fn overlapping_local_changes_are_refused() -> Outcome {
     refused("it would overwrite local changes in one.txt")?;
     std::fs::remove_file(ended.stage.repository.path().join("one.txt"))?;
     same(&ended.land()?.to, &ended.report.integration_commit)
+}
+
+/// As `git stash pop` leaves it; git itself moves nothing then, whether these files overlap or not.
+fn a_checkout_in_conflict_is_refused() -> Outcome {
+    let ended = Ended::new(None)?;
+    ended.stage.repository.write("src/lib.txt", "stashed\n")?;
+    ended.git(&["stash", "push", "-q", "--", "src/lib.txt"])?;
+    commit_on_main(&ended, "src/lib.txt", "committed\n")?;
+    if ended.git(&["stash", "pop", "-q"]).is_ok() {
+        return fail("there is no conflict");
+    }
+    ended.require_refused(says("files are in conflict in it (src/lib.txt); mend each and type `git add`"))?;
+    ended.git(&["add", "src/lib.txt"])?;
+    ended.land().map(drop).map_err(Failed::from)
 }
 
 fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {

@@ -198,6 +198,7 @@ impl CoordinatorError {
                     | GitError::CheckedOutTwice { .. }
                     | GitError::UnknownCheckout { .. }
                     | GitError::LocalChanges { .. }
+                    | GitError::InConflict { .. }
                     | GitError::NotFastForward { .. }
                     | GitError::RefMoved { .. }
             ),

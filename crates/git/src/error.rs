@@ -165,6 +165,17 @@ pub enum GitError {
         /// The files that both sides change, below the checkout.
         paths: Vec<PathBuf>,
     },
+    /// Some files of the checkout are in conflict, as after `git stash pop`, and git moves none until they are settled.
+    #[error(
+        "move {branch} and its checkout: files are in conflict in it ({}); mend each and type `git add` for it",
+        listed(.paths)
+    )]
+    InConflict {
+        /// The short name of the branch.
+        branch: String,
+        /// The files, below the checkout.
+        paths: Vec<PathBuf>,
+    },
     /// The branch is gone.
     #[error("land on {branch}: the branch is gone; make it again with `git branch {branch} COMMIT`")]
     BranchGone {

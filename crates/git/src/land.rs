@@ -61,7 +61,8 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::BranchGone`], [`GitError::BaseLost`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
-    /// [`GitError::LocalChanges`] with the overlapping files, or [`GitError::Refused`] in the middle of a merge.
+    /// [`GitError::LocalChanges`] with the overlapping files, [`GitError::InConflict`] with those that a stash left so, or
+    /// [`GitError::Refused`] in the middle of a merge.
     pub fn land(&self, landing: &Landing) -> Result<Landed, GitError> {
         let Landing { branch, base, expected, new } = landing;
         let held = lock::common(self.common_dir())?;
@@ -177,6 +178,10 @@ impl Repo {
         let git =
             |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args).outlives_us(held));
         let switch = |from: &Oid, to: &Oid| git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
+        let in_conflict = in_conflict(place)?;
+        if !in_conflict.is_empty() {
+            return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
+        }
         // Git itself would write over files that it ignores.
         let mut in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
         in_the_way.extend(self.files_for_folders(place, [from, to])?);
@@ -306,6 +311,19 @@ impl Repo {
 fn index_of(place: &Place) -> Result<Index, GitError> {
     let path = place.git_dir.join("index");
     Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
+}
+
+/// Lists the files that a checkout's index has in conflict.
+fn in_conflict(place: &Place) -> Result<Vec<PathBuf>, GitError> {
+    let index = index_of(place)?;
+    let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));
+    let mut paths = BTreeSet::new();
+    for conflict in index.conflicts().map_err(failed())? {
+        let conflict = conflict.map_err(failed())?;
+        let sides = [conflict.our, conflict.their, conflict.ancestor].into_iter().flatten();
+        paths.extend(sides.map(|side| crate::beneath::path_of(&side.path)));
+    }
+    Ok(paths.into_iter().collect())
 }
 
 /// Tells whether a worktree has a branch checked out, or is in the middle of rebasing it.

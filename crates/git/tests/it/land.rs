@@ -69,6 +69,27 @@ fn overlapping_changes_are_named_and_nothing_happens() {
     }
 }
 
+#[test]
+fn files_in_conflict_are_named_whether_they_overlap_or_not() {
+    for changed in ["a", "c"] {
+        let fixture = Fixture::new(&[("a", "1\n"), ("c", "1\n")]);
+        write_files(&fixture.project(), &[("c", "stashed\n")]);
+        fixture.git(&["stash", "-q"]);
+        let base = fixture.commit_files(&[("c", "committed\n")], "mine");
+        fixture.git(&["switch", "-q", "-c", "work"]);
+        let new = fixture.commit_files(&[(changed, "2\n")], "work");
+        fixture.git(&["switch", "-q", "main"]);
+        assert!(!command(&fixture.project(), &["stash", "pop", "-q"]).output().unwrap().status.success());
+        let (repo, before) = (fixture.repo(), fixture.users_state());
+        let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+        match repo.land(&landing) {
+            Err(GitError::InConflict { paths, .. }) => assert_eq!(paths, [PathBuf::from("c")]),
+            other => panic!("{changed}: {other:?}"),
+        }
+        assert!(fixture.users_state() == before, "{changed}: something of the user's changed");
+    }
+}
+
 /// Names what stands in the way of a landing that makes `folder/file`, and requires that nothing has happened.
 fn in_the_way(of_user: impl Fn(&Fixture)) -> Vec<PathBuf> {
     let (fixture, repo, mut landing) = prepared();

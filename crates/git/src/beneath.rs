@@ -89,10 +89,16 @@ pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
 
 /// Writes a file in an open folder: whole or not at all, replacing what is there.
 pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bool) -> Result<(), Errno> {
+    write_with_mode(folder, name, bytes, if executable { 0o777 } else { 0o666 })
+}
+
+/// The same with at most these permissions, from the first moment: the user's mask takes away from them.
+pub(crate) fn write_with_mode(folder: impl AsFd, name: &[u8], bytes: &[u8], mode: u32) -> Result<(), Errno> {
     let temporary = temporary_name(name);
-    let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-    let file = open(folder.as_fd(), &temporary, flags, mode)?;
+    // One that a killed process left has permissions of its own.
+    remove_file(&folder, temporary.as_bytes())?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let file = open(folder.as_fd(), &temporary, flags, Mode::from_raw_mode(mode & 0o777))?;
     std::fs::File::from(file).write_all(bytes).map_err(|error| errno(&error))?;
     put(folder, &temporary, name)
 }

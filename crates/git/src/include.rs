@@ -68,7 +68,7 @@ impl Repo {
             };
             let target = target.map_err(failed())?;
             if beneath::look(&target, name).map_err(failed())?.is_none() {
-                beneath::write(&target, name, &bytes, stat.st_mode & 0o100 != 0).map_err(failed())?;
+                beneath::write_with_mode(&target, name, &bytes, stat.st_mode).map_err(failed())?;
                 copied.push(PathBuf::from(std::ffi::OsStr::from_bytes(path)));
             }
         }

@@ -56,17 +56,25 @@ fn names_and_modes_are_kept() {
     for name in &names {
         std::fs::write(fixture.project().join(name), "x").unwrap();
     }
-    let script = fixture.project().join("local/-f");
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let (worktree, copied) = included(&fixture);
-    let mut copied = copied.unwrap();
+    let modes = [0o755, 0o600, 0o444, 0o640];
+    for (name, mode) in names.iter().zip(modes) {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(fixture.project().join(name), permissions).unwrap();
+    }
+    // Left by a process that was killed while it copied.
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("local/.a\nb.orchestrate-tmp", "half")]);
+    let mut copied = repo.copy_included(&worktree).unwrap();
     copied.sort();
     let mut expected = names.to_vec();
     expected.sort();
     assert_eq!(copied, expected);
-    let is_executable =
-        |name: &PathBuf| std::fs::metadata(worktree.path().join(name)).unwrap().permissions().mode() & 0o100;
-    assert_eq!(names.each_ref().map(is_executable), [0o100, 0, 0, 0]);
+    let mode = |name: &PathBuf| std::fs::metadata(worktree.path().join(name)).unwrap().permissions().mode() & 0o777;
+    for (name, allowed) in names.iter().zip(modes) {
+        let (mode, owners) = (mode(name), allowed & 0o700);
+        assert!(mode & !allowed == 0 && mode & 0o700 == owners, "{}: {mode:o} of {allowed:o}", name.display());
+    }
 }
 
 #[test]

@@ -70,6 +70,10 @@ impl Repo {
     /// # Errors
     /// If git fails. A conflict is no error.
     pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+        // What was built on the target has the merged tree already, by any strategy.
+        if self.contains(candidate, target)? {
+            return Ok(Merge::Clean { tree: self.tree_of(candidate)? });
+        }
         self.merge_by(target, candidate, self.shared.program.version() >= ATTR_SOURCE)
     }
 

@@ -14,12 +14,15 @@ fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(),
     let snapshot = repo.snapshot(worktree, &rules)?;
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit)?;
-    repo.merge(&fixture.tip("HEAD"), &commit)?;
+    // Another's work beside it, so that there is something to merge.
+    let head = fixture.tip("HEAD");
+    let other = repo.commit(&commit_spec(repo.tree_of(&head)?, &[&head]))?;
+    repo.merge(&other, &commit)?;
     let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
     let verifier = repo.add_worktree(&verifier)?;
     repo.checkout_detached(&verifier, &commit)?;
     let anchor = "refs/orchestrate/merge/r-test01/T1/2";
-    repo.write_conflict(worktree, &fixture.tip("HEAD"), &commit, anchor)?;
+    repo.write_conflict(worktree, &other, &commit, anchor)?;
     repo.remove_worktree(worktree, &fixture.trash())?.delete()
 }
 

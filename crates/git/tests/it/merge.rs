@@ -37,6 +37,20 @@ fn a_clean_merge_is_held_by_its_commit() {
 }
 
 #[test]
+fn what_was_built_on_the_target_is_merged_as_git_does() {
+    let fixture = Fixture::new(&[("a", "1\n"), ("folder/b", "1\n"), ("gone", "1\n")]);
+    let repo = fixture.repo();
+    let target = side(&fixture, "target", &[("folder/b", "2\n"), (".gitattributes", "* merge=union\n")]);
+    fixture.git(&["switch", "-q", "-c", "built", "target"]);
+    fixture.git(&["mv", "folder", "moved"]);
+    fixture.git(&["rm", "-q", "gone"]);
+    fixture.commit_files(&[("a", "2\n")], "first");
+    let built = fixture.commit_files(&[("moved/b", "3\n")], "second");
+    let Merge::Clean { tree } = repo.merge(&target, &built).unwrap() else { panic!("a conflict") };
+    assert_eq!(tree.as_str(), fixture.git(&["merge-tree", "--write-tree", "target", "built"]));
+}
+
+#[test]
 fn conflicts_are_listed_by_file_and_kind() {
     let fixture = Fixture::new(&[("both", "1\n"), ("gone", "1\n")]);
     let ours = [("both", "one\n"), ("gone", "changed\n"), ("new", "one\n"), ("fine", "1\n")];
@@ -76,7 +90,7 @@ fn a_missing_commit_is_an_error_and_no_conflict() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let missing = Oid::new("0123456789012345678901234567890123456789");
     let error = fixture.repo().merge(&fixture.tip("HEAD"), &missing).unwrap_err();
-    assert!(matches!(error, GitError::Program { .. }), "{error}");
+    assert!(matches!(error, GitError::Library { .. }), "{error}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Merging a one-file branch into a repository with a long history.
 //!
 //! Counted from the moment when `merge.started` is durable to the moment when the integration branch's ref has moved;
-//! no check is part of the plan. The bare counterpart is git's merge of the same two commits.
+//! no check is part of the plan. Measured for tasks that are built one on the other, and for such as start from one
+//! commit and overtake each other. The bare counterpart is git's merge of the same two commits.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,34 +27,51 @@ const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let repository = repository()?;
+    let in_a_row = |number: usize| if number == 1 { String::new() } else { format!(" (depends: T{})", number - 1) };
+    // Two at a time start from one commit; the second to be merged was overtaken by the first.
+    let in_pairs = |number: usize| match (number - 1) / 2 * 2 {
+        0 => String::new(),
+        before => format!(" (depends: T{}, T{before})", before - 1),
+    };
+    let built_on = merges(&repository, MERGES, in_a_row)?;
+    let overtaken = merges(&repository, 2 * MERGES, in_pairs)?;
+    let overtaken = Merges { times: overtaken.times.into_iter().skip(1).step_by(2).collect(), ..overtaken };
+    Ok(vec![
+        figure("merge of a one-file branch, 20,000 commits", built_on)?,
+        figure("the same, another one merged meanwhile", overtaken)?,
+    ])
+}
+
+fn figure(name: &'static str, Merges { times, bare }: Merges) -> Result<Figure, Failed> {
+    let beside = format!("git merge-tree {bare:.2} ms; {} merges", times.len());
+    Ok(Figure { name, measured: median(times)?, limit: 15.0, unit: "ms", beside })
+}
+
+/// What the merges of a run took, in their order, and what git alone takes for the same.
+struct Merges {
+    times: Vec<f64>,
+    bare: f64,
+}
+
+/// Times the merges of a plan of so many tasks, each of which writes a file.
+fn merges(repository: &Repository, tasks: usize, depends: impl Fn(usize) -> String) -> Result<Merges, Failed> {
     let state = state_folder()?;
     let server = Worker::reading(0)?;
     let coordinator = coordinator(repository.path(), state.path(), &server.base_url())?;
-    let mut tasks = "- [ ] T1 Write\n".to_owned();
-    for number in 2..=MERGES {
-        writeln!(tasks, "- [ ] T{number} Write (depends: T{})", number - 1)?;
-    }
-    let plan = plan(&tasks)?;
-    let (report, merges) = runtime()?.block_on(async {
+    let plan =
+        plan(&(1..=tasks).map(|number| format!("- [ ] T{number} Write{}\n", depends(number))).collect::<String>())?;
+    let (report, times) = runtime()?.block_on(async {
         let run = coordinator.start(plan).await?;
         let (states, git) = (run.watch(), repository.path().join(".git"));
         let follower = thread::spawn(move || follow(states, &git));
         let report = run.wait().await?;
-        let merges = follower.join().map_err(|_| Failed::from("the follower panicked"))??;
-        Ok::<_, Failed>((report, merges))
+        let times = follower.join().map_err(|_| Failed::from("the follower panicked"))??;
+        Ok::<_, Failed>((report, times))
     })?;
-    if report.exit_code != Some(0) {
-        return Err(Failed::from(format!("the run failed: {report:#?}")));
+    if report.exit_code != Some(0) || times.len() != tasks {
+        return Err(Failed::from(format!("{} of {tasks} merges were seen: {report:#?}", times.len())));
     }
-    let bare = bare_merges(&repository, &report.integration_branch)?;
-    let seen = merges.len();
-    Ok(vec![Figure {
-        name: "merge of a one-file branch, 20,000 commits",
-        measured: median(merges)?,
-        limit: 15.0,
-        unit: "ms",
-        beside: format!("git merge-tree {bare:.2} ms; {seen} of {MERGES} merges seen"),
-    }])
+    Ok(Merges { times, bare: bare_merges(repository, &report.integration_branch)? })
 }
 
 /// Times each merge from the outside: the durable state says that it began, the ref's file that it ended.

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "bad_input::a_check_that_may_pass_without_its_program_is_warned_of",
             a_check_that_may_pass_without_its_program_is_warned_of,
         ),
+        sandboxed("bad_input::a_script_with_a_broken_line_is_refused", a_script_with_a_broken_line_is_refused),
         sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
         sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
         sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
@@ -240,6 +241,31 @@ fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
     scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
     let ran = scene.type_in(&["run", &scene.file("plan.md"), "--verify", "true"])?.exits(1)?;
     require_words(&ran.stdout, &["`./no-such-script` ended with exit code 127: a command was not found"])
+}
+
+fn a_script_with_a_broken_line_is_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let (before, file) = (scene.repository.fingerprint()?, scene.file("model.jsonl"));
+    let rule = r#"{"reply": {"text": "done"}}"#;
+    let table = [
+        (format!("{rule}\n{{\"reply\": \n"), "line 2: EOF while parsing a value"),
+        (format!("{rule}\n\n{{\"reply\": {{}}}}\n"), "line 3: `reply` has neither `text` nor `tool_calls`"),
+        ("\n".to_owned(), "has no rules"),
+    ];
+    // An agent that starts late would be the first to read it.
+    let plan = scene.write("plan.md", "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Write it (depends: T1)\n")?;
+    for (text, words) in table {
+        std::fs::write(&file, text)?;
+        let ran = scene.type_in(&["run", &plan, "--model", &format!("script:{file}")])?.exits(2)?;
+        require_words(&ran.stderr, &[&format!("failed to load the script {file}"), words])?;
+        if scene.home.state().exists() {
+            return fail("there is a state of nothing");
+        }
+    }
+    // Commands need no model.
+    let plan = scene.write("plan.md", PLAN)?;
+    scene.type_in(&["run", &plan, "--model", &format!("script:{file}")])?.exits(0)?;
+    before.require_same(&scene.repository.fingerprint()?)
 }
 
 fn endpoints_that_refuse_say_what_to_do() -> Outcome {

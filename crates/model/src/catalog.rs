@@ -94,17 +94,17 @@ impl Models {
         }
     }
 
-    /// Tells what [`Models::open`] would say of a name, without reading a script or touching the network.
+    /// Tells what [`Models::open`] would say of a name, and keeps nothing of a script; never touches the network.
     ///
     /// # Errors
     ///
-    /// [`ModelError`] if the name means nothing here, or its key is missing.
+    /// [`ModelError`] if the name means nothing here, its key is missing, or its script cannot be read.
     pub fn check(&self, name: &ModelName) -> Result<(), ModelError> {
         match name {
             ModelName::Script(file) if !file.is_file() => {
                 Err(ModelError::Script { file: file.clone(), line: 0, problem: "there is no such file".to_owned() })
             }
-            ModelName::Script(_) => Ok(()),
+            ModelName::Script(file) => ScriptedModel::load(file).map(drop),
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
             ModelName::Hosted { .. } | ModelName::Other(_) => self.endpoint(name).map(|_| ()),
         }

@@ -19,6 +19,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
         sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
+        sandboxed("bad_input::a_temporary_folder_that_is_not_there_is_refused", a_temporary_folder_is_not_there),
+        sandboxed("bad_input::too_few_open_files_are_refused", too_few_open_files_are_refused),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
         sandboxed("bad_input::a_check_that_does_not_exist_is_refused", a_check_that_does_not_exist_is_refused),
         sandboxed(
@@ -171,6 +173,60 @@ fn a_git_that_is_too_old_is_refused() -> Outcome {
             require_words(&typed.run()?.exits(2)?.stderr, &[words])?;
         }
     }
+    before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_temporary_folder_is_not_there() -> Outcome {
+    let scene = Scene::new()?;
+    let (nowhere, plan) = (scene.file("nowhere"), scene.file("plan.md"));
+    let typed = |arguments: &[&str]| {
+        scene.home.orchestrate(scene.repository.path(), arguments).env("TMPDIR", &nowhere).run()?.exits(2)
+    };
+    let refused = |arguments: &[&str]| {
+        let before = scene.repository.fingerprint()?;
+        let ran = typed(arguments)?;
+        require_words(
+            &ran.stderr,
+            &[&format!("cannot be made in {nowhere}"), "No such file", "set TMPDIR to a folder"],
+        )?;
+        before.require_same(&scene.repository.fingerprint()?)
+    };
+    refused(&["run", &plan])?;
+    require_words(&typed(&["demo"])?.stderr, &[&format!("make a folder in {nowhere}"), "set TMPDIR to a folder"])?;
+    if scene.home.state().join("repos").exists() {
+        return fail("there is a state of nothing");
+    }
+    let ran = scene.type_in(&["run", &plan])?.exits(0)?;
+    refused(&["land"])?;
+    refused(&["retry", "T1", "-m", "again"])?;
+    require_words(&ran.stdout, &["T1    merged"])?;
+    scene.type_in(&["land"])?.exits(0).map(drop)
+}
+
+/// Runs a plan in a shell that has changed how many files may be open.
+fn with_open_files(scene: &Scene, limit: &str, more: &[&str]) -> Result<Ran, Failed> {
+    let script = format!("ulimit {limit}; program=$1; shift; exec \"$program\" run \"$@\"");
+    let (program, plan) = (env!("CARGO_BIN_EXE_orchestrate"), scene.file("plan.md"));
+    let arguments = [&["-c", &script, "sh", program, &plan], more].concat();
+    scene.home.command("sh", scene.repository.path(), &arguments).run()
+}
+
+fn too_few_open_files_are_refused() -> Outcome {
+    let scene = Scene::new()?;
+    let before = scene.repository.fingerprint()?;
+    for limit in ["64", "40", "24"] {
+        let ran = with_open_files(&scene, &format!("-n {limit}"), &[])?.exits(2)?;
+        let allowed = format!("no more than {limit} are allowed");
+        require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "fewer with --max-agents"])?;
+    }
+    let ran = with_open_files(&scene, "-n 16", &[])?.exits(2)?;
+    require_words(&ran.stderr, &["git cannot be started", "Too many open files", "`git --version`"])?;
+    if scene.home.state().join("repos").exists() {
+        return fail("there is a state of nothing");
+    }
+    with_open_files(&scene, "-n 64", &["--max-agents", "1"])?.exits(0)?;
+    // What the user may raise is raised.
+    with_open_files(&scene, "-Sn 24", &[])?.exits(0)?;
     before.require_same(&scene.repository.fingerprint()?)
 }
 

@@ -102,7 +102,13 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
     let failed = |error: std::io::Error| CommandError::usage(format!("failed to lay out the sample project: {error}"));
     let folder = match wanted {
         Some(wanted) => context.directory.join(wanted),
-        None => new_folder().map_err(failed)?,
+        None => {
+            let place = std::env::temp_dir();
+            new_folder(&place).map_err(|error| {
+                CommandError::usage(format!("failed to make a folder in {}: {error}", place.display()))
+                    .hint("set TMPDIR to a folder where files can be made")
+            })?
+        }
     };
     let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
@@ -121,9 +127,8 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
     folder.canonicalize().map_err(failed)
 }
 
-/// Makes the first of `orchestrate-demo-1`, `-2`, … that does not exist below the folder for temporary files.
-fn new_folder() -> std::io::Result<PathBuf> {
-    let parent = std::env::temp_dir();
+/// Makes the first of `orchestrate-demo-1`, `-2`, … that does not exist in a folder.
+fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
     for number in 1..=u16::MAX {
         let folder = parent.join(format!("orchestrate-demo-{number}"));
         // Making it is what claims the name: nobody else can have put a link there.

@@ -25,6 +25,19 @@ pub enum CoordinatorError {
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// So many agents at once would run out of open files.
+    #[error(
+        "have {agents} agents at work at once: they need {needed} open files, and no more than {allowed} are allowed; start \
+         it where `ulimit -Hn` says more, as in a new shell, or have fewer with --max-agents"
+    )]
+    FewFiles {
+        /// The most agents at once.
+        agents: usize,
+        /// How many files they need.
+        needed: u64,
+        /// How many there may be.
+        allowed: u64,
+    },
     /// A tool's description or schema cannot be used.
     #[error(transparent)]
     Tools(#[from] orchestrate_tools::ToolsError),
@@ -136,6 +149,7 @@ impl CoordinatorError {
             Self::Sandbox(_)
             | Self::Model(_)
             | Self::NoIdentity
+            | Self::FewFiles { .. }
             | Self::UnknownRole { .. }
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }

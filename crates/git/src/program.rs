@@ -102,7 +102,8 @@ impl Program {
             .ok_or(Refusal::GitMissing)?;
         let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
         let printed = bare(&path).arg("--version").output();
-        let printed = printed.map_err(|error| unknown(error.to_string()))?;
+        let printed =
+            printed.map_err(|error| Refusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
         let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
         if version < OLDEST {

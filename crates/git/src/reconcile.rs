@@ -33,8 +33,9 @@ impl Repo {
     /// names.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// [`GitError::Refused`] if there is no place for temporary files, or if the file system refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
+        self.require_temporary_folder()?;
         room::sweep()?;
         let held = lock::common(self.common_dir())?;
         let mut found = Reconciled::default();

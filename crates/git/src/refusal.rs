@@ -60,6 +60,22 @@ pub enum Refusal {
         /// What it said to be.
         found: String,
     },
+    /// Git cannot be started.
+    #[error("{path} cannot be started ({reason}); see whether `git --version` works here")]
+    GitUnstartable {
+        /// The program.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// There is nowhere to merge.
+    #[error("files cannot be made in {path}, where merges are made ({reason}); set TMPDIR to a folder where they can")]
+    NoTemporaryFolder {
+        /// The folder for temporary files.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
     /// Somebody else owns the repository.
     #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {path}`")]
     ForeignOwner {

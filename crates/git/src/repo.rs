@@ -118,7 +118,7 @@ impl Repo {
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules or LFS
-    /// files, or with a branch where those of runs have to be. What is only looked at may be in any state, since its
+    /// files, or with a branch where those of runs have to be; and a machine without a place for temporary files. What is only looked at may be in any state, since its
     /// user works on beside a run.
     ///
     /// # Errors
@@ -132,7 +132,16 @@ impl Repo {
             let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
             return Err(GitError::Refused { path, refusal });
         }
+        self.require_temporary_folder()?;
         self.require_plain_tree(&self.head()?.commit)
+    }
+
+    /// Refuses to go on where no temporary file can be made.
+    pub(crate) fn require_temporary_folder(&self) -> Result<(), GitError> {
+        let path = std::env::temp_dir();
+        let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK) else { return Ok(()) };
+        let refusal = Refusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };
+        Err(GitError::Refused { path: self.shared.workdir.clone(), refusal })
     }
 
     /// Makes sure that objects and branches can be written, as far as the file system tells.

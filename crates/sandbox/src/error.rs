@@ -30,7 +30,7 @@ pub enum SandboxError {
     )]
     HelperNotInstalled,
     /// The helper program cannot be opened.
-    #[error("open the sandbox helper {path}")]
+    #[error("open the sandbox helper {path}: {source}")]
     Helper {
         /// The helper's path.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum SandboxError {
         detail: String,
     },
     /// A system call of the coordinator's side failed.
-    #[error("{action}")]
+    #[error("{action}: {source}")]
     Io {
         /// What was tried.
         action: &'static str,

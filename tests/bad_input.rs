@@ -21,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
         sandboxed("bad_input::a_temporary_folder_that_is_not_there_is_refused", a_temporary_folder_is_not_there),
         sandboxed("bad_input::too_few_open_files_are_refused", too_few_open_files_are_refused),
+        sandboxed("bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay", a_path_that_is_no_text),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
         sandboxed("bad_input::a_check_that_does_not_exist_is_refused", a_check_that_does_not_exist_is_refused),
         sandboxed(
@@ -201,6 +202,15 @@ fn a_temporary_folder_is_not_there() -> Outcome {
     refused(&["retry", "T1", "-m", "again"])?;
     require_words(&ran.stdout, &["T1    merged"])?;
     scene.type_in(&["land"])?.exits(0).map(drop)
+}
+
+fn a_path_that_is_no_text() -> Outcome {
+    let scene = Scene::new()?;
+    let script =
+        "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
+    let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &scene.file("plan.md")];
+    let ran = scene.home.command("sh", scene.repository.path(), &arguments).run()?.exits(0)?;
+    require_words(&ran.stdout, &["has landed", "were left as they are: its path is not UTF-8", "rename the plan", PLAN])
 }
 
 /// Runs a plan in a shell that has changed how many files may be open.

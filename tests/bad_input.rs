@@ -36,6 +36,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("bad_input::a_read_only_state_is_refused", a_read_only_state_is_refused).needs(Need::MOUNTS),
         sandboxed("bad_input::a_read_only_repository_is_refused", a_read_only_repository_is_refused)
             .needs(Need::MOUNTS),
+        sandboxed("bad_input::a_trash_that_cannot_be_deleted_is_told", a_trash_that_cannot_be_deleted_is_told)
+            .needs(Need::MOUNTS),
         sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
     ]
 }
@@ -472,6 +474,26 @@ fn a_read_only_repository_is_refused() -> Outcome {
     let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 2\n", "second 2\n"])?;
     require_words(&ran.stderr, &["Read-only file system", "make it writable for you, or work in a clone that is"])
+}
+
+fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {
+    let scene = Scene::new()?;
+    scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
+    let folders = std::fs::read_dir(scene.home.state().join("repos"))?;
+    let Some(repository) = folders.filter_map(Result::ok).next() else { return fail("there is no state") };
+    let left = repository.path().join("trash/worktree-1");
+    std::fs::create_dir_all(&left)?;
+    let place = left.display();
+    let mount = format!("mount -t tmpfs none {place}; touch {place}/in; mount -o remount,ro none {place}");
+    let clean = |options: &[&str]| {
+        let typed = [&["clean"], options].concat();
+        scene.home.remounted(&mount, scene.repository.path(), &typed).run()?.exits(1)
+    };
+    let ran = clean(&[])?;
+    require_words(&ran.stdout, &["removed ", "branches and snapshots stay"])?;
+    require_words(&ran.stderr, &["warning: failed to delete", &place.to_string(), "Read-only file system"])?;
+    require_words(&clean(&["--json"])?.stdout, &["\"warnings\":[\"failed to delete", "delete it yourself"])?;
+    scene.type_in(&["clean"])?.exits(0).map(drop)
 }
 
 fn a_real_full_disk_loses_nothing() -> Outcome {

@@ -1,6 +1,7 @@
 //! `clean`: removes a run's worktrees whose files are kept elsewhere; branches and snapshots stay.
 
 use orchestrate_coordinator::{CleanOptions, KeptWorktree};
+use orchestrate_core::report::{EXIT_FAILED, EXIT_OK};
 use serde_json::{Value, json};
 
 use crate::args::CleanArgs;
@@ -14,6 +15,12 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
     let cleaned = context.runs()?.clean(&run, options)?;
+    let warnings = cleaned.undeleted.iter().map(|undeleted| {
+        format!("failed to {undeleted}; what it holds is kept elsewhere: delete it yourself, or clean again")
+    });
+    let warnings: Vec<String> = warnings.collect();
+    warnings.iter().for_each(|warning| output::warning(warning));
+    let code = if warnings.is_empty() { EXIT_OK } else { EXIT_FAILED };
     if arguments.json.json {
         let removed = cleaned.removed.iter().map(|(task, path)| json!({"task": task, "path": path}));
         let kept = cleaned.kept.iter().map(|KeptWorktree { task, path, reason, ignored }| {
@@ -21,8 +28,8 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
             json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
         });
         let (removed, kept): (Vec<Value>, Vec<Value>) = (removed.collect(), kept.collect());
-        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept});
-        return output::json(&object).map(|()| 0);
+        let object = json!({"run_id": run, "dry_run": arguments.dry_run, "removed": removed, "kept": kept, "warnings": warnings});
+        return output::json(&object).map(|()| code);
     }
     let done = if arguments.dry_run { "would remove" } else { "removed" };
     let removed = cleaned.removed.iter().map(|(_, path)| format!("{done} {}\n", path.display()));
@@ -35,5 +42,5 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
         text.push_str(&render_next(&[format!("orchestrate clean {run} --ignored")]));
     }
-    output::result(&text).map(|()| 0)
+    output::result(&text).map(|()| code)
 }

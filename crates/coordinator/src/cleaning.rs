@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
-use orchestrate_git::Removed;
+use orchestrate_git::{Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError, Purpose};
 
 use crate::error::CoordinatorError;
@@ -35,6 +35,8 @@ pub struct Cleaned {
     pub removed: Vec<(Option<TaskId>, PathBuf)>,
     /// Worktrees that stay.
     pub kept: Vec<KeptWorktree>,
+    /// Why something is still in the trash: each with its path, and the file system's reason.
+    pub undeleted: Vec<String>,
 }
 
 /// A worktree that stays.
@@ -84,14 +86,14 @@ impl Runs {
             return self.survey(run, options);
         }
         let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
-        let cleaned = self.survey(run, options)?;
+        let mut cleaned = self.survey(run, options)?;
         self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
         if !tasks.is_empty() {
             // Nothing follows from this fact, so it may follow the act: it tells what is gone.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
-        empty(&self.layout.trash());
+        cleaned.undeleted = empty(&self.layout.trash());
         // A folder that still has something in it stays.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
@@ -117,8 +119,7 @@ impl Runs {
         let verifier = self.layout.verifier(run);
         if verifier.exists() && state.tasks().all(|record| !is_at_work(record)) {
             if remove {
-                let worktree = self.repo.open_worktree(&verifier)?;
-                self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
+                self.trash(&self.repo.open_worktree(&verifier)?)?;
             }
             cleaned.removed.push((None, verifier));
         } else if !verifier.exists() {
@@ -151,11 +152,14 @@ impl Runs {
                 because(format!("git does not store {}, which may be nowhere else", named(&ignored)), ignored)
             }
             Ok(_) if options.dry_run => Ok(None),
-            Ok((worktree, _)) => {
-                self.repo.remove_worktree(&worktree, &self.layout.trash())?.delete()?;
-                Ok(None)
-            }
+            Ok((worktree, _)) => self.trash(&worktree).map(|()| None),
         }
+    }
+
+    /// Moves a worktree to the trash, which is emptied at the end.
+    fn trash(&self, worktree: &Worktree) -> Result<(), CoordinatorError> {
+        drop(self.repo.remove_worktree(worktree, &self.layout.trash())?);
+        Ok(())
     }
 
     /// Lists the commits of a run that refs of ours hold, in the order of their names; says which cannot be read.
@@ -201,17 +205,22 @@ impl Runs {
     }
 }
 
-/// Deletes what a cleaning that was killed has moved to the trash; whatever is there was kept elsewhere.
-fn empty(trash: &Path) {
-    let Ok(places) = std::fs::read_dir(trash) else { return };
+/// Deletes what is in the trash, of a cleaning that was killed too, and says what cannot be; whatever is there was kept
+/// elsewhere.
+fn empty(trash: &Path) -> Vec<String> {
+    let places = match std::fs::read_dir(trash) {
+        Ok(places) => places,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => return vec![format!("list {}: {error}", trash.display())],
+    };
+    let mut undeleted = Vec::new();
     for place in places.filter_map(Result::ok).map(|entry| entry.path()) {
         // Another cleaning may be about to move something into a folder that is still empty.
         let is_used = std::fs::read_dir(&place).is_ok_and(|mut inside| inside.next().is_some());
-        let left = Removed { trashed: is_used.then(|| place.clone()) };
-        if let Err(error) = left.delete() {
-            tracing::warn!(path = %place.display(), %error, "could not delete what is in the trash");
-        }
+        let left = Removed { trashed: is_used.then_some(place) };
+        undeleted.extend(left.delete().err().map(|error| error.to_string()));
     }
+    undeleted
 }
 
 /// Names the first of some paths and counts the others.

@@ -100,7 +100,7 @@ fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
 fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     for role in ["named", "default", "done", "idle"] {
-        let text = format!("---\ndescription: Helps.\ntools: Read, Raed\n---\nYou help as {role}.\n");
+        let text = format!("---\ndescription: Helps.\ntools: Raed, Bash(git status:*)\n---\nYou help as {role}.\n");
         repository.write(&format!(".orchestrate/agents/{role}.md"), &text)?;
     }
     repository.commit_all("Add roles")?;
@@ -111,7 +111,8 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
         let said = home.orchestrate(repository.path(), &[command, "plan.md"]).run()?.exits(code)?.stderr;
         let told =
             ["named", "default", "done", "idle"].map(|role| said.matches(&format!("agents/{role}.md: ")).count());
-        if told != [1, 1, 0, 0] || !said.contains("Raed") {
+        let odd = ["unknown tool `Raed`", "line 3: `Bash(git status:*)` means all of `run_shell_command`"];
+        if told != [2, 2, 0, 0] || odd.iter().any(|odd| said.matches(odd).count() != 2) {
             return fail(format!("{command} {told:?}: {said}"));
         }
     }

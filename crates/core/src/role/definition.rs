@@ -145,6 +145,19 @@ pub enum RoleWarning {
         /// As written.
         key: String,
     },
+    /// A tool that other products would restrict.
+    #[error(
+        "line {line}: `{written}` means all of `{tool}`, since its part in parentheses is not applied here; rules take \
+         such patterns: `permission` in this file, `ask` and `deny` in the settings"
+    )]
+    UnappliedPattern {
+        /// From 1.
+        line: usize,
+        /// As written.
+        written: String,
+        /// Its canonical name.
+        tool: String,
+    },
     /// A tool that does not exist.
     #[error("unknown tool `{tool}`; known: {}", known.join(", "))]
     UnknownTool {

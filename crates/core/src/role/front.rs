@@ -133,8 +133,12 @@ impl<'a> Reader<'a> {
         match known {
             Key::Name => role.name = self.require(text(value), key, "a text")?,
             Key::Description => role.description = self.require(text(value), key, "a text")?,
-            Key::Tools => self.tools(role, key, value)?,
+            Key::Tools => {
+                self.tools(role, key, value)?;
+                self.patterns(key, value);
+            }
             Key::Disallowed => {
+                self.patterns(key, value);
                 let names = self.require(list(value), key, "a list of tools")?;
                 role.disallowed.extend(names.iter().map(|name| tool(name)));
             }
@@ -187,6 +191,24 @@ impl<'a> Reader<'a> {
         };
         role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
         Ok(())
+    }
+
+    /// Warns of what a list of tools says beside their names, as `Bash(git status:*)`: it restricts nothing here.
+    fn patterns(&mut self, key: &str, value: &Value) {
+        let names = match value {
+            Value::Object(map) => map.keys().cloned().collect(),
+            other => list(other).unwrap_or_default(),
+        };
+        let line = self.line(key);
+        let is_restricted = |name: &String| {
+            let pattern = name.split_once('(').map(|(_, rest)| rest.trim_end_matches(')').trim());
+            pattern.is_some_and(|pattern| !matches!(pattern, "" | "*"))
+        };
+        self.warnings.extend(names.into_iter().filter(is_restricted).map(|written| RoleWarning::UnappliedPattern {
+            line,
+            tool: tool(&written),
+            written,
+        }));
     }
 
     /// Reads a map from tool to `allow`, `ask`, `deny`, or to a map from pattern to one of these.

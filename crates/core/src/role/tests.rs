@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_key_is_read() {
-    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(git:*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
     let expected = Role {
         name: "builder".to_owned(),
         description: "Builds.".to_owned(),
@@ -69,7 +69,7 @@ fn tools_are_a_text_a_list_or_a_map() {
         ("", None, Vec::new()),
         ("tools: []", Some(Vec::new()), Vec::new()),
         ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),
-        ("tools: Agent(a, b), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
+        ("tools: Agent(*), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
         ("tools: [\"*\"]", None, Vec::new()),
         ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),
         ("tools: {bash: false}", None, names(&["run_shell_command"])),
@@ -78,6 +78,29 @@ fn tools_are_a_text_a_list_or_a_map() {
         let (role, warnings) = read(&format!("---\n{line}\n---\nx\n"));
         assert_eq!((role.tools, role.disallowed, warnings), (tools, disallowed, Vec::new()), "{line}");
     }
+}
+
+#[test]
+fn a_pattern_beside_a_tool_is_warned_of() {
+    let table = [
+        ("tools: Read, Bash(git status:*), Bash()", &["Bash(git status:*)"][..]),
+        ("tools: [\"Bash(git log, git diff)\", Agent]", &["Bash(git log, git diff)"]),
+        ("tools: {\"Bash(git:*)\": true, \"Agent(a)\": false}", &["Bash(git:*)", "Agent(a)"]),
+        ("disallowedTools: Bash(rm:*), WebFetch", &["Bash(rm:*)"]),
+    ];
+    for (line, expected) in table {
+        let warnings = read(&format!("---\nname: helper\n{line}\n---\nx\n")).1;
+        let written = warnings.iter().filter_map(|warning| match warning {
+            RoleWarning::UnappliedPattern { line: 3, written, .. } => Some(written.as_str()),
+            _ => None,
+        });
+        assert_eq!(written.collect::<Vec<_>>(), expected, "{line}");
+    }
+    let (role, warnings) = read("---\ntools: Bash(git status:*)\n---\nx\n");
+    assert_eq!(role.tools, Some(names(&["run_shell_command"])));
+    assert!(
+        warnings[0].to_string().starts_with("line 2: `Bash(git status:*)` means all of `run_shell_command`, since")
+    );
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
+        case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
@@ -126,6 +127,23 @@ fn undecided_conflict() -> Outcome {
         return Ok(());
     }
     fail(error)
+}
+
+/// Neither keeping such a file nor bringing a version back can be done with text, so nobody is asked to.
+fn binary_without_shell() -> Outcome {
+    let stage = Stage::new()?;
+    let script = ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
+        script.rule(put(Rule::task(task).turn(1), "data.bin", &format!("{task}\0"))).rule(done(task))
+    });
+    let played = stage.play(CLASH, &script, |settings| "coordinator".clone_into(&mut settings.run.agent))?;
+    let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
+    let (conflicted, merged) = if one.state == Conflicted { (one, two) } else { (two, one) };
+    if (conflicted.state, merged.state, conflicted.turns) != (Conflicted, Merged, 2) {
+        return fail(played.story());
+    }
+    let error = conflicted.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
+    let is_clear = error.starts_with("it conflicts in data.bin (") && error.contains("no `run_shell_command`");
+    if is_clear && played.report.exit_code == Some(3) { Ok(()) } else { fail(error) }
 }
 
 /// Waits until the newest state is as a closure wants it.

@@ -31,6 +31,8 @@ pub(crate) struct Unresolved {
     pub(crate) marked: Vec<String>,
     /// Files without markers, with git's name of the conflict, about which nothing has been decided.
     pub(crate) untouched: Vec<String>,
+    /// Those of them that hold no text: a tool that writes text can neither keep them nor bring a version back.
+    pub(crate) binary: Vec<String>,
 }
 
 impl Unresolved {
@@ -97,15 +99,21 @@ impl GitLink {
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip)? else {
+            let Merge::Conflict { files, tree, .. } = repo.merge(&onto, &tip)? else {
                 return Ok(Unresolved::default());
             };
-            let untouched = repo.untouched(&worktree, &files)?;
-            let untouched = untouched.iter().map(|file| format!("{} ({})", file.path.display(), file.kind));
+            let mut found = Unresolved::default();
+            for file in repo.untouched(&worktree, &files)? {
+                let named = format!("{} ({})", file.path.display(), file.kind);
+                if repo.read_file(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                    found.binary.push(named.clone());
+                }
+                found.untouched.push(named);
+            }
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
             let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)?;
-            let marked = marked.iter().map(|path| path.display().to_string());
-            Ok(Unresolved { marked: marked.collect(), untouched: untouched.collect() })
+            found.marked = marked.iter().map(|path| path.display().to_string()).collect();
+            Ok(found)
         });
         found.await
     }
@@ -187,6 +195,10 @@ impl GitLink {
         let tip = record.tip.clone().ok_or_else(missing)?;
         Ok((record, tip))
     }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
 }
 
 fn author(identity: &Identity) -> String {

@@ -23,6 +23,9 @@ use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker_link::WorkerLink;
 use crate::workplace::Workplace;
 
+/// The tool that an agent runs commands with.
+const SHELL_TOOL: &str = "run_shell_command";
+
 /// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
 pub(crate) async fn work(
     assignment: Assignment,
@@ -115,14 +118,33 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     Ok(true)
 }
 
-/// Merges what work was returned onto into the worktree; always goes on.
+/// Merges what work was returned onto into the worktree; goes on unless the author has no means to decide about it.
 async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     if let Some(onto) = record.onto.clone() {
         workplace.git.write_return(onto).await?;
     }
+    if let (Some(repair), false) = (&record.repair, has_shell(workplace)) {
+        let binary = workplace.git.unresolved(repair).await?.binary;
+        if !binary.is_empty() {
+            let message = format!(
+                "it conflicts in {}, which is no text, and its role has no `{SHELL_TOOL}` to decide about that; the branch \
+                 and the worktree are kept",
+                binary.join(", ")
+            );
+            let task = workplace.task().clone();
+            workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
+            return Ok(false);
+        }
+    }
     let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: record.onto.clone() };
     workplace.link.record(vec![prepared]).await?;
     Ok(true)
+}
+
+/// Tells whether the agent can run commands.
+fn has_shell(workplace: &Workplace) -> bool {
+    let role = workplace.assignment.role.as_ref();
+    role.is_some_and(|role| role.spec.tools.iter().any(|tool| tool.name == SHELL_TOOL))
 }
 
 /// Drives the agent through one stretch; tells whether there may be more to do.
@@ -280,4 +302,14 @@ async fn after_red_check(
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
     link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_commands_is_a_tool() {
+        assert!(orchestrate_tools::builtin_names().contains(&SHELL_TOOL));
+    }
 }

@@ -30,13 +30,14 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 Write it\n")?;
     repository.write("binary.md", "- [ ] T1\u{0}\n")?;
-    let table: [(&[&str], &str); 9] = [
+    let table: [(&[&str], &str); 10] = [
         (&[], "Usage"),
         (&["stauts"], "did you mean `orchestrate status`?"),
         (&["run", "nope.md"], "orchestrate demo"),
         (&["run", "binary.md"], "binary"),
         (&["run", "plan.md", "--bogus"], "--bogus"),
         (&["run", "plan.md", "--max-agents", "0"], "from 1 to 1000"),
+        (&["run", "plan.md", "--context-tokens", "2999"], "a whole number from 3000, since an agent's instructions"),
         (&["run", "plan.md", "--deny", "Bash(x"], "bracket"),
         (&["run", "plan.md", "--deny", "nosuchtool"], "no such tool"),
         (&["status"], "orchestrate run PLAN"),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use orchestrate_coordinator::settings::{Kind, named};
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
@@ -37,6 +38,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
         case("limits::whatever_one_turn_reads_and_writes_fits", whatever_one_turn_reads_and_writes_fits),
         case("limits::the_fixed_prompt_is_small", the_fixed_prompt_is_small),
+        case("limits::the_smallest_context_is_enough_to_work_in", the_smallest_context_is_enough_to_work_in),
         case("limits::no_more_agents_than_allowed", no_more_agents_than_allowed),
         case("limits::three_agents_work_at_once", three_agents_work_at_once),
         case("limits::a_panicking_worker_fails_its_task_alone", a_panicking_worker_fails_its_task_alone),
@@ -409,6 +411,26 @@ fn the_fixed_prompt_is_small() -> Outcome {
     let Some(first) = requests.first() else { return fail(played.story()) };
     let tokens = fixed_tokens(&first.system, &first.tools, &counter);
     if tokens < 2_500 && first.tools.len() == 15 { Ok(()) } else { fail(format!("{tokens} tokens")) }
+}
+
+fn the_smallest_context_is_enough_to_work_in() -> Outcome {
+    let Some(Kind::Number { least, .. }) = named("context_tokens").map(|key| key.kind) else { return fail("no bound") };
+    let stage = Stage::new()?;
+    stage.repository.write("long.txt", &"some words of a line\n".repeat(400))?;
+    stage.repository.commit_all("Add a long file")?;
+    // The one with the most tools, and one that only looks.
+    let roles = ["implementer", "reviewer"];
+    let (mut plan, mut script) = (String::new(), Script::default());
+    for role in roles {
+        plan.push_str(&format!("- [ ] {role} Look and write @{role}\n"));
+        let look = Rule::task(role).turn(1).call("read_file", &json!({"path": "long.txt"}));
+        let search = Rule::task(role).turn(2).call("grep", &json!({"pattern": "words"}));
+        let text = "a line of a file that is written\n".repeat(20);
+        let own = write(role, &format!("{role}.txt"), &text).turn(3);
+        script = script.rule(look).rule(search).rule(own).rule(done(role));
+    }
+    let played = stage.play(&plan, &script, |settings| settings.run.context_tokens = least)?;
+    played.require(0, &roles.map(|role| (role, Merged)))
 }
 
 /// Gives the largest number of agents that had begun and not yet handed their work over.

@@ -9,8 +9,8 @@ use orchestrate_core::settings::{CHILD_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS,
 
 /// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
 const MOST_AGENTS: u64 = 1_000;
-/// The smallest context that holds a role's fixed part and one small result.
-const LEAST_CONTEXT: u64 = 1_000;
+/// The smallest context in which a shipped role can surely look at something, write something and be done.
+const LEAST_CONTEXT: u64 = 3_000;
 /// The longest time that can be written: a year, which also keeps milliseconds far from overflow.
 const LONGEST_SECONDS: u64 = 365 * 24 * 3600;
 
@@ -40,6 +40,8 @@ pub enum Kind {
         least: u64,
         /// The largest.
         most: u64,
+        /// Why it cannot be less, for people; empty where that is plain.
+        reason: &'static str,
     },
     /// `30s`, `5m`, `1h`; a bare number is seconds.
     Duration,
@@ -90,11 +92,15 @@ const fn key(name: &'static str, kind: Kind, class: Class, default: &'static str
 }
 
 const fn number(least: u64, most: u64) -> Kind {
-    Kind::Number { least, most }
+    Kind::Number { least, most, reason: "" }
 }
 
 const TOKENS: Kind = number(1, u64::MAX >> 1);
-const CONTEXT: Kind = number(LEAST_CONTEXT, u64::MAX >> 1);
+const CONTEXT: Kind = Kind::Number {
+    least: LEAST_CONTEXT,
+    most: u64::MAX >> 1,
+    reason: ", since an agent's instructions and tools alone fill most of that",
+};
 
 /// Everything that can be set, in the order in which it is shown.
 #[rustfmt::skip]
@@ -194,7 +200,7 @@ impl Kind {
     /// What was expected instead.
     pub fn number(self, number: u64) -> Result<Value, String> {
         match self {
-            Kind::Number { least, most } if (least..=most).contains(&number) => Ok(Value::Number(number)),
+            Kind::Number { least, most, .. } if (least..=most).contains(&number) => Ok(Value::Number(number)),
             Kind::Duration if (1..=LONGEST_SECONDS).contains(&number) => Ok(Value::Number(number * 1000)),
             _ => Err(self.expected()),
         }
@@ -217,10 +223,10 @@ impl Kind {
     pub fn expected(self) -> String {
         match self {
             Kind::Text => "a text".to_owned(),
-            Kind::Number { least, most } if most > u64::from(u32::MAX) => {
-                format!("a whole number from {least}")
+            Kind::Number { least, most, reason } if most > u64::from(u32::MAX) => {
+                format!("a whole number from {least}{reason}")
             }
-            Kind::Number { least, most } => format!("a whole number from {least} to {most}"),
+            Kind::Number { least, most, reason } => format!("a whole number from {least} to {most}{reason}"),
             Kind::Duration => "a time such as 30s, 5m or 1h".to_owned(),
             Kind::Merge => "auto, review or none".to_owned(),
             Kind::Rules => "a list of rules such as [\"run_shell_command(git push:*)\"]".to_owned(),

@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
         case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores),
+        case("land::cleaning_without_gits_entries_removes_no_work", cleaning_without_gits_entries),
         case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
         case("land::a_snapshot_that_cannot_be_read_is_named", a_snapshot_that_cannot_be_read_is_named),
         case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
@@ -410,6 +411,19 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     same(&std::fs::read_dir(&trash)?.count(), &0)?;
     same(&ended.git(&["worktree", "list"])?.lines().count(), &1)?;
     same(&ended.git(&["for-each-ref"])?, &refs)
+}
+
+/// What nobody works in goes; the files of tasks, whose place in git is not known any more, are named.
+fn cleaning_without_gits_entries() -> Outcome {
+    let ended = Ended::new(Some("true"))?;
+    let folder = ended.worktrees()?;
+    std::fs::remove_dir_all(ended.stage.repository.path().join(".git/worktrees"))?;
+    let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
+    let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("look at its files, and delete");
+    let removed: Vec<_> = cleaned.removed.iter().map(|(task, _)| task.clone()).collect();
+    same(&(removed, cleaned.kept.iter().map(names).collect()), &(vec![None], vec![true, true]))?;
+    let left = ["T1", "T2", ".verifier"].map(|name| folder.join(name).exists());
+    same(&left, &[true, true, false])
 }
 
 fn a_snapshot_is_restored_as_a_branch() -> Outcome {

@@ -15,6 +15,7 @@ use orchestrate_journal::{Journal, JournalError, Purpose};
 use crate::error::CoordinatorError;
 use crate::refusal::Refusal;
 use crate::runs::Runs;
+use crate::verifier;
 
 /// How many of the ignored files and folders a reason names before it only counts them.
 const NAMED_PATHS: usize = 5;
@@ -119,7 +120,7 @@ impl Runs {
         let verifier = self.layout.verifier(run);
         if verifier.exists() && state.tasks().all(|record| !is_at_work(record)) {
             if remove {
-                self.trash(&self.repo.open_worktree(&verifier)?)?;
+                self.trash(&verifier::open(&self.repo, &self.layout, run, &state.integration)?)?;
             }
             cleaned.removed.push((None, verifier));
         } else if !verifier.exists() {

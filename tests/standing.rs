@@ -17,6 +17,10 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
         sandboxed("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
         sandboxed("standing::a_plan_without_an_open_box_says_so", a_plan_without_an_open_box_says_so),
+        sandboxed(
+            "standing::open_tasks_that_wait_for_a_closed_one_are_told",
+            open_tasks_that_wait_for_a_closed_one_are_told,
+        ),
         sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
@@ -161,6 +165,13 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
 fn a_plan_without_an_open_box_says_so() -> Outcome {
     let desk = Desk::new("- [x] T1 one\n- [-] T2 two\n")?;
     says(&desk.types(&["run", "plan.md"], 0)?, &["there was nothing to do: no box of the plan is open"])
+}
+
+fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
+    let desk = Desk::new("- [-] T1 one\n- [ ] T2 two (run: true) (depends: T1)\n")?;
+    let told = "T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open, or as done)";
+    says(&desk.types(&["check", "plan.md"], 0)?, &[told])?;
+    says(&desk.types(&["run", "plan.md"], 0)?, &[told, "there was nothing to do: each open task depends on one that"])
 }
 
 fn an_approval_is_of_what_was_looked_at() -> Outcome {

@@ -42,7 +42,12 @@ pub(crate) fn render(report: &Report) -> String {
         }
     }
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
-        text.push_str("there was nothing to do: no box of the plan is open\n");
+        let why = if report.tasks.iter().any(|task| task.state == TaskState::Skipped) {
+            "each open task depends on one that does not run; mark that one as open, or as done"
+        } else {
+            "no box of the plan is open"
+        };
+        text.push_str(&format!("there was nothing to do: {why}\n"));
     }
     let how = match report.status.as_str() {
         RUNNING => "running for",

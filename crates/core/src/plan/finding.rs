@@ -12,7 +12,7 @@ use super::source::Source;
 /// The longest offending text that a finding repeats, in characters: enough to recognise the place.
 const MAX_TEXT_CHARS: usize = 80;
 /// The most errors, and the most warnings, of one plan: more than anybody reads, and a hostile plan could make millions.
-const MAX_FINDINGS: usize = 1_000;
+pub(super) const MAX_FINDINGS: usize = 1_000;
 
 /// Something about a plan: an error if it stands among the errors, else a warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -23,6 +23,7 @@ mod parse;
 mod program;
 mod reference;
 mod source;
+mod stuck;
 mod text;
 mod value;
 mod write_back;

@@ -15,6 +15,7 @@ use super::order::{self, Edges, Unordered};
 use super::outline::{self, Block, Opaque};
 use super::overlap::Pattern;
 use super::source::{Inline, Source};
+use super::stuck::never_started;
 use super::text;
 use crate::ids::TaskId;
 use crate::task::{Task, Work};
@@ -62,7 +63,9 @@ pub(super) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
     let mut findings = Findings::default();
     let plan = read_source(&source, known, &mut findings);
     let errors = finding::place(findings.errors, &source);
-    let warnings = finding::place(findings.warnings, &source);
+    let mut warnings = finding::place(findings.warnings, &source);
+    warnings.extend(never_started(&plan.tasks));
+    warnings.sort_by_key(|warning| (warning.line, warning.column));
     let skipped = finding::place_skipped(findings.skipped, &source);
     (Plan { warnings, skipped, ..plan }, errors)
 }

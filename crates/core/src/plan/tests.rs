@@ -218,6 +218,24 @@ fn headings_without_fields_hold_their_boxes() {
 }
 
 #[test]
+fn open_tasks_that_never_start_are_warned_of() {
+    let plan = Plan::parse(
+        "- [-] T1 a\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T2)\n- [!] T4 d\n- [ ] T5 e (depends: T4, T6)\n\
+         - [x] T6 f\n- [ ] T7 g (depends: T6)\n",
+        &known(),
+    );
+    let warnings: Vec<String> = plan.unwrap().warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "line 2, column 1: T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open, or as done)",
+            "line 3, column 1: T3 will not run: it depends on T2, which will not run either",
+            "line 5, column 1: T5 will not run: it depends on T4, which is marked as blocked (mark T4 as open, or as done)",
+        ]
+    );
+}
+
+#[test]
 fn phases_are_barriers() {
     reads(
         "- [ ] T0 before\n\n## Phase 1: Setup\n\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n- [-] T3 c\n- [ ]* T4 d\n\n### Part\n\n- [ ] T5 e\n\n## Phase 2\n\n- [ ] T6 f\n\n## Polish\n\n- [ ] T7 g\n",

@@ -325,7 +325,7 @@ impl RunState {
         if hands_over(event) && self.messages_for(&id).next().is_some() {
             return Err(format!("task {id}: a message waits for its agent, which has to read it first"));
         }
-        let was_merged = record.state == TaskState::Merged;
+        let before = record.state;
         if let Event::MergeStarted { candidate, .. } = event
             && (!self.is_candidate(record) || record.commit.as_ref() != Some(candidate))
         {
@@ -348,8 +348,8 @@ impl RunState {
                 let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
                 self.approvals.insert(call.clone(), Approval { task, tool, summary, rule, decision: None });
             }
-            Event::TaskReturned { .. } if was_merged => self.mark_stale(&id),
-            Event::TaskReturned { .. } => self.unskip(&id),
+            Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
+            Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
             _ => {}
         }
         Ok(())

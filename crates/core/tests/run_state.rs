@@ -149,6 +149,16 @@ fn what_depends_on_a_failure_is_skipped_and_waits_again_after_a_retry() {
 }
 
 #[test]
+fn work_that_comes_back_from_merging_lets_nobody_skipped_wait_again() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &[]), task("c", &["a", "b"])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1));
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
+    story.tell(Event::TaskSkipped { task: id("c"), because: id("a") });
+    story.commit("b", "b1").tell(returned("b", ReturnCause::Conflict));
+    assert_eq!(story.state.task(&id("c")).unwrap().state, TaskState::Skipped);
+}
+
+#[test]
 fn a_skipped_task_lets_nobody_overtake_what_it_comes_after() {
     let after = |name: &str, depends: &[&str], on: &str| Task { after: vec![id(on)], ..task(name, depends) };
     let tasks = vec![task("x", &[]), task("a", &[]), after("b", &["x"], "a"), after("c", &[], "b")];

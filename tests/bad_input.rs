@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libtest_mimic::Failed;
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::run::done;
@@ -30,6 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         sandboxed("bad_input::a_script_with_a_broken_line_is_refused", a_script_with_a_broken_line_is_refused),
         sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
+        sandboxed("bad_input::a_wait_for_a_server_is_shown", a_wait_for_a_server_is_shown),
         sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
         sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
         sandboxed("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
@@ -357,6 +359,18 @@ fn endpoints_that_refuse_say_what_to_do() -> Outcome {
         before.require_same(&scene.repository.fingerprint()?)?;
     }
     Ok(())
+}
+
+fn a_wait_for_a_server_is_shown() -> Outcome {
+    let scene = Scene::new()?;
+    let server = ModelServer::answering(|_, _| Reply::error(503, "too busy").header("retry-after", "290"))?;
+    let (plan, base) = (scene.write("plan.md", "- [ ] T1 Write it\n")?, server.openai_base());
+    let typed = scene.home.orchestrate(scene.repository.path(), &["run", &plan, "--model", "openai/test"]);
+    let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).start()?;
+    running.says(&format!("T1: failed to get an answer of openai/test at {base} (HTTP 503): too busy; "))?;
+    running.says("asking again in 290 s (1 of 8)\n")?;
+    running.signal(Signal::TERM)?;
+    running.end()?.exits(143).map(drop)
 }
 
 /// A task whose command can be waited for, and lasts until the test has done what it does.

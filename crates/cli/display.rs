@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use orchestrate_coordinator::Retry;
 use orchestrate_core::{Event, Recorded, RunState, TaskId};
 
 use crate::error::CommandError;
@@ -87,6 +88,15 @@ impl Display {
     pub(crate) fn state(&mut self, state: &RunState) {
         if let Some(live) = &mut self.live {
             live.show(state);
+        }
+    }
+
+    /// Says that an agent waits to ask its model again.
+    pub(crate) fn retry(&self, retry: &Retry) {
+        if !self.style.quiet
+            && let Some(line) = progress::retry_line(retry)
+        {
+            self.note(&line);
         }
     }
 

@@ -126,7 +126,7 @@ fn killed(state: &RunState, exit_code: u8) -> Report {
 /// Waits for the run, passing on what happens and what is asked.
 async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
     let mut signals = Signals::listen()?;
-    let mut state = run.watch();
+    let (mut state, mut retries) = (run.watch(), run.retries());
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
@@ -144,6 +144,7 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
                 return Ok(Ok(ended));
             }
             changed = state.changed(), if open => open = changed.is_ok(),
+            Ok(retry) = retries.recv() => display.retry(&retry),
             () = shutdown.reached(ShutdownLevel::Drain), if !told => {
                 told = true;
                 tell_of_stop(&shutdown, display);

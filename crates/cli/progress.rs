@@ -2,18 +2,30 @@
 //!
 //! Everything here is a pure function; what draws it is in `display`.
 
+use std::time::Duration;
+
+use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{Event, RunState, TaskRecord, TaskState, Usage};
 
 use crate::output::one_line;
 
+/// The shortest wait that is worth a line.
+const NOTICED: Duration = Duration::from_secs(2);
 /// The longest piece of another's words in a line.
 const WIDTH: usize = 100;
 
 /// Gives the line of a fact; `verbose` gives one for nearly every fact.
 pub(crate) fn line(event: &Event, verbose: bool) -> Option<String> {
     milestone(event).or_else(|| if verbose { detail(event) } else { None })
+}
+
+/// Gives the line of a request that waits to be sent again; none where nobody would notice.
+pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
+    let Retry { task, error, attempt, most, wait } = retry;
+    let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
+    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; asking again in {seconds} s ({attempt} of {most})"))
 }
 
 /// What somebody who waits wants to know.
@@ -214,6 +226,16 @@ mod tests {
         for (event, verbose, expected) in table {
             assert_eq!(line(&event, verbose).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn only_a_wait_that_is_noticed_has_a_line() {
+        let line = |ms| {
+            let (task, error) = ("T1".into(), "get an answer\nof x".to_owned());
+            retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
+        };
+        let told = "T1: failed to get an answer of x; asking again in 8 s (3 of 8)";
+        assert_eq!((line(1_999), line(8_300).as_deref()), (None, Some(told)));
     }
 
     #[test]

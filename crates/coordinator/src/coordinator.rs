@@ -24,6 +24,7 @@ use crate::layout::Layout;
 use crate::models::{self, Models};
 use crate::project_texts::ProjectTexts;
 use crate::recovery;
+use crate::retries::Retries;
 use crate::roles::Roles;
 use crate::run::Run;
 use crate::run_context::RunContext;
@@ -325,6 +326,7 @@ impl Coordinator {
             }),
             roles,
             prompts,
+            retries: Retries::default(),
             journal,
         })
     }

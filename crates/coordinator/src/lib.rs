@@ -32,6 +32,7 @@ mod prompts;
 mod recorded;
 mod recovery;
 mod refusal;
+mod retries;
 mod reviewing;
 mod roles;
 mod run;
@@ -60,6 +61,7 @@ pub use preflight::{MissingPrograms, missing_programs, require_model, settings_o
 pub use project::{Project, known_names};
 pub use recorded::text_of_result;
 pub use refusal::Refusal;
+pub use retries::Retry;
 pub use roles::{FoundRole, Roles};
 pub use run::Run;
 pub use runs::Runs;

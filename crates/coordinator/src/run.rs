@@ -11,11 +11,12 @@ use orchestrate_core::report::EXIT_INTERRUPTED;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatcher::{Board, Effect, Input};
 use crate::error::CoordinatorError;
+use crate::retries::Retry;
 use crate::run_context::RunContext;
 use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::{assigning, commands, merging, worktrees};
@@ -57,6 +58,11 @@ impl Run {
     /// Follows the run's durable state.
     pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
         self.context.journal.watch()
+    }
+
+    /// Hears of every request that is sent again, from now on.
+    pub fn retries(&self) -> broadcast::Receiver<Retry> {
+        self.context.retries.follow()
     }
 
     /// Gives the store that holds the run's facts and blobs.

@@ -14,6 +14,7 @@ use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::layout::Layout;
 use crate::prompts::Prompts;
+use crate::retries::Retries;
 use crate::roles::Roles;
 
 /// What everything of the coordinator's that works on one run shares.
@@ -26,6 +27,7 @@ pub(crate) struct RunContext {
     pub(crate) identity: Identity,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
+    pub(crate) retries: Retries,
     /// Where workers run: here.
     pub(crate) host: Arc<Host>,
 }

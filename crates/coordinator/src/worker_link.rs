@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
 use crate::git_link::GitLink;
+use crate::retries::Retry;
 use crate::run_context::RunContext;
 use crate::worktrees;
 
@@ -109,6 +110,11 @@ impl WorkerLink {
         let id = blob.id().clone();
         self.context.journal.append(Batch::default().with_blob(blob)).await?;
         Ok(id)
+    }
+
+    /// Tells whoever follows the run that the task's model is asked again.
+    pub(crate) fn tell(&self, retry: Retry) {
+        self.context.retries.tell(retry);
     }
 
     /// Records facts; returns when they are durable.

@@ -42,6 +42,8 @@ pub enum Delta<'a> {
     Retry {
         /// The number of the failed attempt, from 1.
         attempt: u32,
+        /// How often such a request is sent again at most.
+        most: u32,
         /// How long it waits.
         wait: Duration,
         /// Why the attempt failed.

@@ -21,9 +21,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(32);
 /// The longest wait that a provider can ask for; who says an hour is asked again sooner.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(300);
 /// Retries of an overloaded or rate-limited provider: a minute and a half, by our own waits.
-const RETRIES: usize = 8;
+const RETRIES: u32 = 8;
 /// Retries where nothing answers or what answers breaks: a few seconds, since a person may have to act.
-const BROKEN_RETRIES: usize = 3;
+const BROKEN_RETRIES: u32 = 3;
 
 /// A model that asks another one again.
 #[derive(Debug)]
@@ -61,13 +61,13 @@ impl<M: Model> Model for Retrying<M> {
                 Err(error) => error,
             };
             failed += 1;
-            if failed > retries(&error) {
+            let most = retries(&error);
+            if failed > most {
                 return Err(error);
             }
             let wait = error.retry_after().map_or(own_wait, |asked| asked.min(LONGEST_ASKED_WAIT));
             tracing::info!(%error, attempt = failed, ?wait, "asking the model again");
-            let attempt = u32::try_from(failed).unwrap_or(u32::MAX);
-            on_delta(Delta::Retry { attempt, wait, cause: &error });
+            on_delta(Delta::Retry { attempt: failed, most, wait, cause: &error });
             if error.is_rate_limit() {
                 self.gate.pause(wait);
             } else {
@@ -78,7 +78,7 @@ impl<M: Model> Model for Retrying<M> {
     }
 }
 
-fn retries(error: &ModelError) -> usize {
+fn retries(error: &ModelError) -> u32 {
     match error {
         ModelError::Unavailable { .. } => RETRIES,
         error if error.is_retryable() => BROKEN_RETRIES,

@@ -1,8 +1,8 @@
 //! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it back.
 //!
 //! The order is always record → apply → act for what we do, and act → record → apply for what the world answers, so
-//! an agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: deltas would go to
-//! the display from here.
+//! an agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: of what arrives before
+//! a reply is whole, only that it is asked for again is told.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
+use orchestrate_model::Delta;
 use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, ReadLedger, ResourceUsage};
 
@@ -22,6 +23,7 @@ use super::agent_services::{AgentDesk, services};
 use super::replay::replay;
 use crate::error::CoordinatorError;
 use crate::recorded::value_bytes;
+use crate::retries::Retry;
 use crate::shutdown::ShutdownLevel;
 use crate::worker_link::Announced;
 use crate::workplace::Workplace;
@@ -95,9 +97,14 @@ impl LoopDriver {
             Ok(model) => model,
             Err(error) => return failed(workplace, turn, FailureCause::Model, error.to_string()).await.map(Some),
         };
-        let mut ignore_deltas = |_: orchestrate_model::Delta<'_>| {};
+        let mut tell = |delta: Delta<'_>| {
+            if let Delta::Retry { attempt, most, wait, cause } = delta {
+                let (task, error) = (workplace.task().clone(), cause.to_string());
+                workplace.link.tell(Retry { task, error, attempt, most, wait });
+            }
+        };
         let answer = tokio::select! {
-            answer = model.complete(&request, &mut ignore_deltas) => answer,
+            answer = model.complete(&request, &mut tell) => answer,
             () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
         };
         match answer {

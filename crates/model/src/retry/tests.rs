@@ -97,7 +97,7 @@ fn the_providers_word_is_kept_up_to_a_limit() {
 #[test]
 fn own_waits_grow_with_chance_in_them_and_end() {
     let (waits, result) = run((0..20).map(|_| unavailable(503, None)).collect());
-    assert_eq!(waits.len(), RETRIES);
+    assert_eq!(waits.len(), RETRIES as usize);
     for (at, wait) in waits.into_iter().enumerate() {
         let least = (500 << at).min(32_000);
         assert!((least..=2 * least + 1).contains(&wait), "wait {at} is {wait}");
@@ -108,7 +108,7 @@ fn own_waits_grow_with_chance_in_them_and_end() {
 #[test]
 fn what_breaks_is_asked_a_few_times_and_what_is_refused_never() {
     let (waits, result) = run((0..20).map(|_| truncated()).collect());
-    assert_eq!(waits.len(), BROKEN_RETRIES);
+    assert_eq!(waits.len(), BROKEN_RETRIES as usize);
     assert!(matches!(result, Err(ModelError::Truncated { .. })));
     let (waits, result) = run(vec![rejected()]);
     assert_eq!(waits, [0_u128; 0]);

@@ -4,16 +4,26 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libtest_mimic::Failed;
+use orchestrate_coordinator::{ConfinementChoice, Settings, missing_programs};
+use orchestrate_core::RunSettings;
+use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_sandbox::Confinement;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run::done;
+use crate::run::{Stage, done, runtime};
 use crate::support::{
     Case, Home, ModelServer, Need, Outcome, Ran, Reply, Repository, Rule, Script, at, case, fail, lines, sandboxed,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
+    let tiers =
+        [(Confinement::Full, "full"), (Confinement::Fallback, "fallback"), (Confinement::Unconfined, "unconfined")];
+    let in_tiers = tiers.map(|(tier, word)| {
+        let name = format!("bad_input::programs_of_checks_are_looked_for_{word}");
+        case(name, move || programs_of_checks_are_looked_for(tier)).in_tier(tier)
+    });
+    let mut cases = vec![
         case("bad_input::plans_that_cannot_run_leave_nothing", plans_that_cannot_run_leave_nothing),
         case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
         case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
@@ -41,7 +51,9 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("bad_input::a_trash_that_cannot_be_deleted_is_told", a_trash_that_cannot_be_deleted_is_told)
             .needs(Need::MOUNTS),
         sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
-    ]
+    ];
+    cases.extend(in_tiers);
+    cases
 }
 
 /// A plan of one command.
@@ -294,6 +306,18 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
         return fail("there is a run");
     }
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
+    let stage = Stage::new()?;
+    let change = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(tier);
+    let coordinator = stage.coordinator(&Script::default(), change)?;
+    let checks = ["sh check.sh", "-x", "no-such-program-1", "getopts a b", "git status", "no-such-program-2 && true"];
+    let tasks = checks.iter().enumerate().map(|(at, check)| format!("- [ ] T{at} a (verify: {check})\n"));
+    let plan = Plan::parse(&tasks.collect::<String>(), &KnownNames::default()).map_err(|wrong| format!("{wrong:?}"))?;
+    let missing = runtime()?.block_on(missing_programs(&coordinator, &plan, &RunSettings::default()))?;
+    let lines: Vec<usize> = missing.errors.iter().map(|finding| finding.line).collect();
+    if lines == [2, 3, 6] && missing.warnings.is_empty() { Ok(()) } else { fail(format!("{missing:?}")) }
 }
 
 fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {

@@ -16,7 +16,7 @@ const MAX_NAMES: usize = 1_000;
 /// Looking names up takes milliseconds; a machine that needs longer than this has other troubles.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Says each of its arguments that the shell does not know, one a line.
-const LOOK_UP: &str = r#"for name do command -v "$name" >/dev/null || printf '%s\n' "$name"; done"#;
+const LOOK_UP: &str = r#"for name do command -v -- "$name" >/dev/null || printf '%s\n' "$name"; done"#;
 
 /// Gives those of these names that no command finds; one process, and none without names.
 pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Result<BTreeSet<String>, CoordinatorError> {

@@ -10,7 +10,9 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use crate::run::{Stage, done, plan_input, runtime};
-use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, answering, at, case, fail, write_or_end};
+use crate::support::{
+    Case, Home, Outcome, Played, Repository, Rule, Script, answering, at, case, fail, sandboxed, write_or_end,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -21,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
+        sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
     ]
 }
 
@@ -85,7 +88,9 @@ fn sequence_and_acknowledgement_are_facts() -> Outcome {
         _ => None,
     });
     let delivered = played.pick(|event| match event {
-        Event::MessageDelivered { from, to, sequence } => Some((from.clone(), to.to_string(), *sequence)),
+        Event::MessageDelivered { from, to, sequence, expired: false } => {
+            Some((from.clone(), to.to_string(), *sequence))
+        }
         _ => None,
     });
     let from = Sender::Agent("T1".into());
@@ -177,6 +182,31 @@ fn a_message_costs_finished_work_no_turn() -> Outcome {
     let played = told_when_done(&Stage::new()?, 2, "thank you")?;
     let turns = played.report.tasks[0].turns;
     if turns == 3 { Ok(()) } else { fail(format!("{turns} turns\n{}", played.story())) }
+}
+
+/// An agent that starts after a message's deadline is not shown it; one that came in time is.
+fn what_is_void_is_not_shown() -> Outcome {
+    let void = json!({"agent_id": "T2", "message": "the port is 1", "deadline": 1});
+    let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("send_message_to_agent", &void).call("send_message_to_agent", &lasting))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(done("T2"));
+    let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T3)\n- [ ] T3 let time pass (depends: T1) (run: sleep 1.5)\n";
+    let played = Stage::new()?.play(plan, &script, |_| {})?;
+    let shown: Vec<bool> = played.pick(|event| match event {
+        Event::MessageDelivered { expired, .. } => Some(!expired),
+        _ => None,
+    });
+    let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");
+    let texts = heard.map(|request| format!("{:?}", request.messages)).collect::<String>();
+    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
 }
 
 /// A message is accepted only where somebody will read it; else its sender is told why, and what to do instead.

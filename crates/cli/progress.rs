@@ -114,6 +114,9 @@ fn detail(event: &Event) -> Option<String> {
             let from = sender(&envelope.from);
             format!("{}: message from {from}: {}", envelope.to, one_line(&envelope.body, WIDTH))
         }
+        Event::MessageDelivered { from, to, sequence, expired: true } => {
+            format!("{to}: message {sequence} from {} came too late for its deadline: not shown", sender(from))
+        }
         Event::SnapshotTaken { task, number, commit, .. } => {
             format!("{task}: snapshot {number} {}", short(commit.as_str()))
         }

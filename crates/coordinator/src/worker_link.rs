@@ -83,6 +83,11 @@ impl WorkerLink {
         self.context.state().messages_for(&self.task).cloned().collect()
     }
 
+    /// Gives the time of the newest fact, by which deadlines are measured, in Unix milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.context.state().updated_ms
+    }
+
     /// Gives what people have decided about the agent's calls.
     pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
         let state = self.context.state();
@@ -194,7 +199,7 @@ impl WorkerLink {
     /// Sends another agent a message and gives its number.
     pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
         let from = Sender::Agent(self.task.clone());
-        let now = self.context.state().updated_ms;
+        let now = self.now_ms();
         let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
         let sent = self.context.journal.append_if(move |state| {
             state.check_message(message.to.as_str(), &message.body)?;

@@ -258,6 +258,9 @@ pub enum Event {
         to: AgentId,
         /// The sender's sequence number.
         sequence: u64,
+        /// Whether its deadline had passed, so that the agent was not shown it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        expired: bool,
     },
     /// A worktree's content was stored and is held by a ref.
     #[serde(rename = "snapshot.taken")]

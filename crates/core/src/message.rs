@@ -52,4 +52,9 @@ impl Envelope {
         };
         format!("Message {} from {from}:\n{}", self.sequence, self.body)
     }
+
+    /// Tells whether its deadline has passed at this time, in Unix milliseconds.
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.deadline.is_some_and(|deadline| deadline < now_ms)
+    }
 }

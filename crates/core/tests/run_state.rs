@@ -313,7 +313,8 @@ fn messages_are_counted_and_mailboxes_are_bounded() {
     assert_eq!(full, "the mailbox of agent 'b' is full (64 messages); wait until it has read some");
     let unknown = story.state.check_message("z", "hello").unwrap_err().to_string();
     assert_eq!(unknown, "there is no agent 'z' in this run; the agents are: a, b");
-    let delivered = || Event::MessageDelivered { from: Sender::Agent(id("a")), to: id("b"), sequence: 1 };
+    let delivered =
+        || Event::MessageDelivered { from: Sender::Agent(id("a")), to: id("b"), sequence: 1, expired: false };
     story.tell(delivered());
     assert!(story.try_tell(delivered()).is_err());
     assert_eq!(story.state.check_message("b", "one more"), Ok(()));
@@ -334,7 +335,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
         let refused = story.try_tell(handed_over).unwrap_err().reason;
         assert_eq!(refused, "task a: a message waits for its agent, which has to read it first");
     }
-    story.tell(Event::MessageDelivered { from, to, sequence: 1 }).tell(committed());
+    story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false }).tell(committed());
     assert_eq!(
         story.state.check_message("a", "too late").unwrap_err().to_string(),
         "agent 'a' is verified and reads no more messages; `orchestrate reject a -m TEXT` sends its work back and \

@@ -62,7 +62,8 @@ impl LoopDriver {
         })
     }
 
-    /// Hears the messages that wait; the agent that has just ended is reopened by them.
+    /// Hears the messages that wait, but for those whose deadline has passed; the agent that has just ended is reopened
+    /// by them.
     async fn hear(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
         if !self.agent.can_hear() {
             return Ok(());
@@ -71,13 +72,15 @@ impl LoopDriver {
         if waiting.is_empty() {
             return Ok(());
         }
+        let now = workplace.link.now_ms();
         let delivered = waiting.iter().map(|envelope| Event::MessageDelivered {
             from: envelope.from.clone(),
             to: envelope.to.clone(),
             sequence: envelope.sequence,
+            expired: envelope.is_expired(now),
         });
         workplace.link.record(delivered.collect()).await?;
-        for envelope in &waiting {
+        for envelope in waiting.iter().filter(|envelope| !envelope.is_expired(now)) {
             self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
         }
         Ok(())

@@ -29,7 +29,7 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
             Event::MessageSent { envelope } => {
                 messages.insert((envelope.from.clone(), envelope.sequence), envelope);
             }
-            Event::MessageDelivered { from, sequence, .. } => {
+            Event::MessageDelivered { from, sequence, expired: false, .. } => {
                 if let Some(envelope) = messages.get(&(from.clone(), *sequence)) {
                     agent.apply(AgentFact::Delivered { text: envelope.render() })?;
                 }

@@ -71,7 +71,7 @@ pub(crate) fn sent(to: &str, sequence: u64) -> Event {
 }
 
 pub(crate) fn delivered(to: &str, sequence: u64) -> Event {
-    Event::MessageDelivered { from: Sender::User, to: to.into(), sequence }
+    Event::MessageDelivered { from: Sender::User, to: to.into(), sequence, expired: false }
 }
 
 /// Gives facts as the journal records them, from number one on.

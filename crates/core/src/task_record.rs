@@ -367,6 +367,8 @@ impl TaskRecord {
             Event::TaskFailed { cause, message, .. } => self.ended(TaskState::Failed, &cause.to_string(), message),
             Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, "conflict", message),
             Event::TaskCancelled { message, .. } => self.ended(TaskState::Cancelled, "cancelled", message),
+            // A journal of before may tell it twice; it is the same.
+            Event::TaskSkipped { .. } if self.state == TaskState::Skipped => Ok(()),
             Event::TaskSkipped { because, .. } => {
                 self.ended(TaskState::Skipped, "dependency", &format!("{because} did not succeed"))
             }

@@ -35,6 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
         case("land::cleaning_keeps_what_git_ignores_until_told", cleaning_keeps_what_git_ignores),
         case("land::cleaning_without_gits_entries_removes_no_work", cleaning_without_gits_entries),
+        case("land::a_broken_verifier_is_cleaned", a_broken_verifier_is_cleaned),
         case("land::what_a_killed_cleaning_left_is_removed", what_a_killed_cleaning_left_is_removed),
         case("land::a_snapshot_that_cannot_be_read_is_named", a_snapshot_that_cannot_be_read_is_named),
         case("land::a_snapshot_is_restored_as_a_branch", a_snapshot_is_restored_as_a_branch),
@@ -414,6 +415,15 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
 }
 
 /// What nobody works in goes; the files of tasks, whose place in git is not known any more, are named.
+/// Nobody works in the verifier, so it goes in whatever state it is, and nothing else is kept from going.
+fn a_broken_verifier_is_cleaned() -> Outcome {
+    let ended = Ended::new(Some("true"))?;
+    let folder = ended.worktrees()?;
+    std::fs::write(folder.join(".verifier/.git"), "gitdir: /nowhere\n")?;
+    let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
+    same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
+}
+
 fn cleaning_without_gits_entries() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let folder = ended.worktrees()?;

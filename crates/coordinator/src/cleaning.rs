@@ -15,7 +15,6 @@ use orchestrate_journal::{Journal, JournalError, Purpose};
 use crate::error::CoordinatorError;
 use crate::refusal::Refusal;
 use crate::runs::Runs;
-use crate::verifier;
 
 /// How many of the ignored files and folders a reason names before it only counts them.
 const NAMED_PATHS: usize = 5;
@@ -84,25 +83,29 @@ impl Runs {
             if let Some(holder) = self.store.lease(run)? {
                 return Err(JournalError::Held { run: run.clone(), holder }.into());
             }
-            return self.survey(run, options);
+            let mut cleaned = Cleaned::default();
+            self.survey(run, options, &mut cleaned)?;
+            return Ok(cleaned);
         }
         let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
-        let mut cleaned = self.survey(run, options)?;
-        self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
+        let mut cleaned = Cleaned::default();
+        // What was removed before an error is removed all the same.
+        let surveyed = self.survey(run, options, &mut cleaned);
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
         if !tasks.is_empty() {
             // Nothing follows from this fact, so it may follow the act: it tells what is gone.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
         cleaned.undeleted = empty(&self.layout.trash());
+        surveyed?;
+        self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
         // A folder that still has something in it stays.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
     }
 
-    fn survey(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
+    fn survey(&self, run: &RunId, options: CleanOptions, cleaned: &mut Cleaned) -> Result<(), CoordinatorError> {
         let (state, remove) = (self.store.state(run)?, !options.dry_run);
-        let mut cleaned = Cleaned::default();
         for record in state.tasks() {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
@@ -120,13 +123,13 @@ impl Runs {
         let verifier = self.layout.verifier(run);
         if verifier.exists() && state.tasks().all(|record| !is_at_work(record)) {
             if remove {
-                self.trash(&verifier::open(&self.repo, &self.layout, run, &state.integration)?)?;
+                drop(self.repo.discard_worktree(&verifier, &self.layout.trash())?);
             }
             cleaned.removed.push((None, verifier));
         } else if !verifier.exists() {
             self.repo.forget_worktree(&verifier, remove)?;
         }
-        Ok(cleaned)
+        Ok(())
     }
 
     /// Removes a task's worktree if that is asked for and possible; says what stands against it.
@@ -178,7 +181,7 @@ impl Runs {
                 (self.progress)(&format!("{} cannot be brought back: failed to {error}", entry.name));
                 None
             });
-            // Trees of merges are held too; they are no work of anybody's.
+            // Trees of conflicts are held too; they are no work of anybody's.
             let info = found?;
             let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
             Some(KeptCommit { name, commit: entry.target, subject, time_unix })

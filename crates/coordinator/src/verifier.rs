@@ -10,26 +10,15 @@ use crate::layout::Layout;
 
 /// Brings a run's verifier to a commit; makes it if it is not there.
 pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> Result<Worktree, GitError> {
-    let worktree = repo.add_worktree(&spec(layout, run, commit))?;
-    repo.checkout_detached(&worktree, commit)?;
-    repo.copy_included(&worktree)?;
-    Ok(worktree)
-}
-
-/// Opens a run's verifier to remove it, whatever is in it; git's entry for it may have been deleted.
-pub(crate) fn open(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> Result<Worktree, GitError> {
-    let spec = spec(layout, run, commit);
-    repo.restore_entry(&spec, commit)?;
-    repo.open_worktree(&spec.path)
-}
-
-fn spec(layout: &Layout, run: &RunId, commit: &Oid) -> WorktreeSpec {
-    WorktreeSpec {
+    let worktree = repo.add_worktree(&WorktreeSpec {
         path: layout.verifier(run),
         branch: None,
         base: commit.clone(),
         lock_reason: format!("orchestrate {run} verifier"),
-    }
+    })?;
+    repo.checkout_detached(&worktree, commit)?;
+    repo.copy_included(&worktree)?;
+    Ok(worktree)
 }
 
 /// Gives the commands of a check of an exact tree, in their order; the tree is good if all of them pass.

@@ -13,7 +13,7 @@ use crate::room;
 /// The locks that git and libgit2 take on one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// Where the refs of runs are, one folder for each run.
-const REF_FOLDERS: [&str; 3] = ["refs/heads/orchestrate", "refs/orchestrate/keep", "refs/orchestrate/merge"];
+const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
 
 /// What [`Repo::reconcile`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

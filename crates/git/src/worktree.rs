@@ -277,30 +277,35 @@ impl Repo {
         if worktree.branch.is_some() && worktree.path.exists() {
             self.require_kept(worktree)?;
         }
-        self.discard_worktree(worktree, trash)
+        self.discard(&worktree.path, Some(&worktree.admin_dir), trash)
     }
 
-    /// Removes a worktree whatever is in it; only for those whose files are worth nothing.
+    /// Removes a folder of ours whatever is in it, and git's entry for it if there is one; only for a worktree whose
+    /// files are worth nothing, in whatever state it is.
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn discard_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
+    pub fn discard_worktree(&self, path: &Path, trash: &Path) -> Result<Removed, GitError> {
+        self.discard(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
+    }
+
+    fn discard(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
         std::fs::create_dir_all(trash).map_err(GitError::io("make", trash))?;
         let held = lock::common(self.common_dir())?;
         let place = tempfile::Builder::new().prefix("worktree-").tempdir_in(trash);
         let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
-        let target = place.join(worktree.id());
-        let trashed = match std::fs::rename(&worktree.path, &target) {
+        let target = place.join(path.file_name().unwrap_or_default());
+        let trashed = match std::fs::rename(path, &target) {
             Ok(()) => Some(place),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 drop(std::fs::remove_dir(&place));
                 None
             }
             Err(error) => {
-                return Err(GitError::Io { doing: "move to the trash", path: worktree.path.clone(), source: error });
+                return Err(GitError::Io { doing: "move to the trash", path: path.to_owned(), source: error });
             }
         };
-        reconcile::drop_entry(&worktree.admin_dir, &held)?;
+        admin_dir.map_or(Ok(()), |entry| reconcile::drop_entry(entry, &held))?;
         Ok(Removed { trashed })
     }
 

@@ -21,7 +21,7 @@ fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(),
     let verifier = WorktreeSpec { branch: None, ..fixture.spec("verifier") };
     let verifier = repo.add_worktree(&verifier)?;
     repo.checkout_detached(&verifier, &commit)?;
-    let anchor = "refs/orchestrate/merge/r-test01/T1/2";
+    let anchor = "refs/orchestrate/keep/r-test01/T1/conflict";
     repo.write_conflict(worktree, &other, &commit, anchor)?;
     repo.remove_worktree(worktree, &fixture.trash())?.delete()
 }
@@ -184,7 +184,7 @@ fn links_lead_nowhere() {
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
     // The other side changes what lies behind the link: it is written into the worktree, not through the link.
     let target = fixture.commit_files(&[("folder/file", "2\n")], "target");
-    repo.write_conflict(&worktree, &target, &commit, "refs/orchestrate/merge/r-test01/T1/1").unwrap();
+    repo.write_conflict(&worktree, &target, &commit, "refs/orchestrate/keep/r-test01/T1/conflict").unwrap();
     assert_eq!(std::fs::read_to_string(outside.join("file")).unwrap(), "secret\n");
 }
 

@@ -6,7 +6,7 @@ use orchestrate_git::{ConflictFile, GitError, Merge};
 
 use crate::support::{Fixture, git_in, write_files};
 
-const ANCHOR: &str = "refs/orchestrate/merge/r-test01/T1/1";
+const ANCHOR: &str = "refs/orchestrate/keep/r-test01/T1/conflict";
 
 #[test]
 fn a_conflict_is_written_and_repaired() {

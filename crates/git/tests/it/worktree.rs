@@ -210,7 +210,7 @@ fn only_kept_work_is_removed() {
     assert!(removed.trashed.as_ref().unwrap().join("T1/new").exists());
     removed.delete().unwrap();
     assert!(!worktree.path().exists() && !worktree.admin_dir().exists());
-    let again = repo.discard_worktree(&worktree, &fixture.trash()).unwrap();
+    let again = repo.discard_worktree(worktree.path(), &fixture.trash()).unwrap();
     assert_eq!(again, Removed { trashed: None });
     assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 1);
     // The snapshot outlives the worktree, also through git's own clean-up.

@@ -32,6 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
         sandboxed("bad_input::a_temporary_folder_that_is_not_there_is_refused", a_temporary_folder_is_not_there),
         sandboxed("bad_input::too_few_open_files_are_refused", too_few_open_files_are_refused),
+        sandboxed("bad_input::landing_needs_files_for_no_agents", landing_needs_files_for_no_agents),
         sandboxed("bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay", a_path_that_is_no_text),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
         sandboxed("bad_input::a_check_that_does_not_exist_is_refused", a_check_that_does_not_exist_is_refused),
@@ -229,31 +230,43 @@ fn a_path_that_is_no_text() -> Outcome {
     require_words(&ran.stdout, &["has landed", "were left as they are: its path is not UTF-8", "rename the plan", PLAN])
 }
 
-/// Runs a plan in a shell that has changed how many files may be open.
-fn with_open_files(scene: &Scene, limit: &str, more: &[&str]) -> Result<Ran, Failed> {
-    let script = format!("ulimit {limit}; program=$1; shift; exec \"$program\" run \"$@\"");
-    let (program, plan) = (env!("CARGO_BIN_EXE_orchestrate"), scene.file("plan.md"));
-    let arguments = [&["-c", &script, "sh", program, &plan], more].concat();
+/// Types a command into a shell that has changed how many files may be open.
+fn with_open_files(scene: &Scene, limit: &str, typed: &[&str]) -> Result<Ran, Failed> {
+    let script = format!("ulimit {limit}; exec \"$@\"");
+    let arguments = [&["-c", &script, "sh", env!("CARGO_BIN_EXE_orchestrate")], typed].concat();
     scene.home.command("sh", scene.repository.path(), &arguments).run()
 }
 
 fn too_few_open_files_are_refused() -> Outcome {
     let scene = Scene::new()?;
-    let before = scene.repository.fingerprint()?;
+    let (before, plan) = (scene.repository.fingerprint()?, scene.file("plan.md"));
     for limit in ["64", "40", "24"] {
-        let ran = with_open_files(&scene, &format!("-n {limit}"), &[])?.exits(2)?;
+        let ran = with_open_files(&scene, &format!("-n {limit}"), &["run", &plan])?.exits(2)?;
         let allowed = format!("no more than {limit} are allowed");
         require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "fewer with --max-agents"])?;
     }
-    let ran = with_open_files(&scene, "-n 16", &[])?.exits(2)?;
+    let ran = with_open_files(&scene, "-n 16", &["run", &plan])?.exits(2)?;
     require_words(&ran.stderr, &["git cannot be started", "Too many open files", "`git --version`"])?;
     if scene.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }
-    with_open_files(&scene, "-n 64", &["--max-agents", "1"])?.exits(0)?;
+    with_open_files(&scene, "-n 64", &["run", &plan, "--max-agents", "1"])?.exits(0)?;
     // What the user may raise is raised.
-    with_open_files(&scene, "-Sn 24", &[])?.exits(0)?;
-    before.require_same(&scene.repository.fingerprint()?)
+    with_open_files(&scene, "-Sn 24", &["run", &plan])?.exits(0)?;
+    before.require_same(&scene.repository.fingerprint()?)?;
+    // Who takes it over has no such option.
+    let ran = with_open_files(&scene, "-n 64", &["retry", "T1", "-m", "again"])?.exits(2)?;
+    require_words(&ran.stderr, &["20 agents", "`ulimit -Hn`"])?;
+    if ran.stderr.contains("--max-agents") { fail(ran.stderr) } else { Ok(()) }
+}
+
+fn landing_needs_files_for_no_agents() -> Outcome {
+    let scene = Scene::new()?;
+    let run = ["run", &scene.file("plan.md"), "--max-agents", "1", "--verify", "test -e made"];
+    with_open_files(&scene, "-n 64", &run)?.exits(0)?;
+    scene.repository.git(&["commit", "-q", "--allow-empty", "-m", "Go on"])?;
+    let landed = with_open_files(&scene, "-n 64", &["land"])?.exits(0)?;
+    require_words(&landed.stderr, &["has new commits: checking their merge"])
 }
 
 fn dirty_and_detached_are_warnings() -> Outcome {

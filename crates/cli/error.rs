@@ -114,11 +114,13 @@ impl CommandError {
 
     /// Says that nothing was begun, so that whatever is in the way is the user's to put right.
     pub(crate) fn at_start(error: CoordinatorError) -> CommandError {
+        let is_crowded = matches!(error, CoordinatorError::FewFiles { .. });
         let mut error = CommandError::from(error);
         if error.kind == ErrorKind::Failed {
             error.kind = ErrorKind::Usage;
         }
-        error
+        // Only a new run can have fewer: it freezes their number.
+        if is_crowded { error.hint("have fewer with --max-agents") } else { error }
     }
 
     /// Adds what to type next.

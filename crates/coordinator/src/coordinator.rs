@@ -14,7 +14,7 @@ use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId
 use orchestrate_git::{GitError, Repo};
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
-use orchestrate_sandbox::{Confinement, Helper, Sandbox, allow_open_files, helper_installed};
+use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::Executor;
 
 use crate::commands;
@@ -22,6 +22,7 @@ use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::layout::Layout;
 use crate::models::{self, Models};
+use crate::open_files::require_open_files;
 use crate::project_texts::ProjectTexts;
 use crate::recovery;
 use crate::retries::Retries;
@@ -32,10 +33,6 @@ use crate::session::Session;
 
 /// How often another id is tried when a run of the same name exists.
 const RUN_ID_TRIES: usize = 8;
-/// How many files a run has open besides those of its agents: the journal, git's handles, pipes of its own.
-const OPEN_FILES: u64 = 48;
-/// How many files an agent has open at most: measured are 10 while its command runs, and more while it starts.
-const OPEN_FILES_PER_AGENT: u64 = 16;
 
 /// How this process reaches the world; only [`Settings::run`] is recorded.
 pub struct Settings {
@@ -115,13 +112,19 @@ pub struct Coordinator {
 impl Coordinator {
     /// Opens a repository, finds out how processes can be confined, and opens the journal.
     ///
+    /// If the agents that may be at work at once need more open files than this process may have, its soft limit is
+    /// raised, and stays so.
+    ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be used (with the reason), if nothing confines and that was not asked for, if
-    /// the sandbox's helper is missing from the caller's `main`, or if the journal cannot be opened.
+    /// Fails if the repository cannot be used (with the reason), if the hard limit allows fewer open files than the
+    /// agents need ([`CoordinatorError::FewFiles`]), if nothing confines and that was not asked for, if the sandbox's
+    /// helper is missing from the caller's `main`, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         let repo = Repo::open(repository)?;
+        // Before the sandbox: a tier that cannot be tried for want of files would be taken for one that does not work.
+        require_open_files(settings.run.max_agents)?;
         let sandbox = Arc::new(sandbox(&settings)?);
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
@@ -389,8 +392,6 @@ fn reopened(command: &Command) -> Option<&TaskId> {
 
 /// Finds out how processes can be confined.
 pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
-    // First, since a tier that cannot be tried for want of files would be taken for one that does not work here.
-    require_open_files(settings.run.max_agents)?;
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
         None if helper_installed() => Helper::default(),
@@ -400,13 +401,6 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
         ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
     })
-}
-
-/// Makes sure that so many agents at once will not run out of open files in the middle of their work.
-fn require_open_files(agents: usize) -> Result<(), CoordinatorError> {
-    let needed = OPEN_FILES + OPEN_FILES_PER_AGENT.saturating_mul(u64::try_from(agents).unwrap_or(u64::MAX));
-    let allowed = allow_open_files(needed);
-    if allowed < needed { Err(CoordinatorError::FewFiles { agents, needed, allowed }) } else { Ok(()) }
 }
 
 /// Without merging, nothing that an open task depends on ever becomes part of the result.

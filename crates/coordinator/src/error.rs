@@ -28,7 +28,7 @@ pub enum CoordinatorError {
     /// So many agents at once would run out of open files.
     #[error(
         "have {agents} agents at work at once: they need {needed} open files, and no more than {allowed} are allowed; start \
-         it where `ulimit -Hn` says more, as in a new shell, or have fewer with --max-agents"
+         it where `ulimit -Hn` says more, as in a new shell"
     )]
     FewFiles {
         /// The most agents at once.

@@ -23,6 +23,7 @@ mod landing;
 mod layout;
 mod merging;
 mod models;
+mod open_files;
 mod plan_file;
 mod preflight;
 mod programs;

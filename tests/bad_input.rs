@@ -32,6 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("bad_input::a_git_that_is_too_old_or_absent_is_refused", a_git_that_is_too_old_is_refused),
         sandboxed("bad_input::a_temporary_folder_that_is_not_there_is_refused", a_temporary_folder_is_not_there),
         sandboxed("bad_input::too_few_open_files_are_refused", too_few_open_files_are_refused),
+        sandboxed("bad_input::doctor_counts_open_files", doctor_counts_open_files),
         sandboxed("bad_input::landing_needs_files_for_no_agents", landing_needs_files_for_no_agents),
         sandboxed("bad_input::a_plan_whose_path_is_no_text_says_why_its_boxes_stay", a_path_that_is_no_text),
         sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
@@ -258,6 +259,22 @@ fn too_few_open_files_are_refused() -> Outcome {
     let ran = with_open_files(&scene, "-n 64", &["retry", "T1", "-m", "again"])?.exits(2)?;
     require_words(&ran.stderr, &["20 agents", "`ulimit -Hn`"])?;
     if ran.stderr.contains("--max-agents") { fail(ran.stderr) } else { Ok(()) }
+}
+
+fn doctor_counts_open_files() -> Outcome {
+    let scene = Scene::new()?;
+    // What is untrue of the sandbox is not said: no tier can be tried with so few.
+    for (limit, or) in [("64", " or: have fewer with `--max-agents 1`"), ("24", "")] {
+        let told = with_open_files(&scene, &format!("-n {limit}"), &["doctor"])?.exits(2)?;
+        let found =
+            format!("MISSING  open files        20 agents need 368 at once, and no more than {limit} are allowed");
+        require_words(&told.stdout, &[&found, "fix: start it where `ulimit -Hn` says more, as in a new shell", or])?;
+        if told.stdout.contains("sandbox") || told.stdout.contains("--max-agents") == or.is_empty() {
+            return fail(told.stdout);
+        }
+    }
+    let told = with_open_files(&scene, "-Sn 24", &["doctor"])?.exits(0)?;
+    require_words(&told.stdout, &["ok       open files        368 for 20 agents at once", "ok       sandbox"])
 }
 
 fn landing_needs_files_for_no_agents() -> Outcome {

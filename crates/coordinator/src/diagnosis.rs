@@ -8,6 +8,7 @@ use orchestrate_sandbox::{Helper, probe};
 use serde::Serialize;
 
 use crate::error::CoordinatorError;
+use crate::open_files::OpenFiles;
 use crate::project::Project;
 use crate::settings::Loaded;
 
@@ -52,7 +53,13 @@ impl Diagnosis {
         if !is_inside(directory, state_dir) {
             checks.push(state(state_dir));
         }
-        checks.extend(sandbox(settings));
+        let files = open_files(settings.run.max_agents);
+        // With too few of them no tier can be tried, and each would be blamed.
+        let is_tried = files.status == CheckStatus::Ok;
+        checks.push(files);
+        if is_tried {
+            checks.extend(sandbox(settings));
+        }
         checks.extend(models(settings).await);
         let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
         Self { ok, checks }
@@ -121,6 +128,20 @@ fn state(state_dir: &Path) -> Check {
                 .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk")
         }
     }
+}
+
+/// Counts what the agents of a run have open, for which the limit is raised as a run does it.
+fn open_files(agents: usize) -> Check {
+    let files = OpenFiles::of_agents(agents);
+    let OpenFiles { needed, allowed } = files;
+    if files.are_enough() {
+        return check("open files", CheckStatus::Ok, format!("{needed} for {agents} agents at once"));
+    }
+    let found = format!("{agents} agents need {needed} at once, and no more than {allowed} are allowed");
+    let fewer = Some(files.agents()).filter(|fewer| *fewer > 0);
+    let fewer = fewer.map(|fewer| format!(", or have fewer with `--max-agents {fewer}`")).unwrap_or_default();
+    check("open files", CheckStatus::Missing, found)
+        .fix(format!("start it where `ulimit -Hn` says more, as in a new shell{fewer}"))
 }
 
 fn sandbox(settings: &Loaded) -> Vec<Check> {

@@ -1,7 +1,8 @@
 //! Reads the plan that was typed with everything around it that decides what it means, and turns what is wrong with
 //! it into complaints with their places.
 //!
-//! `check` and `run` both read it here, so what one refuses the other refuses.
+//! `check` and `run` both read it here, so what is wrong with the text both refuse. A check whose program is not there is
+//! refused by `run` alone, which asks the sandbox; `check` looks on the user's own search path, and warns.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -73,7 +74,10 @@ impl PlanFile {
             }
         };
         errors.sort_by_key(|error| (error.line, error.column));
-        plan.filter(|_| errors.is_empty()).ok_or_else(|| self.refuse(errors))
+        plan.filter(|_| errors.is_empty()).ok_or_else(|| {
+            self.refuse(errors)
+                .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", self.shown))
+        })
     }
 
     /// Makes the error of a plan that cannot be run.
@@ -81,7 +85,6 @@ impl PlanFile {
         let text: Arc<str> = self.text.as_str().into();
         let complaints = errors.into_iter().map(|finding| self.complaint(&text, finding)).collect();
         CommandError::of_complaints(ErrorKind::Usage, complaints)
-            .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", self.shown))
     }
 
     /// Makes a complaint of something that is wrong with the plan.

@@ -82,7 +82,7 @@ async fn require_programs(
     for finding in missing.warnings.iter().filter(|_| !style.quiet) {
         output::warning(&format!("{}: {finding}", file.place(finding)));
     }
-    if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors)) }
+    if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors).hint("nothing was run")) }
 }
 
 /// Lets a run that succeeded and could not be landed end as the landing did.

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
+        case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
@@ -129,13 +130,22 @@ fn undecided_conflict() -> Outcome {
     fail(error)
 }
 
-/// Neither keeping such a file nor bringing a version back can be done with text, so nobody is asked to.
+/// Whoever is sent back to mend a binary file, and the other, which is merged.
+fn binary_clash() -> Script {
+    ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
+        script
+            .rule(put(Rule::task(task).turn(1), "data.bin", &format!("{task}\0")))
+            .rule(read(Rule::task(task).last_contains("mended by hand"), "src/lib.txt"))
+            .rule(done(task))
+    })
+}
+
+/// Neither keeping such a file nor bringing a version back can be done with text, so nobody is asked to. What a person
+/// makes of it is there when the agent goes on.
 fn binary_without_shell() -> Outcome {
     let stage = Stage::new()?;
-    let script = ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
-        script.rule(put(Rule::task(task).turn(1), "data.bin", &format!("{task}\0"))).rule(done(task))
-    });
-    let played = stage.play(CLASH, &script, |settings| "coordinator".clone_into(&mut settings.run.agent))?;
+    let play = |settings: &mut orchestrate_coordinator::Settings| "coordinator".clone_into(&mut settings.run.agent);
+    let played = stage.play(CLASH, &binary_clash(), play)?;
     let [one, two] = &played.report.tasks[..] else { return fail(played.story()) };
     let (conflicted, merged) = if one.state == Conflicted { (one, two) } else { (two, one) };
     if (conflicted.state, merged.state, conflicted.turns) != (Conflicted, Merged, 2) {
@@ -143,7 +153,50 @@ fn binary_without_shell() -> Outcome {
     }
     let error = conflicted.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
     let is_clear = error.starts_with("it conflicts in data.bin (") && error.contains("no `run_shell_command`");
-    if is_clear && played.report.exit_code == Some(3) { Ok(()) } else { fail(error) }
+    if !is_clear || played.report.exit_code != Some(3) {
+        return fail(error);
+    }
+    let task = conflicted.id.clone();
+    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task);
+    std::fs::write(worktree.join("data.bin"), "both\0")?;
+    let retry = Command::Retry { task, message: Some("mended by hand".to_owned()) };
+    let played = ask(&stage, played, &binary_clash(), &retry)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let file = format!("{}:data.bin", played.report.integration_branch);
+    let text = stage.repository.git(&["cat-file", "-p", &file])?;
+    if text == "both\0" { Ok(()) } else { fail(format!("{text:?}\n{}", played.story())) }
+}
+
+/// A file that a person leaves in a worktree is held by a ref before the worktree is begun anew or merged into.
+fn what_a_person_puts_there() -> Outcome {
+    let stage = Stage::new()?;
+    let script = clash(Script::default(), |script, task| {
+        script.rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+    });
+    let plan = format!("{CLASH}- [ ] T3 c (run: false)\n");
+    let mut played = stage.play(&plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let note = |played: &Played, task: &str| {
+        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        std::fs::write(worktree.join(format!("note-of-{task}")), "a person's\n")
+    };
+    note(&played, "T2")?;
+    note(&played, "T3")?;
+    for task in ["T1", "T2"] {
+        let tree =
+            played.coordinator.store().state(&played.report.run_id)?.task(&task.into()).and_then(|r| r.tree.clone());
+        let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
+        played = ask(&stage, played, &script, &Command::Approve { task: task.into(), tree })?;
+    }
+    played = ask(&stage, played, &script, &Command::Retry { task: "T3".into(), message: None })?;
+    for task in ["T2", "T3"] {
+        let path = format!("note-of-{task}");
+        let held = stage.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", &path])?;
+        let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
+        if held.is_empty() || worktree.join(path).exists() {
+            return fail(format!("{task}: {held:?}\n{}", played.story()));
+        }
+    }
+    Ok(())
 }
 
 /// Waits until the newest state is as a closure wants it.

@@ -64,14 +64,15 @@ impl GitLink {
         let (record, tip) = self.record()?;
         let branch = format!("refs/heads/{}", self.context.run.task_branch(&self.task));
         let before = self.context.git(move |repo| repo.read_ref(&branch)).await?;
-        // A new attempt may start from another commit than the one before, whose files are kept first.
-        if before.as_ref().is_some_and(|before| *before != tip) {
+        let moves = before.as_ref().is_some_and(|before| *before != tip);
+        // What is replaced may be another attempt's work, or what a person has put there since.
+        if moves || record.is_command() && record.attempt > 1 {
             committing::keep_worktree(&self.context, &record, &self.worktree).await?;
         }
         let worktree = Arc::clone(&self.worktree);
         let begun = self.context.git(move |repo| {
             // An agent goes on from its own files; a command begins in a clean worktree.
-            if let Some(before) = before.filter(|before| *before != tip || record.is_command()) {
+            if let Some(before) = before.filter(|_| moves || record.is_command()) {
                 repo.restart_worktree(&worktree, &before, &tip)?;
             }
             repo.copy_included(&worktree).map(|_| ())
@@ -81,9 +82,10 @@ impl GitLink {
 
     /// Merges what work was returned onto into the worktree, conflict markers included.
     ///
-    /// The worktree is put back to the branch's tip first, so doing it twice does no harm: nothing has been edited since
-    /// the work was handed over, or the merge would have been recorded as written.
+    /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
+    /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
+        self.keep().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {

@@ -123,6 +123,8 @@ async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     if let Some(onto) = record.onto.clone() {
         workplace.git.write_return(onto).await?;
     }
+    let task = workplace.task().clone();
+    let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
     if let (Some(repair), false) = (&record.repair, has_shell(workplace)) {
         let binary = workplace.git.unresolved(repair).await?.binary;
         if !binary.is_empty() {
@@ -131,12 +133,11 @@ async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
                  and the worktree are kept",
                 binary.join(", ")
             );
-            let task = workplace.task().clone();
-            workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
+            // What a person makes of the merge is what another attempt goes on from.
+            workplace.link.record(vec![prepared, Event::TaskConflicted { task, message }]).await?;
             return Ok(false);
         }
     }
-    let prepared = Event::WorktreePrepared { task: workplace.task().clone(), onto: record.onto.clone() };
     workplace.link.record(vec![prepared]).await?;
     Ok(true)
 }

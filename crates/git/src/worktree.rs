@@ -388,11 +388,17 @@ impl Repo {
     }
 
     /// Finds which entry a folder says that it has, if there is no such entry and the folder has files.
+    ///
+    /// An agent's command may have written what the folder says, so it has to be what git calls the entry of such a
+    /// folder: the folder's own name, with digits where that was taken.
     fn lost_entry(&self, path: &Path) -> Option<PathBuf> {
         let root = beneath::open_root(path).ok()?;
         let (text, _) = beneath::read(&root, b".git", POINTER_BYTES).ok()??;
-        let admin_dir = beneath::path_of(text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?);
-        let is_ours = admin_dir.parent() == Some(&self.common_dir().join("worktrees")) && !admin_dir.exists();
+        let entry = text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?;
+        let own = self.common_dir().join("worktrees").join(path.file_name()?);
+        let digits = entry.strip_prefix(own.as_os_str().as_bytes())?;
+        let admin_dir = beneath::path_of(entry);
+        let is_ours = digits.iter().all(u8::is_ascii_digit) && !admin_dir.exists();
         (is_ours && !is_alone(&path.join(".git"))).then_some(admin_dir)
     }
 

@@ -88,13 +88,29 @@ fn a_folder_that_names_an_entry_of_somebody_elses_is_not_taken_over() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    for pointer in ["gitdir: /nowhere/T1\n".to_owned(), format!("gitdir: {}/x\n", worktree.admin_dir().display())] {
-        std::fs::remove_dir_all(worktree.admin_dir()).ok();
-        write_files(worktree.path(), &[(".git", &pointer)]);
+    let entries = worktree.admin_dir().parent().unwrap();
+    let below = |name: &str| format!("{}/{name}", entries.display());
+    let names = ["T2", "T", "T1x", "T1-1", "..", ".", "", "T1/", "T1/x", "T1/../T2", "../worktrees/T2", "/T1"];
+    for named in names.map(below).into_iter().chain(["/nowhere/T1".to_owned()]) {
+        std::fs::remove_dir_all(entries).ok();
+        write_files(worktree.path(), &[(".git", &format!("gitdir: {named}\n"))]);
         let refused = repo.add_worktree(&fixture.spec("T1"));
-        assert!(matches!(&refused, Err(GitError::PathInUse { .. })), "{pointer}: {refused:?}");
+        assert!(matches!(&refused, Err(GitError::PathInUse { .. })), "{named}: {refused:?}");
+        assert!(!entries.exists(), "{named}");
         assert_eq!(std::fs::read_to_string(worktree.path().join("a")).unwrap(), "1\n");
     }
+}
+
+#[test]
+fn an_entry_that_git_gave_digits_is_made_again() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let taken = fixture.project().join(".git/worktrees/T1");
+    std::fs::create_dir_all(&taken).unwrap();
+    let worktree = fixture.worktree(&repo, "T1");
+    assert_eq!(worktree.id(), "T11");
+    std::fs::remove_dir_all(worktree.admin_dir()).unwrap();
+    assert_eq!(fixture.worktree(&repo, "T1").admin_dir(), worktree.admin_dir());
 }
 
 #[test]

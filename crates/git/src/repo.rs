@@ -118,8 +118,8 @@ impl Repo {
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules or LFS
-    /// files, or with a branch where those of runs have to be; and a machine without a place for temporary files. What is only looked at may be in any state, since its
-    /// user works on beside a run.
+    /// files, or with a branch where those of runs have to be; and a machine without a place for temporary files. What
+    /// is only looked at may be in any state, since its user works on beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::plan::{Finding, Plan, programs_of_checks};
+use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{RunSettings, Task};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
@@ -59,7 +60,8 @@ pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Re
 pub struct MissingPrograms {
     /// Those that could only ever fail, and that no agent can mend.
     pub errors: Vec<Finding>,
-    /// Those that may pass all the same: something else decides, or the project's setup may bring the program.
+    /// Those that may pass all the same: something else decides, or the project's setup or an unconfined task may bring
+    /// the program; and those that are not made.
     pub warnings: Vec<Finding>,
 }
 
@@ -70,20 +72,21 @@ pub struct MissingPrograms {
 /// Fails if no command can be run.
 pub async fn missing_programs(
     coordinator: &Coordinator,
-    plan: &Plan,
+    (plan, roles): (&Plan, &Roles),
     settings: &RunSettings,
 ) -> Result<MissingPrograms, CoordinatorError> {
-    let needed = programs_of_checks(plan, settings);
+    let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers == Delivers::Report);
+    let needed = programs_of_checks(plan, settings, &reports);
     let names = needed.iter().map(|needed| needed.name).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
-    let place = match coordinator.confinement() {
-        Confinement::Unconfined => "",
-        _ => " by confined commands, which see the system's programs and cargo's",
+    // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is another.
+    let (place, is_final) = match coordinator.confinement() {
+        Confinement::Unconfined => ("", false),
+        _ => (" by confined commands, which see the system's programs and cargo's", settings.worktree_setup.is_none()),
     };
     let mut found = MissingPrograms::default();
     for needed in needed.iter().filter(|needed| missing.contains(needed.name)) {
-        let is_certain = needed.is_vital && settings.worktree_setup.is_none();
-        let list = if is_certain { &mut found.errors } else { &mut found.warnings };
+        let list = if needed.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
         list.push(needed.not_found(place));
     }
     Ok(found)

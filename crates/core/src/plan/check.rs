@@ -176,7 +176,7 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
 
 /// Finds the commands whose program is not there.
 fn missing_programs(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
-    let checks = programs_of_checks(plan, around.settings).into_iter();
+    let checks = programs_of_checks(plan, around.settings, &|_| false).into_iter();
     let missing = checks.chain(programs_of_commands(plan)).filter(|needed| !(around.program_exists)(needed.name));
     missing.map(|needed| needed.not_found("")).collect()
 }

@@ -3,10 +3,14 @@
 //! Only what is certain is said: a command whose first word could be anything else names no program. Whether a program is
 //! there is for the caller to find out.
 
+use std::collections::HashSet;
+
 use super::finding::{Finding, FindingCode};
 use super::parse::Plan;
+use crate::ids::TaskId;
+use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
-use crate::task::Work;
+use crate::task::{Task, Work};
 
 /// The longest command that a finding repeats, in characters: enough to recognise it.
 const MAX_COMMAND_CHARS: usize = 80;
@@ -36,6 +40,11 @@ impl<'a> NeededProgram<'a> {
         Some(Self { name: first_program(command)?, command, line, is_vital: is_one_chain(command) })
     }
 
+    /// Lets nothing fail for certain unless the command is run for certain.
+    fn vital_only_if(self, is_run: bool) -> Self {
+        Self { is_vital: self.is_vital && is_run, ..self }
+    }
+
     /// Says that the program is not found, and where not.
     pub fn not_found(&self, place: &str) -> Finding {
         let name = self.name;
@@ -51,16 +60,37 @@ impl<'a> NeededProgram<'a> {
 }
 
 /// Finds the programs of the checks that the plan and the settings name: that of the run, and those of open tasks.
-pub fn programs_of_checks<'a>(plan: &'a Plan, settings: &'a RunSettings) -> Vec<NeededProgram<'a>> {
+///
+/// What a task of a role that `reports` hands over is no work to be checked.
+pub fn programs_of_checks<'a>(
+    plan: &'a Plan,
+    settings: &'a RunSettings,
+    reports: &dyn Fn(&str) -> bool,
+) -> Vec<NeededProgram<'a>> {
+    let started = started(&plan.tasks);
+    let is_checked = |task: &Task| {
+        let role = match &task.work {
+            Work::Agent(role) => Some(role.as_deref().unwrap_or(&settings.agent)),
+            Work::Run(_) => None,
+        };
+        started.contains(&task.id) && !role.is_some_and(reports)
+    };
     let open = || plan.tasks.iter().filter(|task| task.status.runs());
-    let of_tasks = open().filter_map(|task| NeededProgram::of(task.line, task.verify.as_deref()?));
+    let of_tasks = open().filter_map(|task| {
+        let needed = NeededProgram::of(task.line, task.verify.as_deref()?)?;
+        Some(needed.vital_only_if(is_checked(task)))
+    });
     // A check that stands elsewhere has no line here, and is never made where nothing is merged.
     let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
-    let is_made = settings.merge != MergeMode::None && open().next().is_some();
+    let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
     let of_run = of_run.and_then(|command| NeededProgram::of(line.copied().unwrap_or_default(), command));
-    let of_run = of_run.map(|needed| NeededProgram { is_vital: needed.is_vital && is_made, ..needed });
-    of_run.into_iter().chain(of_tasks).collect()
+    of_run.map(|needed| needed.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
+}
+
+/// Gives the tasks that start if nothing fails; none of tasks that have no order.
+fn started(tasks: &[Task]) -> HashSet<TaskId> {
+    Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
 }
 
 /// Finds the programs of the tasks that are commands themselves.

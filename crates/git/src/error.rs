@@ -131,7 +131,9 @@ pub enum GitError {
     },
     /// A file that changed asks for a program (a filter) to be stored, and we run none.
     #[error(
-        "store {path}: its attributes ask for the filter {filter:?}, which would run a program on what an agent wrote"
+        "store {path}: its attributes ask for the filter {filter:?}, which would run a program on what an agent wrote; \
+         take `filter={filter}` out of them, or that filter out of git's configuration: `git config --show-origin \
+         --get-regexp '^filter\\.{filter}\\.'` shows where it is"
     )]
     FilterAsked {
         /// The file, below its worktree.

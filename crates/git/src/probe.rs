@@ -4,13 +4,16 @@
 //! stored raw, files outside a sparse cone committed as deleted) is refused here, not handled half.
 //! It reads only; it starts no program but `git rev-parse`, which runs none of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
 use crate::error::GitError;
 use crate::program::{Program, Run};
 use crate::refusal::{Operation, Refusal, Warning};
+
+/// The attributes of a repository that are in no commit, below its directory.
+const OWN_ATTRIBUTES: &str = "info/attributes";
 
 /// Finds the repository around a folder, and refuses what we cannot work with.
 pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitError> {
@@ -35,15 +38,24 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitErr
     Ok(repository)
 }
 
-/// Looks through a commit's tree for what we do not handle.
+/// Looks through a commit's tree for what we do not handle; the repository's own attributes hold for each tree.
 pub(crate) fn tree_refusal(repository: &Repository, tree: &git2::Tree<'_>) -> Result<Option<Refusal>, GitError> {
-    let mut found = None;
+    let configured = storing_filters(repository)?;
+    let mut found = own_attributes(repository)?.and_then(|text| {
+        let path = || PathBuf::from(".git").join(OWN_ATTRIBUTES);
+        attributes_refusal(&text, path, &configured)
+    });
+    if found.is_some() {
+        return Ok(found);
+    }
     let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
         let path = || crate::beneath::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
         if entry.filemode() == i32::from(git2::FileMode::Commit) {
             found = Some(Refusal::Submodules { path: path() });
-        } else if entry.name_bytes() == b".gitattributes" && asks_for_lfs(repository, entry) {
-            found = Some(Refusal::Lfs { path: path() });
+        } else if entry.name_bytes() == b".gitattributes"
+            && let Ok(blob) = repository.find_blob(entry.id())
+        {
+            found = attributes_refusal(blob.content(), path, &configured);
         }
         if found.is_some() { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
     });
@@ -72,6 +84,23 @@ pub(crate) fn local_filters(repository: &Repository) -> Result<Vec<String>, GitE
         .map_err(failed())?;
     found.sort();
     found.dedup();
+    Ok(found)
+}
+
+/// Lists the filters that are configured anywhere and would change what is stored.
+pub(crate) fn storing_filters(repository: &Repository) -> Result<Vec<String>, GitError> {
+    let failed = || GitError::library("read the configuration");
+    let config = repository.config().map_err(failed())?;
+    let entries = config.entries(Some("filter\\..*\\.(clean|process)")).map_err(failed())?;
+    let mut found = Vec::new();
+    entries
+        .for_each(|entry| {
+            let name = entry.name().ok().and_then(|name| name.strip_prefix("filter.")?.rsplit_once('.'));
+            if let (Some((name, _)), false) = (name, entry.value_bytes().is_empty()) {
+                found.push(name.to_owned());
+            }
+        })
+        .map_err(failed())?;
     Ok(found)
 }
 
@@ -182,11 +211,23 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
     }
 }
 
-fn asks_for_lfs(repository: &Repository, entry: &git2::TreeEntry<'_>) -> bool {
-    repository.find_blob(entry.id()).is_ok_and(|blob| {
-        blob.content()
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.trim_ascii_start().starts_with(b"#"))
-            .any(|line| line.split(u8::is_ascii_whitespace).any(|word| word == b"filter=lfs"))
+/// Reads the attributes that are the repository's own, in no commit.
+fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
+    let path = repository.commondir().join(OWN_ATTRIBUTES);
+    match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(GitError::io("read", path)),
+    }
+}
+
+/// Refuses attributes that ask for LFS, or for another filter that is configured; git passes over one that is not.
+fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
+    let words = lines.flat_map(|line| line.split(u8::is_ascii_whitespace));
+    let mut asked = words.filter_map(|word| word.strip_prefix(b"filter=")).map(String::from_utf8_lossy);
+    let filter = asked.find(|filter| filter == "lfs" || configured.iter().any(|name| name == filter))?;
+    Some(match filter.as_ref() {
+        "lfs" => Refusal::Lfs { path: path() },
+        name => Refusal::Filter { path: path(), filter: name.to_owned() },
     })
 }

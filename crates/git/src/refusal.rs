@@ -35,6 +35,18 @@ pub enum Refusal {
         /// The attributes file that says so.
         path: PathBuf,
     },
+    /// The attributes ask for a filter that is configured, so that git would run a program to store files.
+    #[error(
+        "{path} asks for the filter {filter:?}, and no program is run on what agents write; start without \
+         `filter={filter}` there, or take that filter out of git's configuration: `git config --show-origin \
+         --get-regexp '^filter\\.{filter}\\.'` shows where it is"
+    )]
+    Filter {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The filter's name.
+        filter: String,
+    },
     /// The checkout is sparse.
     #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
     Sparse,

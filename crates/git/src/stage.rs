@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
+use crate::probe;
 use crate::repo::Repo;
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
@@ -267,26 +268,15 @@ impl Stager<'_> {
 
 impl Conversion {
     fn of(repository: &Repository) -> Result<Conversion, GitError> {
-        let failed = || GitError::library("read the configuration");
-        let config = repository.config().map_err(failed())?;
+        let config = repository.config().map_err(GitError::library("read the configuration"))?;
         let flag = |key, default| config.get_bool(key).unwrap_or(default);
         let auto_crlf =
             config.get_string("core.autocrlf").is_ok_and(|text| !matches!(text.as_str(), "false" | "0" | "no" | "off"));
-        let mut filters = Vec::new();
-        let entries = config.entries(Some("filter\\..*\\.(clean|process)")).map_err(failed())?;
-        entries
-            .for_each(|entry| {
-                let name = entry.name().ok().and_then(|name| name.strip_prefix("filter.")?.rsplit_once('.'));
-                if let (Some((name, _)), false) = (name, entry.value_bytes().is_empty()) {
-                    filters.push(name.to_owned());
-                }
-            })
-            .map_err(failed())?;
         Ok(Conversion {
             trust_mode: flag("core.filemode", true),
             links: flag("core.symlinks", true),
             auto_crlf,
-            filters,
+            filters: probe::storing_filters(repository)?,
         })
     }
 

@@ -89,6 +89,32 @@ fn submodules_and_lfs() {
 }
 
 #[test]
+fn filters_that_are_configured() {
+    let fixture = Fixture::new(&[("src/.gitattributes", "# filter=up\n*.txt filter=up\n")]);
+    let ready = || fixture.repo().require_ready();
+    ready().unwrap();
+    // Git runs the one for what it checks out and stores the file as it is; the other is switched off.
+    fixture.git(&["config", "filter.up.smudge", "cat"]);
+    fixture.git(&["config", "filter.up.process", ""]);
+    ready().unwrap();
+    fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+    let (path, filter) = (PathBuf::from("src/.gitattributes"), "up".to_owned());
+    assert_eq!(refusal(&fixture.project()), Refusal::Filter { path, filter });
+    fixture.git(&["config", "--unset", "filter.up.clean"]);
+    for (attributes, name) in [("* filter=mine\n", "mine"), ("* filter=lfs", "lfs")] {
+        fixture.git(&["config", "filter.mine.process", "cat"]);
+        std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
+        write_files(&fixture.project(), &[(".git/info/attributes", attributes)]);
+        let path = PathBuf::from(".git/info/attributes");
+        let expected = match name {
+            "lfs" => Refusal::Lfs { path },
+            _ => Refusal::Filter { path, filter: name.to_owned() },
+        };
+        assert_eq!(refusal(&fixture.project()), expected);
+    }
+}
+
+#[test]
 fn in_the_middle_of_something() {
     let conflicting = || {
         let fixture = Fixture::new(&[("a", "1\n")]);

@@ -182,6 +182,7 @@ fn files_that_need_a_program_are_refused_only_when_they_change() {
     write_files(worktree.path(), &[("b.secret", "open")]);
     let error = repo.snapshot(&worktree, &rules()).unwrap_err();
     assert!(matches!(&error, GitError::FilterAsked { filter, .. } if filter == "crypt"), "{error}");
+    assert!(error.to_string().contains(r"--get-regexp '^filter\.crypt\.'"), "{error}");
     std::fs::remove_file(worktree.path().join("b.secret")).unwrap();
     write_files(worktree.path(), &[("c.u16", "x")]);
     assert!(matches!(repo.snapshot(&worktree, &rules()), Err(GitError::Unstorable { .. })));

@@ -167,6 +167,27 @@ pub enum GitError {
         /// The files that both sides change, below the checkout.
         paths: Vec<PathBuf>,
     },
+    /// Git could not write a checkout's files, and those that it had written were put back.
+    #[error("write the files of {path}: {reason}; they are as they were: mend that and type the command again")]
+    NotWritten {
+        /// The checkout.
+        path: PathBuf,
+        /// What git said.
+        reason: String,
+    },
+    /// Git could not write a checkout's files, nor could those be put back that it had written.
+    #[error(
+        "write the files of {path}: {reason}; some are half written and could not be put back (failed to {left}): mend \
+         that and type the command again, which puts them back first"
+    )]
+    HalfWritten {
+        /// The checkout.
+        path: PathBuf,
+        /// What git said.
+        reason: String,
+        /// Why they could not be put back.
+        left: String,
+    },
     /// Some files of the checkout are in conflict, as after `git stash pop`, and git moves none until they are settled.
     #[error(
         "move {branch} and its checkout: files are in conflict in it ({}); mend each and type `git add` for it",

@@ -4,20 +4,19 @@
 //! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
 //! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
 //!
-//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it. What
-//! may be left is the files and the index of one commit with the branch at the other, which landing finishes and
+//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what git
+//! fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the branch at the other, which landing finishes and
 //! [`Repo::unland`] takes back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexEntryExtendedFlag, IndexEntryFlag, Status};
+use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::lock::{self, Held};
 use crate::probe;
-use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::refusal::Refusal;
@@ -51,7 +50,7 @@ pub struct Landed {
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
-    git_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
 }
 
 impl Repo {
@@ -62,10 +61,12 @@ impl Repo {
     /// # Errors
     /// [`GitError::BranchGone`], [`GitError::BaseLost`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
     /// [`GitError::LocalChanges`] with the overlapping files, [`GitError::InConflict`] with those that a stash left so, or
-    /// [`GitError::Refused`] in the middle of a merge.
+    /// [`GitError::Refused`] in the middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot
+    /// write the files.
     pub fn land(&self, landing: &Landing) -> Result<Landed, GitError> {
         let Landing { branch, base, expected, new } = landing;
         let held = lock::common(self.common_dir())?;
+        self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         let landed =
@@ -91,9 +92,11 @@ impl Repo {
     /// Takes a landing back: the branch returns to where it was, local changes stay.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`].
+    /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`]; [`GitError::NotWritten`] or
+    /// [`GitError::HalfWritten`] if git cannot write the files.
     pub fn unland(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
         let held = lock::common(self.common_dir())?;
+        self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
         let (from, to) = (&landed.new, &landed.old);
@@ -175,9 +178,6 @@ impl Repo {
     /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
     /// changes overlap, then the branch. It can be repeated from anywhere in between.
     fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
-        let git =
-            |args: &[&str]| self.shared.program.run(&Run::new(&place.git_dir, &place.path, args).outlives_us(held));
-        let switch = |from: &Oid, to: &Oid| git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
         let in_conflict = in_conflict(place)?;
         if !in_conflict.is_empty() {
             return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
@@ -188,23 +188,19 @@ impl Repo {
         if !in_the_way.is_empty() {
             return Err(GitError::LocalChanges { branch: branch.to_owned(), paths: in_the_way });
         }
-        let mut switched = switch(from, to)?;
-        if switched.code != 0 {
-            // Git may only be out of date about which files changed; that is what refreshing is for.
-            git(&["update-index", "-q", "--refresh"])?;
-            switched = switch(from, to)?;
-        }
+        let switched = self.switch(place, [from, to], held)?;
         if switched.code != 0 {
             let mut paths = self.overlapping(place, [from, to], Status::all())?;
             paths.extend(self.unwatched(place, [from, to])?);
+            let (branch, path) = (branch.to_owned(), place.path.clone());
             return Err(match paths.is_empty() {
-                true => switched.failure("read-tree"),
-                false => GitError::LocalChanges { branch: branch.to_owned(), paths },
+                true => GitError::NotWritten { path, reason: switched.stderr.trim().to_owned() },
+                false => GitError::LocalChanges { branch, paths },
             });
         }
         let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
         // The branch moved in this instant; the files go back to where they were.
-        let reason = match switch(to, from) {
+        let reason = match self.switch(place, [to, from], held) {
             Ok(back) if back.code == 0 => return Err(unmoved),
             Ok(back) => back.failure("read-tree").to_string(),
             Err(error) => error.to_string(),
@@ -252,7 +248,7 @@ impl Repo {
 
     /// Lists the files that differ between two commits and whose changes the user has told git not to look at.
     fn unwatched(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
-        let index = index_of(place)?;
+        let index = place.index()?;
         let is_unwatched = |path: &PathBuf| {
             let entry = index.get_path(path, 0);
             entry.is_some_and(|entry| {
@@ -265,7 +261,7 @@ impl Repo {
 
     /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
     fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
-        let (handle, index) = (self.handle()?, index_of(place)?);
+        let (handle, index) = (self.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
         for path in self.changed_paths(from, to)? {
             let wanted = match tree.get_path(&path) {
@@ -308,14 +304,9 @@ impl Repo {
     }
 }
 
-fn index_of(place: &Place) -> Result<Index, GitError> {
-    let path = place.git_dir.join("index");
-    Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
-}
-
 /// Lists the files that a checkout's index has in conflict.
 fn in_conflict(place: &Place) -> Result<Vec<PathBuf>, GitError> {
-    let index = index_of(place)?;
+    let index = place.index()?;
     let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));
     let mut paths = BTreeSet::new();
     for conflict in index.conflicts().map_err(failed())? {

@@ -33,6 +33,7 @@ mod repo;
 mod room;
 mod snapshot;
 mod stage;
+mod switching;
 mod unstored;
 mod version;
 mod walk;

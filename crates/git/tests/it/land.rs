@@ -69,6 +69,77 @@ fn overlapping_changes_are_named_and_nothing_happens() {
     }
 }
 
+/// Lets git fail at each file of the name `fails`, whatever it is to write there.
+fn fail_at(fixture: &Fixture, fails: bool) {
+    let filter = if fails { "false" } else { "cat" };
+    fixture.git(&["config", "filter.full.clean", "cat"]);
+    fixture.git(&["config", "filter.full.smudge", filter]);
+    fixture.git(&["config", "filter.full.required", "true"]);
+}
+
+/// A repository, and a commit on top of main that adds, changes and removes files, with these attributes in each.
+fn prepared_to_fail(attributes: [&str; 2]) -> (Fixture, Repo, Landing) {
+    let same = ["a", "b", "c", "gone", "late"].map(|name| (name, "1\n"));
+    let files = [&same[..], &[(".gitattributes", attributes[0]), (".gitignore", "ignored\n")]].concat();
+    let fixture = Fixture::new(&files);
+    let base = fixture.tip("HEAD");
+    fixture.git(&["switch", "-q", "-c", "work"]);
+    fixture.git(&["rm", "-q", "gone"]);
+    let changed =
+        [("a", "2\n"), ("folder/early", "2\n"), ("late", "2\n"), ("new", "2\n"), (".gitattributes", attributes[1])];
+    let new = fixture.commit_files(&changed, "work");
+    fixture.git(&["switch", "-q", "main"]);
+    let repo = fixture.repo();
+    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    (fixture, repo, landing)
+}
+
+#[test]
+fn what_git_could_not_write_is_put_back() {
+    let (fixture, repo, landing) = prepared_to_fail(["", "new filter=full\n"]);
+    fail_at(&fixture, true);
+    busy_user(&fixture);
+    let (files, before) = (files_and_status(&fixture), fixture.users_state());
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+    assert!(fixture.users_state() == before, "something of the user's changed");
+    // By then the index may know when the files were written again.
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+    assert_eq!(files_and_status(&fixture), files);
+    fail_at(&fixture, false);
+    repo.land(&landing).unwrap();
+    assert_eq!(fixture.tip("main"), landing.new);
+}
+
+/// The user's files, which `git status` compares with the index.
+fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
+    let files = fixture.users_state().into_iter().filter(|(path, _)| !path.starts_with(fixture.project().join(".git")));
+    (files.collect(), fixture.git(&["status", "--porcelain", "--ignored"]))
+}
+
+#[test]
+fn what_could_not_even_be_put_back_is_by_the_next() {
+    let (fixture, repo, landing) = prepared_to_fail(["late filter=full\n"; 2]);
+    fail_at(&fixture, false);
+    busy_user(&fixture);
+    let before = files_and_status(&fixture);
+    fail_at(&fixture, true);
+    for _ in 0..2 {
+        let error = repo.land(&landing).unwrap_err();
+        assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
+        assert_eq!(fixture.tip("main"), landing.base);
+    }
+    fail_at(&fixture, false);
+    let landed = repo.land(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), &files_and_status(&fixture).1), (landing.new.clone(), &before.1));
+    fail_at(&fixture, true);
+    assert!(matches!(repo.unland(&landed, "main"), Err(GitError::HalfWritten { .. })));
+    fail_at(&fixture, false);
+    repo.unland(&landed, "main").unwrap();
+    assert_eq!((fixture.tip("main"), files_and_status(&fixture)), (landing.base, before));
+}
+
 #[test]
 fn files_in_conflict_are_named_whether_they_overlap_or_not() {
     for changed in ["a", "c"] {

@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
         sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
+        case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
@@ -286,6 +287,26 @@ fn each_landing_is_taken_back_by_itself() -> Outcome {
         return fail(format!("{start} {first} {second}: {}\n{}", tip()?, repository.read("plan.md")?));
     }
     type_in(&["land", "--undo"], 3).map(drop)
+}
+
+/// Work that was landed and then sent back, of which nothing new came, has a box that is opened again.
+fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 one\n";
+    repository.write("plan.md", plan)?;
+    repository.commit_all("Plan")?;
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(Rule::task("T1").text("Done."));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    type_in(&["run", "plan.md", "--model", &model], 0)?;
+    type_in(&["land"], 0)?;
+    type_in(&["reject", "T1", "-m", "Once more."], 1)?;
+    let undone = type_in(&["land", "--undo"], 0)?;
+    if repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
 }
 
 /// The way of a person through the commands, with the exit codes that scripts rely on.

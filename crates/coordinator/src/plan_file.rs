@@ -47,9 +47,12 @@ pub(crate) fn write(
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
     let Ok(source) = String::from_utf8(store.blob(source)?) else { return Ok(Boxes::Nothing) };
     let merged = state.newly_merged();
-    let ticked = write_boxes(&source, &merged);
+    // Work that was landed and then sent back has a box that we ticked, too.
+    let landed = state.landings.iter().flat_map(|landing| landing.tasks.clone());
+    let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
+    let ours_apart = write_boxes(&source, &ours);
     let wanted = match target {
-        Target::Ticked => ticked.clone(),
+        Target::Ticked => write_boxes(&source, &merged),
         Target::Before(landed) => write_boxes(&source, &landed),
     };
     let mut found = None;
@@ -60,7 +63,7 @@ pub(crate) fn write(
         if text == wanted {
             return Ok(Boxes::Nothing);
         }
-        if write_boxes(&text, &merged) == ticked {
+        if write_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
                 let reason = "the branch that landed is not the one that is checked out here";
                 return Ok(Boxes::Left { plan: plan.clone(), reason });

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use orchestrate_core::settings::{CHILD_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings};
+use orchestrate_core::settings::{
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings,
+};
 
 /// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
 const MOST_AGENTS: u64 = 1_000;
-/// The smallest context in which a shipped role can surely look at something, write something and be done.
-const LEAST_CONTEXT: u64 = 3_000;
 /// The longest time that can be written: a year, which also keeps milliseconds far from overflow.
 const LONGEST_SECONDS: u64 = 365 * 24 * 3600;
 
@@ -96,11 +96,7 @@ const fn number(least: u64, most: u64) -> Kind {
 }
 
 const TOKENS: Kind = number(1, u64::MAX >> 1);
-const CONTEXT: Kind = Kind::Number {
-    least: LEAST_CONTEXT,
-    most: u64::MAX >> 1,
-    reason: ", since an agent's instructions and tools alone fill most of that",
-};
+const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX >> 1, reason: LEAST_CONTEXT_REASON };
 
 /// Everything that can be set, in the order in which it is shown.
 #[rustfmt::skip]

@@ -1,5 +1,6 @@
 //! What a role is, and what can be wrong with its file.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -108,7 +109,7 @@ pub enum RoleError {
         /// The key.
         key: String,
         /// What it takes.
-        expected: &'static str,
+        expected: Cow<'static, str>,
     },
     /// There is no prompt below the front matter.
     #[error("read role `{0}`: it has no prompt")]

@@ -1,10 +1,12 @@
 //! The front matter of a role: every key, its aliases, and what each value may be.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::definition::{Role, RoleError, RoleWarning};
 use crate::policy::Permission;
-use crate::settings::{RuleDecision, RuleText};
+use crate::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
 use crate::tool_names;
 use crate::words::nearest;
 
@@ -167,10 +169,13 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn require<T>(&self, value: Option<T>, key: &str, expected: &'static str) -> Result<T, RoleError> {
-        let wrong =
-            || RoleError::Value { role: self.role.to_owned(), line: self.line(key), key: key.to_owned(), expected };
-        value.ok_or_else(wrong)
+    fn require<T>(&self, value: Option<T>, key: &str, expected: impl Into<Cow<'static, str>>) -> Result<T, RoleError> {
+        value.ok_or_else(|| RoleError::Value {
+            role: self.role.to_owned(),
+            line: self.line(key),
+            key: key.to_owned(),
+            expected: expected.into(),
+        })
     }
 
     /// Reads `tools` as text, list, or map from name to whether it is allowed.
@@ -241,7 +246,9 @@ impl<'a> Reader<'a> {
                     role.delivers = self.require(delivers, key, "changes or report")?;
                 }
                 "orchestrate-context-tokens" => {
-                    role.context_tokens = Some(self.require(number(value), key, "a number of tokens")?);
+                    let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);
+                    let expected = format!("a number of tokens from {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}");
+                    role.context_tokens = Some(self.require(enough, key, expected)?);
                 }
                 "orchestrate-max-output-tokens" => {
                     role.max_output_tokens = Some(self.require(number(value), key, "a number of tokens")?);

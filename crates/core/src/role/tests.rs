@@ -143,6 +143,11 @@ fn what_is_no_role_says_why() {
         ),
         ("---\nmaxTurns: many\n---\nx\n", "read role `helper`, line 2: `maxTurns` expects a number of turns"),
         (
+            "---\nmetadata:\n  orchestrate-context-tokens: 2999\n---\nx\n",
+            "read role `helper`, line 3: `orchestrate-context-tokens` expects a number of tokens from 3000, since an \
+             agent's instructions and tools alone fill most of that",
+        ),
+        (
             "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
             "read role `helper`, line 3: `orchestrate-delivers` expects changes or report",
         ),

@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
+        case("repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored", unstorable_in_between),
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
         case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
@@ -341,6 +342,27 @@ fn unstorable_work() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch, "lib"])?;
     if files == "lib/git/kept" { Ok(()) } else { fail(files) }
+}
+
+/// Deletions that were confirmed are not asked about again, and work that was rejected is no new work, though something
+/// that git cannot store was in it for a while.
+fn unstorable_in_between() -> Outcome {
+    let stage = Stage::new()?;
+    let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
+    let mut script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), "rm -r src kept.txt README.md"))
+        .rule(spoils(Rule::task("T1").last_contains("without a recorded deletion")))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(spoils(Rule::task("T2").last_contains("not so")));
+    for task in ["T1", "T2"] {
+        let mends = Rule::task(task).last_contains("cannot be stored in git as it stands");
+        script = script.rule(shell(mends, "rm -r .GIT")).rule(done(task));
+    }
+    let plan = "- [ ] T1 remove\n- [ ] T2 make (review: required)\n";
+    let played = stage.play(plan, &script, |_| {})?;
+    played.require(3, &[("T1", Merged), ("T2", orchestrate_core::TaskState::AwaitingReview)])?;
+    let reject = Command::Reject { task: "T2".into(), message: "not so".to_owned(), at: None };
+    ask(&stage, played, &script, &reject)?.require_failure("T2", FailureCause::NoChanges, "without changing a file")
 }
 
 /// An agent that does not mend it, and a command, which cannot; nothing of theirs is lost.

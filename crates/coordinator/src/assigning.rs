@@ -72,9 +72,11 @@ fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
 /// Records that an attempt begins, with everything that the agent is made from.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
-    let base = match (&record.base, record.returned) {
+    let base = match &record.base {
         // Work that had been merged goes on from the merged result; other work from where it was left.
-        (Some(base), Some(_)) if !record.is_command() && !committing::is_merged(context, &record).await? => {
+        Some(base)
+            if record.returns > 0 && !record.is_command() && !committing::is_merged(context, &record).await? =>
+        {
             base.clone()
         }
         _ => state.integration.clone(),

@@ -109,7 +109,7 @@ async fn snapshot_tree(
 ) -> Result<(Oid, Vec<String>), CoordinatorError> {
     // What is only kept takes nothing away, whatever is missing in it; and some deletions are no accidents: those of a
     // command, and those that their author has confirmed.
-    let any_deletion = !on_branch || record.is_command() || record.returned == Some(ReturnCause::Deletions);
+    let any_deletion = !on_branch || record.is_command() || record.deletions_told;
     let take = |recorded_deletions| {
         let (worktree, rules) = (Arc::clone(worktree), SnapshotRules { recorded_deletions, any_deletion });
         context.git(move |repo| repo.snapshot(&worktree, &rules))

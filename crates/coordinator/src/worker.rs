@@ -194,7 +194,7 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     git.commit(&format!("{}\n\n{}", record.task.title, summary.trim())).await?;
     let (commit, tree) = git.tip().await?;
     // What a person sent back unchanged is not done either.
-    let is_as_rejected = record.returned == Some(ReturnCause::Rejected) && record.tree.as_ref() == Some(&tree);
+    let is_as_rejected = record.rejection_stands && record.tree.as_ref() == Some(&tree);
     if record.base.as_ref() == Some(&commit) || is_as_rejected {
         return no_changes(workplace, record, summary).await;
     }
@@ -215,7 +215,7 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let said = cut(summary.trim(), EVIDENCE_BYTES);
     let text = match &record.task.work {
-        Work::Run(_) if record.returned != Some(ReturnCause::Rejected) => return report(workplace, summary).await,
+        Work::Run(_) if !record.rejection_stands => return report(workplace, summary).await,
         Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
         Work::Agent(_) => format!("the agent ended without changing a file; it said: {said}"),
     };

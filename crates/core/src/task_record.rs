@@ -146,8 +146,10 @@ pub struct TaskRecord {
     pub rounds: u32,
     /// How often its work came back in all attempts.
     pub returns: u32,
-    /// Why the work came back last.
-    pub returned: Option<ReturnCause>,
+    /// Whether a person has sent its work back, and nothing has been handed over since.
+    pub rejection_stands: bool,
+    /// Whether its author was told what the worktree lacks and nothing has been stored since: to end again confirms it.
+    pub deletions_told: bool,
     /// Requests answered, across attempts.
     pub turns: u32,
     /// What it used, across attempts.
@@ -209,7 +211,8 @@ impl TaskRecord {
             verify: Verify::None,
             rounds: 0,
             returns: 0,
-            returned: None,
+            rejection_stands: false,
+            deletions_told: false,
             turns: 0,
             usage: Usage::default(),
             snapshots: 0,
@@ -302,6 +305,7 @@ impl TaskRecord {
                 if *on_branch {
                     self.tip = Some(commit.clone());
                     self.onto = None;
+                    self.deletions_told = false;
                     self.left_out.clone_from(left_out);
                 }
                 Ok(())
@@ -396,6 +400,7 @@ impl TaskRecord {
         self.require(&[TaskState::Running])?;
         (self.commit, self.tree) = (Some(commit.clone()), Some(tree.clone()));
         (self.approved, self.repair) = (None, None);
+        self.rejection_stands = false;
         self.verify = Verify::None;
         self.state = if self.task.verify.is_some() { TaskState::Committed } else { TaskState::Verified };
         Ok(())
@@ -405,8 +410,8 @@ impl TaskRecord {
         if matches!(self.state, TaskState::Pending | TaskState::Ready | TaskState::Skipped) {
             return Err(format!("work came back of a task that is {}", self.state.as_str()));
         }
-        self.returned = Some(cause);
         self.returns += 1;
+        self.deletions_told |= cause == ReturnCause::Deletions;
         self.error = None;
         self.parked = None;
         // Calls that the end of an attempt left open have no end of their own any more.
@@ -419,6 +424,8 @@ impl TaskRecord {
         if cause.is_new_attempt() {
             self.rounds = 0;
             self.denied = false;
+            self.rejection_stands = cause == ReturnCause::Rejected;
+            self.deletions_told = false;
             self.rejected = self.merged.take().or(self.rejected.take());
             self.state = TaskState::Ready;
             return Ok(());

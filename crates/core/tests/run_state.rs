@@ -538,6 +538,26 @@ fn a_repair_is_known_until_it_is_handed_over() {
 }
 
 #[test]
+fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1")).commit("a", "a1");
+    let told = |story: &mut Story, event: Event| {
+        let record = story.tell(event).state.task(&id("a")).unwrap();
+        (record.rejection_stands, record.deletions_told)
+    };
+    assert_eq!(told(&mut story, returned("a", ReturnCause::Rejected)), (true, false));
+    story.tell(spawned("a", 2));
+    assert_eq!(told(&mut story, returned("a", ReturnCause::Deletions)), (true, true));
+    assert_eq!(told(&mut story, returned("a", ReturnCause::Unstorable)), (true, true));
+    // What was confirmed is stored now: what else goes is asked about again.
+    assert_eq!(told(&mut story, snapshot("a", "a2")), (true, false));
+    story.commit("a", "a2");
+    assert_eq!(told(&mut story, returned("a", ReturnCause::TaskCheck)), (false, false));
+    story.tell(returned("a", ReturnCause::Deletions));
+    assert_eq!(told(&mut story, returned("a", ReturnCause::Retried)), (false, false));
+}
+
+#[test]
 fn each_attempt_of_a_command_begins_anew() {
     let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
     let mut story = Story::of(RunSettings::default(), vec![command]);

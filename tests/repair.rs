@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
+        case("repair::who_can_delete_a_binary_file_decides_about_it", binary_with_delete),
         case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
@@ -153,7 +154,8 @@ fn binary_without_shell() -> Outcome {
         return fail(played.story());
     }
     let error = conflicted.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-    let is_clear = error.starts_with("it conflicts in data.bin (") && error.contains("no `run_shell_command`");
+    let is_clear = error.starts_with("it conflicts in data.bin (")
+        && error.contains("neither `run_shell_command` nor `delete_file`");
     if !is_clear || played.report.exit_code != Some(3) {
         return fail(error);
     }
@@ -166,6 +168,26 @@ fn binary_without_shell() -> Outcome {
     let file = format!("{}:data.bin", played.report.integration_branch);
     let text = stage.repository.git(&["cat-file", "-p", &file])?;
     if text == "both\0" { Ok(()) } else { fail(format!("{text:?}\n{}", played.story())) }
+}
+
+/// One changes a file and the other deletes it: without a shell, too, its author can do without it.
+fn binary_with_delete() -> Outcome {
+    let stage = Stage::new()?;
+    let role = "---\nname: keeper\ndescription: Keeps files.\ntools: read_file, write_file, delete_file\n---\nKeep.\n";
+    stage.repository.write(".orchestrate/agents/keeper.md", role)?;
+    stage.repository.commit_all("Add a role")?;
+    let delete = |rule: Rule| rule.call("delete_file", &json!({"path": "kept.txt"}));
+    let script = ["T1", "T2"].into_iter().fold(
+        Script::default().rule(put(Rule::task("T1").turn(1), "kept.txt", "\0")).rule(delete(Rule::task("T2").turn(1))),
+        |script, task| {
+            let mends = Rule::task(task).last_contains("has been merged into your worktree");
+            script.rule(delete(mends)).rule(done(task))
+        },
+    );
+    let played = stage.play(CLASH, &script, |settings| "keeper".clone_into(&mut settings.run.agent))?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let files = stage.repository.git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
+    if files.contains("kept.txt") { fail(files) } else { Ok(()) }
 }
 
 /// A file that a person leaves in a worktree is held by a ref before the worktree is begun anew or merged into.

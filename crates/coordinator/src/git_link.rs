@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
-use orchestrate_git::{CommitInfo, Identity, Merge, Worktree};
+use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
 
 use crate::committing::Made;
@@ -31,8 +31,6 @@ pub(crate) struct Unresolved {
     pub(crate) marked: Vec<String>,
     /// Files without markers, with git's name of the conflict, about which nothing has been decided.
     pub(crate) untouched: Vec<String>,
-    /// Those of them that hold no text: a tool that writes text can neither keep them nor bring a version back.
-    pub(crate) binary: Vec<String>,
 }
 
 impl Unresolved {
@@ -101,21 +99,32 @@ impl GitLink {
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, tree, .. } = repo.merge(&onto, &tip)? else {
+            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip)? else {
                 return Ok(Unresolved::default());
             };
-            let mut found = Unresolved::default();
-            for file in repo.untouched(&worktree, &files)? {
-                let named = format!("{} ({})", file.path.display(), file.kind);
-                if repo.read_file(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
-                    found.binary.push(named.clone());
-                }
-                found.untouched.push(named);
-            }
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
             let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)?;
-            found.marked = marked.iter().map(|path| path.display().to_string()).collect();
-            Ok(found)
+            Ok(Unresolved {
+                marked: marked.iter().map(|path| path.display().to_string()).collect(),
+                untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
+            })
+        });
+        found.await
+    }
+
+    /// Names the undecided files of a conflict that hold no text: a tool that writes text can neither keep them nor bring a
+    /// version back.
+    pub(crate) async fn binary_conflicts(&self, repair: &Repair) -> Result<Vec<String>, CoordinatorError> {
+        let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
+        let found = self.context.git(move |repo| {
+            let Merge::Conflict { files, tree, .. } = repo.merge(&onto, &tip)? else { return Ok(Vec::new()) };
+            let mut binary = Vec::new();
+            for file in repo.untouched(&worktree, &files)? {
+                if repo.read_file(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                    binary.push(named(&file));
+                }
+            }
+            Ok(binary)
         });
         found.await
     }
@@ -197,6 +206,11 @@ impl GitLink {
         let tip = record.tip.clone().ok_or_else(missing)?;
         Ok((record, tip))
     }
+}
+
+/// Names a file in conflict, with git's name of the conflict.
+fn named(file: &ConflictFile) -> String {
+    format!("{} ({})", file.path.display(), file.kind)
 }
 
 fn is_text(bytes: &[u8]) -> bool {

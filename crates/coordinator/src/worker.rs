@@ -23,8 +23,8 @@ use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker_link::WorkerLink;
 use crate::workplace::Workplace;
 
-/// The tool that an agent runs commands with.
-const SHELL_TOOL: &str = "run_shell_command";
+/// The tools that can decide about a file that is no text: keep it, bring a version back, or do without it.
+const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
 
 /// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
 pub(crate) async fn work(
@@ -125,13 +125,14 @@ async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     }
     let task = workplace.task().clone();
     let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
-    if let (Some(repair), false) = (&record.repair, has_shell(workplace)) {
-        let binary = workplace.git.unresolved(repair).await?.binary;
+    if let (Some(repair), false) = (&record.repair, can_decide(workplace)) {
+        let binary = workplace.git.binary_conflicts(repair).await?;
         if !binary.is_empty() {
             let message = format!(
-                "it conflicts in {}, which is no text, and its role has no `{SHELL_TOOL}` to decide about that; the branch \
-                 and the worktree are kept",
-                binary.join(", ")
+                "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and \
+                 the worktree are kept",
+                binary.join(", "),
+                DECIDING_TOOLS.join("` nor `")
             );
             // What a person makes of the merge is what another attempt goes on from.
             workplace.link.record(vec![prepared, Event::TaskConflicted { task, message }]).await?;
@@ -142,10 +143,10 @@ async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     Ok(true)
 }
 
-/// Tells whether the agent can run commands.
-fn has_shell(workplace: &Workplace) -> bool {
+/// Tells whether the agent can decide about a file that is no text.
+fn can_decide(workplace: &Workplace) -> bool {
     let role = workplace.assignment.role.as_ref();
-    role.is_some_and(|role| role.spec.tools.iter().any(|tool| tool.name == SHELL_TOOL))
+    role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
 }
 
 /// Drives the agent through one stretch; tells whether there may be more to do.
@@ -310,7 +311,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_commands_is_a_tool() {
-        assert!(orchestrate_tools::builtin_names().contains(&SHELL_TOOL));
+    fn what_decides_about_a_file_is_a_tool() {
+        let builtin = orchestrate_tools::builtin_names();
+        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.contains(tool)));
     }
 }

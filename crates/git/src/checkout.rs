@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use orchestrate_core::Oid;
 
@@ -31,11 +32,13 @@ impl Repo {
             let repository = self.open_git_dir(worktree.admin_dir())?;
             repository.set_head_detached(theirs(treeish)?).map_err(GitError::library("move HEAD of the verifier"))?;
         }
-        self.remove_strays(worktree)
+        let found = self.remove_strays(worktree)?;
+        found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))
     }
 
     /// Moves a worktree's branch to another commit and makes the worktree hold exactly its files, besides
-    /// ignored ones; for a new attempt of an agent whose last one is kept.
+    /// ignored ones; for a new attempt of an agent whose last one is kept. The `.git` of a repository inside stays,
+    /// which no ref can hold.
     ///
     /// It can be repeated: once the branch is at `new`, whatever the worktree holds is taken for the remains of a
     /// killed repetition and replaced. Before that, files that are kept nowhere else stop it.
@@ -53,7 +56,7 @@ impl Repo {
             self.advance(&name, Some(expected), new)?;
         }
         self.fill(worktree, new)?;
-        self.remove_strays(worktree)
+        self.remove_strays(worktree).map(drop)
     }
 
     /// Removes new files whose names begin with `prefix`, which a killed process left; no program runs for it.
@@ -84,28 +87,29 @@ impl Repo {
         Walk::new(worktree, &repository)?.untracked(tracked)
     }
 
-    /// Removes new files that are not ignored, and the folders that they leave empty.
-    fn remove_strays(&self, worktree: &Worktree) -> Result<(), GitError> {
+    /// Removes new files that are not ignored, and the folders that they leave empty; gives what it has found.
+    fn remove_strays(&self, worktree: &Worktree) -> Result<Found, GitError> {
         let found = self.walk(worktree, &self.tracked(worktree)?)?;
         let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
-        for path in found.new.into_iter().chain(special) {
+        for path in found.new.iter().cloned().chain(special) {
             remove_new_file(worktree, &path)?;
         }
-        for folder in found.nested {
-            let path = folder.as_os_str().as_bytes();
-            let failed = || GitError::errno("remove", worktree.path().join(&folder));
-            if let Ok(opened) = beneath::open_folder(worktree.root(), path) {
-                match beneath::look(&opened, b".git").map_err(failed())? {
-                    Some(stat) if beneath::kind(&stat) == rustix::fs::FileType::Directory => {
-                        beneath::remove_folder(&opened, b".git").map_err(failed())?;
-                    }
-                    _ => beneath::remove_file(&opened, b".git").map_err(failed())?,
-                }
-                beneath::remove_empty_folders(worktree.root(), path).map_err(failed())?;
-            }
-        }
-        Ok(())
+        Ok(found)
     }
+}
+
+/// Removes the `.git` of a repository inside a worktree, and the folders that it leaves empty.
+fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
+    let path = folder.as_os_str().as_bytes();
+    let failed = || GitError::errno("remove", worktree.path().join(folder));
+    let Ok(opened) = beneath::open_folder(worktree.root(), path) else { return Ok(()) };
+    match beneath::look(&opened, b".git").map_err(failed())? {
+        Some(stat) if beneath::kind(&stat) == rustix::fs::FileType::Directory => {
+            beneath::remove_folder(&opened, b".git").map_err(failed())?;
+        }
+        _ => beneath::remove_file(&opened, b".git").map_err(failed())?,
+    }
+    beneath::remove_empty_folders(worktree.root(), path).map_err(failed())
 }
 
 /// Removes a file that git does not track, and the folders that it leaves empty.

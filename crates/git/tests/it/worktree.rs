@@ -268,7 +268,11 @@ fn a_new_attempt_starts_from_another_commit() {
     let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "cache\n")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    write_files(worktree.path(), &[("mine", "1\n"), ("cache", "kept")]);
+    write_files(worktree.path(), &[("mine", "1\n"), ("cache", "kept"), ("inner/file", "1\n")]);
+    // What is committed there is nowhere else.
+    git_in(&worktree.path().join("inner"), &["init", "-q"]);
+    git_in(&worktree.path().join("inner"), &["add", "-A"]);
+    git_in(&worktree.path().join("inner"), &["commit", "-q", "-m", "inner"]);
     let first = fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
     let tip = fixture.commit_files(&[("b", "2\n")], "merged");
     for _ in 0..2 {
@@ -276,6 +280,7 @@ fn a_new_attempt_starts_from_another_commit() {
         assert_eq!(repo.current_tree(&worktree).unwrap(), repo.tree_of(&tip).unwrap());
     }
     assert_eq!(std::fs::read_to_string(worktree.path().join("cache")).unwrap(), "kept");
+    assert_eq!(git_in(&worktree.path().join("inner"), &["show", "HEAD:file"]), "1");
     assert_eq!(fixture.tip("orchestrate/r-test01/T1"), tip);
 }
 

@@ -11,7 +11,7 @@ use orchestrate_sandbox::Confinement;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run::{Stage, done, runtime};
+use crate::run::{Stage, done, runtime, write};
 use crate::support::{
     Case, Home, ModelServer, Need, Outcome, Ran, Reply, Repository, Rule, Script, at, case, fail, lines, sandboxed,
 };
@@ -42,6 +42,10 @@ pub(crate) fn cases() -> Vec<Case> {
             a_check_that_may_pass_without_its_program_is_warned_of,
         ),
         sandboxed("bad_input::a_script_with_a_broken_line_is_refused", a_script_with_a_broken_line_is_refused),
+        sandboxed(
+            "bad_input::a_script_that_nobody_asks_again_is_not_read",
+            a_script_that_nobody_asks_again_is_not_read,
+        ),
         sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
         sandboxed("bad_input::a_wait_for_a_server_is_shown", a_wait_for_a_server_is_shown),
         sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
@@ -404,6 +408,19 @@ fn a_script_with_a_broken_line_is_refused() -> Outcome {
     let plan = scene.write("plan.md", PLAN)?;
     scene.type_in(&["run", &plan, "--model", &format!("script:{file}")])?.exits(0)?;
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_script_that_nobody_asks_again_is_not_read() -> Outcome {
+    let scene = Scene::new()?;
+    let plan = scene.write("plan.md", "- [ ] T1 Write it\n")?;
+    let file = scene.home.path().join("model.jsonl");
+    let model = Script::default().rule(write("T1", "one.txt", "one\n").turn(1)).rule(done("T1")).write_to(&file)?;
+    scene.type_in(&["run", &plan, "--model", &model, "--merge", "review"])?.exits(3)?;
+    std::fs::write(&file, "no rule\n")?;
+    // Its author would read it.
+    let ran = scene.type_in(&["reject", "T1", "-m", "Write two."])?.exits(2)?;
+    require_words(&ran.stderr, &["failed to load the script", "line 1"])?;
+    scene.type_in(&["approve", "T1"])?.exits(0).map(drop)
 }
 
 fn endpoints_that_refuse_say_what_to_do() -> Outcome {

@@ -1,6 +1,6 @@
 //! The library's face: open a repository, run plans, spawn children, merge their work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -370,14 +370,15 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
 }
 
 /// Makes sure that the agents that go on, and that of a task which is reopened, can still ask their models: nothing is
-/// recorded yet, and a missing key would fail them.
+/// recorded yet, and a missing key would fail them. What only waits for a person or a merge asks nobody.
 fn require_models(context: &RunContext, reopened: Option<&TaskId>) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let goes_on = |record: &&TaskRecord| !record.state.is_settled() || Some(&record.task.id) == reopened;
-    for record in state.tasks().filter(|record| !record.is_command()).filter(goes_on) {
-        if let Some(model) = &record.model {
-            context.host.models.check(model)?;
-        }
+    let asks = |record: &&TaskRecord| record.state.reads_messages() || Some(&record.task.id) == reopened;
+    let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
+    // Once each: to check a script is to read all of it.
+    let models: BTreeSet<&str> = asking.filter_map(|record| record.model.as_deref()).collect();
+    for model in models {
+        context.host.models.check(model)?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
+        sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
@@ -307,6 +308,16 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     type_in(&["reject", "T1", "-m", "Once more."], 1)?;
     let undone = type_in(&["land", "--undo"], 0)?;
     if repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
+}
+
+/// Who lands the half of a run is told which half it is not.
+fn what_is_not_part_of_a_landing_is_named() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(1)?;
+    let landed = home.orchestrate(repository.path(), &["land", "--json"]).run()?.exits(0)?.json()?;
+    let expected = json!(["T1 is failed: it is not part of this"]);
+    if *at(&landed, "/warnings")? == expected { Ok(()) } else { fail(format!("{landed:#}")) }
 }
 
 /// The way of a person through the commands, with the exit codes that scripts rely on.

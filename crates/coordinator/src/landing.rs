@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
 
@@ -52,7 +52,7 @@ pub struct Landed {
     pub boxes: Boxes,
     /// Whether nothing of the run was merged, so that there was nothing to bring.
     pub is_empty: bool,
-    /// What is part of the result although a person rejected it, or what it was built on.
+    /// What is part of the result although a person rejected it, or what it was built on; and what is not part of it.
     pub warnings: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Runs {
         let boxes =
             if options.write_back { self.boxes(&state, options, &branch, Target::Ticked)? } else { Boxes::Nothing };
         let Course { from, to, merged, .. } = course;
-        let (is_empty, warnings) = (state.integration == state.base, rejected(&state));
+        let (is_empty, warnings) = (state.integration == state.base, warnings(&state));
         Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
     }
 
@@ -269,8 +269,9 @@ impl Runs {
     }
 }
 
-/// Says which work is part of the result although a person has rejected it, or what it was built on.
-fn rejected(state: &RunState) -> Vec<String> {
+/// Says which work is part of the result although a person has rejected it, or what it was built on, and which is not
+/// part of it.
+fn warnings(state: &RunState) -> Vec<String> {
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
         if record.rejected.is_some() {
@@ -279,6 +280,8 @@ fn rejected(state: &RunState) -> Vec<String> {
             ))
         } else if record.stale && record.merged.is_some() {
             Some(format!("{task} was built on work that was rejected after it had been merged"))
+        } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
+            Some(format!("{task} is {}: it is not part of this", record.state.as_str().replace('_', " ")))
         } else {
             None
         }

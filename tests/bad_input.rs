@@ -232,7 +232,8 @@ fn a_path_that_is_no_text() -> Outcome {
         "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
     let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &scene.file("plan.md")];
     let ran = scene.home.command("sh", scene.repository.path(), &arguments).run()?.exits(0)?;
-    require_words(&ran.stdout, &["has landed", "were left as they are: its path is not UTF-8", "rename the plan", PLAN])
+    let said = "were left as they are: it is no longer there, or its path is not UTF-8";
+    require_words(&ran.stdout, &["has landed", said, "rename the plan", PLAN])
 }
 
 /// Types a command into a shell that has changed how many files may be open.

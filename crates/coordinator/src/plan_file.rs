@@ -77,7 +77,8 @@ pub(crate) fn write(
     let reason = match found {
         Some(_) => "it has changed since the run began",
         None if plan.contains(char::REPLACEMENT_CHARACTER) => {
-            "its path is not UTF-8, and a run does not keep such a path; tick them yourself, or rename the plan"
+            "it is no longer there, or its path is not UTF-8, which a run does not keep; tick them yourself, or rename the \
+             plan"
         }
         None => "it is no longer there",
     };

@@ -57,6 +57,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("bad_input::a_trash_that_cannot_be_deleted_is_told", a_trash_that_cannot_be_deleted_is_told)
             .needs(Need::MOUNTS),
         sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
+        sandboxed("bad_input::a_repository_whose_disk_is_full_says_so", a_repository_whose_disk_is_full_says_so)
+            .needs(Need::MOUNTS),
     ];
     cases.extend(in_tiers);
     cases
@@ -628,4 +630,22 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
         return fail(format!("{report:#}\n{files}"));
     }
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+fn a_repository_whose_disk_is_full_says_so() -> Outcome {
+    let scene = Scene::new()?;
+    let program = env!("CARGO_BIN_EXE_orchestrate");
+    scene.write("plan.md", "- [ ] T1 Fill it (run: head -c 9000000 /dev/urandom > big)\n")?;
+    let copy = scene.home.path().join("copy");
+    std::fs::create_dir(&copy)?;
+    let (copy, plan) = (copy.display(), scene.file("plan.md"));
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=8m none {copy}; cp -a . {copy}; cd {copy}; set +e
+        {program} run {plan}; echo first $?; mount -o remount,size=64m none {copy}; {program} resume; echo second $?
+        git ls-tree -r --name-only $(git for-each-ref --format '%(refname)' 'refs/heads/orchestrate/*/integration')"
+    );
+    let arguments = ["--user", "--map-root-user", "--mount", "sh", "-c", &script];
+    let ran = scene.home.command("unshare", scene.repository.path(), &arguments).run()?.exits(0)?;
+    require_words(&ran.stdout, &["first 1\n", "second 0\n", "\nbig\n"])?;
+    require_words(&ran.stderr, &["failed to store big: No space left", "free some space", "`orchestrate resume r-"])
 }

@@ -172,9 +172,10 @@ impl CoordinatorError {
         matches!(self, Self::Git(error) if error.is_read_only())
     }
 
-    /// Tells how it fails the task that it came up in; none if it concerns the whole run.
+    /// Tells how it fails the task that it came up in; none if it concerns the whole run, as a full disk does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
+            _ if self.is_disk_full() => None,
             Self::Git(_) | Self::Io { .. } => Some(FailureCause::Worktree),
             Self::Model(_) => Some(FailureCause::Model),
             Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),

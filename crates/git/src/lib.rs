@@ -18,6 +18,7 @@ mod conflict;
 mod create;
 mod diff;
 mod error;
+mod full;
 mod glob;
 mod ignore;
 mod include;

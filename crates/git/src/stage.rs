@@ -19,6 +19,7 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
+use crate::full;
 use crate::probe;
 use crate::repo::Repo;
 use crate::walk::{Found, Walk};
@@ -154,7 +155,7 @@ impl Stager<'_> {
     fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
         let target = beneath::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        self.repository.blob(&target).map_err(|error| unstorable(path, error.message()))
+        self.repository.blob(&target).map_err(self.unstored(path, target.len()))
     }
 
     fn store_file(
@@ -175,20 +176,28 @@ impl Stager<'_> {
         };
         self.count(path, bytes.len() as u64)?;
         self.walk.require_plain_attributes_for(path)?;
-        let failed = |error: git2::Error| unstorable(path, error.message());
+        let failed = || self.unstored(path, bytes.len());
         let converts = match self.converts(path) {
             // A file that was checked out without its filter and never touched is what the index has.
             Err(_) if known.is_some_and(|entry| is_blob(&bytes, entry.id)) => false,
             other => other?,
         };
         let id = if converts {
-            let mut writer = self.repository.blob_writer(Some(&path_of(path))).map_err(failed)?;
+            let mut writer = self.repository.blob_writer(Some(&path_of(path))).map_err(failed())?;
             std::io::Write::write_all(&mut writer, &bytes).map_err(GitError::io("store", path_of(path)))?;
-            writer.commit().map_err(failed)?
+            writer.commit().map_err(failed())?
         } else {
-            self.repository.blob(&bytes).map_err(failed)?
+            self.repository.blob(&bytes).map_err(failed())?
         };
         Ok((id, stat))
+    }
+
+    /// Says why a file was not stored: for what it is, unless the disk is full.
+    fn unstored(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
+        move |error| match full::reason(&error, self.repository.commondir(), bytes) {
+            Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
+            None => unstorable(path, error.message()),
+        }
     }
 
     /// Tells whether git would store other bytes than the file has; refuses where that needs a program.

@@ -30,7 +30,7 @@ impl Role {
             return Err(RoleError::TooLarge { role: file_stem.to_owned(), bytes: text.len() });
         }
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-        let (front, body) = split(&text);
+        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(file_stem.to_owned()))?;
         let prompt = body.trim();
         let mut reader = front::Reader::new(file_stem, front);
         let keys = reader.keys()?;
@@ -48,18 +48,18 @@ impl Role {
     }
 }
 
-/// Splits a file into front matter and body; a body may hold `---` lines of its own.
-fn split(text: &str) -> (Option<&str>, &str) {
+/// Splits a file into front matter and body, which may hold `---` lines of its own; none if the front matter has no end.
+fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut lines = text.split_inclusive('\n');
-    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return (None, text) };
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };
     let mut end = first.len();
     for line in lines {
         if line.trim_end() == "---" {
-            return (text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default());
+            return Some((text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default()));
         }
         end += line.len();
     }
-    (None, text)
+    None
 }
 
 fn is_name(name: &str) -> bool {

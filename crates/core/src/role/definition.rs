@@ -86,6 +86,9 @@ pub enum RoleError {
         /// Its size.
         bytes: usize,
     },
+    /// The front matter begins and does not end.
+    #[error("read role `{0}`: its front matter, which begins with `---`, has no end; write a line `---` below it")]
+    OpenFrontMatter(String),
     /// The front matter is no YAML mapping.
     #[error("read role `{role}`, line {line}: {reason}")]
     FrontMatter {

@@ -138,6 +138,10 @@ fn what_is_no_role_says_why() {
     let table = [
         ("", "read role `helper`: it has no prompt"),
         (
+            "---\nname: broken\n\nYou help.\n",
+            "read role `helper`: its front matter, which begins with `---`, has no end; write a line `---` below it",
+        ),
+        (
             "---\nname: Big Name\n---\nx\n",
             "name a role `Big Name`: use lower-case letters, digits, `-` and `_`, at most 64 bytes",
         ),

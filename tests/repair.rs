@@ -30,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
         case("repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored", unstorable_in_between),
+        case("repair::an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it", an_empty_tree),
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
         case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
@@ -341,6 +342,33 @@ fn deletions_are_confirmed() -> Outcome {
     played.require(0, &[("T1", Merged)])?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     if files == ".gitignore" { Ok(()) } else { fail(files) }
+}
+
+/// Whoever says "done" again has recorded nothing; whoever brings the files back and deletes them has.
+fn an_empty_tree() -> Outcome {
+    let stage = Stage::new()?;
+    let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
+    let emptied = |task| shell(Rule::task(task).turn(1), "find . -name .git -prune -o -type f -exec rm -f {} +");
+    let show = files.map(|file| format!("git show HEAD:{file} > {file}")).join(" && ");
+    let delete = |rule: Rule, file: &str| rule.call("delete_file", &json!({ "path": file }));
+    let recorded = Script::default().rule(emptied("T1")).rule(done("T1").turn(2));
+    let recorded = recorded.rule(shell(Rule::task("T1").last_contains("as long as a file is left"), &show));
+    let script = recorded
+        .rule(files.iter().fold(Rule::task("T1").turn(4), |rule, file| delete(rule, file)))
+        .rule(done("T1"))
+        .rule(emptied("T2"))
+        .rule(done("T2"));
+    let refused = stage.play("- [ ] T2 empty it\n", &script, |_| {})?;
+    refused.require(1, &[("T2", FailedTask)])?;
+    refused.require_failure("T2", FailureCause::Worktree, "no file is left, and the deletion of 4 was not recorded")?;
+    let in_tree = |branch: &str| stage.repository.git(&["ls-tree", "-r", "--name-only", branch]);
+    let branch = refused.report.run_id.task_branch(&"T2".into());
+    if in_tree(&branch)?.lines().ne(files) {
+        return fail(refused.story());
+    }
+    let accepted = stage.play("- [ ] T1 empty it\n", &script, |_| {})?;
+    accepted.require(0, &[("T1", Merged)])?;
+    if in_tree(&accepted.report.integration_branch)?.is_empty() { Ok(()) } else { fail(accepted.story()) }
 }
 
 fn shell(rule: Rule, command: &str) -> Rule {

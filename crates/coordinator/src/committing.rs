@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_core::{Oid, TaskRecord};
-use orchestrate_git::{CommitSpec, SnapshotRules, Worktree};
+use orchestrate_git::{CommitSpec, Loss, SnapshotRules, Worktree};
 use serde_json::Value;
 
 use crate::error::CoordinatorError;
@@ -107,11 +107,9 @@ async fn snapshot_tree(
     worktree: &Arc<Worktree>,
     on_branch: bool,
 ) -> Result<(Oid, Vec<String>), CoordinatorError> {
-    // What is only kept takes nothing away, whatever is missing in it; and some deletions are no accidents: those of a
-    // command, and those that their author has confirmed.
-    let any_deletion = !on_branch || record.is_command() || record.deletions_told;
+    let unrecorded = if on_branch { permitted_loss(record) } else { Loss::Everything };
     let take = |recorded_deletions| {
-        let (worktree, rules) = (Arc::clone(worktree), SnapshotRules { recorded_deletions, any_deletion });
+        let (worktree, rules) = (Arc::clone(worktree), SnapshotRules { recorded_deletions, unrecorded });
         context.git(move |repo| repo.snapshot(&worktree, &rules))
     };
     let taken = match take(Vec::new()).await {
@@ -128,6 +126,18 @@ async fn snapshot_tree(
         left_out.push(format!("and {more} more"));
     }
     Ok((taken.tree, left_out))
+}
+
+/// Gives what may be gone without a record: a person wrote what a command does, and an author may confirm that most files
+/// have to go. That nothing is left is no agent's word.
+fn permitted_loss(record: &TaskRecord) -> Loss {
+    if record.is_command() {
+        Loss::Everything
+    } else if record.deletions_told {
+        Loss::Most
+    } else {
+        Loss::Half
+    }
 }
 
 /// Gives what a task's agent has deleted through the executor.

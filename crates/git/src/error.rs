@@ -109,11 +109,13 @@ pub enum GitError {
         path: PathBuf,
     },
     /// A snapshot holds no files although its base does.
-    #[error("snapshot {path}: all {lost} files are gone and no deletion was recorded; the worktree is kept as it is")]
+    #[error(
+        "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept as it is"
+    )]
     EmptySnapshot {
         /// The worktree.
         path: PathBuf,
-        /// How many files the base had.
+        /// How many files of the base are gone without a record.
         lost: usize,
     },
     /// A snapshot lost more than half of its base's files without recorded deletions.

@@ -49,5 +49,5 @@ pub use reconcile::Reconciled;
 pub use refs::RefEntry;
 pub use refusal::{Operation, Refusal, Warning};
 pub use repo::{CommitSpec, Head, Identity, Repo};
-pub use snapshot::{Snapshot, SnapshotRules};
+pub use snapshot::{Loss, Snapshot, SnapshotRules};
 pub use worktree::{Removed, Worktree, WorktreeSpec};

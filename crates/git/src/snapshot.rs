@@ -22,8 +22,20 @@ use crate::worktree::Worktree;
 pub struct SnapshotRules {
     /// Files and folders whose deletion was recorded, below the worktree.
     pub recorded_deletions: Vec<PathBuf>,
-    /// Whether any deletion is a recorded one, as with a `run:` task, whose command is the record.
-    pub any_deletion: bool,
+    /// What else may be gone.
+    pub unrecorded: Loss,
+}
+
+/// How much of the worktree's HEAD may be gone without a recorded deletion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// No more than half of its files.
+    #[default]
+    Half,
+    /// Any number of files, as long as the tree has one.
+    Most,
+    /// All of them, as with a `run:` task, whose command is the record.
+    Everything,
 }
 
 /// What a worktree held.
@@ -94,12 +106,12 @@ impl Repo {
         let deleted = self.deletions(&before, &tree)?;
         let total = count_files(&*self.handle()?, &before)?;
         let files = staged.index.len();
-        let lost = if rules.any_deletion { 0 } else { deleted.iter().filter(|gone| !rules.records(gone)).count() };
+        let lost = deleted.iter().filter(|gone| !rules.records(gone)).count();
         let path = || worktree.path().to_owned();
-        if files == 0 && lost > 0 {
+        if files == 0 && lost > 0 && rules.unrecorded < Loss::Everything {
             return Err(GitError::EmptySnapshot { path: path(), lost });
         }
-        if lost * 2 > total {
+        if lost * 2 > total && rules.unrecorded < Loss::Most {
             return Err(GitError::LostFiles { path: path(), lost, total });
         }
         Ok(Snapshot {

@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Repo, SnapshotRules, Worktree, WorktreeSpec};
+use orchestrate_git::{GitError, Loss, Repo, SnapshotRules, Worktree, WorktreeSpec};
 
 use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, write_files};
 
 /// Does everything that the coordinator does with an agent's tree.
 fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
-    let rules = SnapshotRules { any_deletion: true, ..SnapshotRules::default() };
+    let rules = SnapshotRules { unrecorded: Loss::Everything, ..SnapshotRules::default() };
     repo.status(worktree)?;
     let snapshot = repo.snapshot(worktree, &rules)?;
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;

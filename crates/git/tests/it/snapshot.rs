@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_git::{ChangeStatus, FileChange, GitError, Snapshot, SnapshotRules};
+use orchestrate_git::{ChangeStatus, FileChange, GitError, Loss, Snapshot, SnapshotRules};
 use proptest::prelude::*;
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
@@ -115,12 +115,16 @@ fn lost_files_are_an_accident_unless_recorded() {
     gone("d/c");
     let error = repo.snapshot(&worktree, &rules()).unwrap_err();
     assert!(matches!(error, GitError::LostFiles { lost: 3, total: 4, .. }), "{error}");
-    let recorded = SnapshotRules { recorded_deletions: vec![PathBuf::from("d/a")], any_deletion: false };
+    let recorded = SnapshotRules { recorded_deletions: vec![PathBuf::from("d/a")], ..rules() };
     assert_eq!(repo.snapshot(&worktree, &recorded).unwrap().files, 1);
+    let most = SnapshotRules { unrecorded: Loss::Most, ..rules() };
+    assert_eq!(repo.snapshot(&worktree, &most).unwrap().files, 1);
     gone("d/e");
-    let error = repo.snapshot(&worktree, &rules()).unwrap_err();
-    assert!(matches!(error, GitError::EmptySnapshot { lost: 4, .. }), "{error}");
-    let any = SnapshotRules { any_deletion: true, ..rules() };
+    for rules in [rules(), most] {
+        let error = repo.snapshot(&worktree, &rules).unwrap_err();
+        assert!(matches!(error, GitError::EmptySnapshot { lost: 4, .. }), "{error}");
+    }
+    let any = SnapshotRules { unrecorded: Loss::Everything, ..rules() };
     assert_eq!(repo.snapshot(&worktree, &any).unwrap().files, 0);
 }
 

@@ -10,6 +10,7 @@ use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, cas
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         sandboxed("standing::nothing_is_called_running_of_a_dead_run", nothing_is_called_running_of_a_dead_run),
+        sandboxed("standing::a_command_with_nothing_left_to_do_has_no_commit", a_command_with_nothing_left_to_do),
         sandboxed("standing::rejected_work_lands_with_a_warning", rejected_work_lands_with_a_warning),
         sandboxed("standing::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
         sandboxed("standing::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
@@ -84,6 +85,26 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Both change one line: whoever is merged second runs again on the result of the first, where nothing is left to do.
+fn a_command_with_nothing_left_to_do() -> Outcome {
+    let desk = Desk::new(
+        "- [ ] T1 one (run: sed -i s/two/TWO/ src/lib.txt)\n- [ ] T2 other (run: sed -i s/two/zwei/ src/lib.txt)\n",
+    )?;
+    desk.types(&["run", "plan.md"], 0)?;
+    let report = desk.types(&["status", "--json"], 0)?.json()?;
+    let again = if at(&report, "/tasks/0/attempt")? == 2 { 0 } else { 1 };
+    let task = at(&report, &format!("/tasks/{again}"))?;
+    let (id, word) = (format!("T{}", again + 1), "its command changed nothing, so the result has nothing of it");
+    if json!([task["id"], task["state"], task["attempt"], task["commit"]]) != json!([id, "merged", 2, null]) {
+        return fail(report);
+    }
+    says(&desk.types(&["status"], 0)?, &[&format!("{id}: {word}")])?;
+    says(&desk.types(&["review", &id], 0)?, &["at no commit: 0 files"])?;
+    let reviewed = desk.types(&["review", &id, "--json"], 0)?.json()?;
+    let seen = json!([reviewed["commit"], reviewed["tree"], reviewed["files"], reviewed["diff"]]);
+    if seen == json!([null, null, [], ""]) { Ok(()) } else { fail(reviewed) }
 }
 
 /// T1's agent writes a file that T2's command builds on; its second attempt changes nothing, so it fails.

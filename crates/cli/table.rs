@@ -15,6 +15,9 @@ pub(crate) const STOPPED: &str = "stopped";
 /// What it means that a task is stale.
 pub(crate) const STALE: &str = "stale: it was built on work that was rejected after it had been merged";
 
+/// What it means that a command is done and has no commit.
+pub(crate) const UNCHANGED: &str = "its command changed nothing, so the result has nothing of it";
+
 const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
 
 /// Renders a report.
@@ -39,6 +42,9 @@ pub(crate) fn render(report: &Report) -> String {
         }
         if task.stale {
             text.push_str(&format!("{}: {STALE}\n", task.id));
+        }
+        if task.state == TaskState::Merged && task.agent.is_none() && task.attempt > 0 && task.commit.is_none() {
+            text.push_str(&format!("{}: {UNCHANGED}\n", task.id));
         }
     }
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {

@@ -363,6 +363,10 @@ impl TaskRecord {
                 let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };
                 self.merged.clone_from(commit);
                 (self.rejected, self.stale) = (None, false);
+                if commit.is_none() {
+                    // What an earlier attempt had committed is not in the result.
+                    (self.commit, self.tree, self.verify) = (None, None, Verify::None);
+                }
                 if let Some(summary) = summary {
                     self.summary.clone_from(summary);
                 }

@@ -56,6 +56,10 @@ pub(crate) fn cases() -> Vec<Case> {
             .needs(Need::MOUNTS),
         sandboxed("bad_input::a_trash_that_cannot_be_deleted_is_told", a_trash_that_cannot_be_deleted_is_told)
             .needs(Need::MOUNTS),
+        sandboxed(
+            "bad_input::a_checks_file_that_is_not_there_yet_is_a_warning",
+            a_checks_file_that_is_not_there_yet_is_a_warning,
+        ),
         sandboxed("bad_input::a_real_full_disk_loses_nothing", a_real_full_disk_loses_nothing).needs(Need::MOUNTS),
         sandboxed("bad_input::a_repository_whose_disk_is_full_says_so", a_repository_whose_disk_is_full_says_so)
             .needs(Need::MOUNTS),
@@ -347,6 +351,20 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
         return fail("there is a run");
     }
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+/// A task may make it, so it is a warning; a file that is there is none, and neither is one of a check that is not made.
+fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
+    let scene = Scene::new()?;
+    scene.repository.write("tools/check.sh", "true\n")?;
+    scene.repository.commit_all("Add a check")?;
+    let text = "- [ ] T1 Make it (run: mkdir new; echo true > new/check; chmod +x new/check) (verify: ./new/check)\n\
+                - [ ] T2 (run: touch two) (verify: ./tools/check.sh || true)\n- [x] T3 Done (verify: ./long-gone)\n";
+    let plan = scene.write("plan.md", text)?;
+    let ran = scene.type_in(&["run", &plan])?.exits(0)?;
+    let warned = "the file `./new/check` is not in the commit that the run starts from: a task has to make it";
+    require_words(&ran.stderr, &["line 1, column 1: ", warned])?;
+    if ran.stderr.matches("is not in the commit").count() == 1 { Ok(()) } else { fail(ran.stderr) }
 }
 
 fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {

@@ -303,6 +303,11 @@ impl Coordinator {
         }
     }
 
+    /// Tells whether the commit that runs start from has a file.
+    pub(crate) fn base_has(&self, path: &Path) -> Result<bool, CoordinatorError> {
+        Ok(self.repo.read_file(&self.base()?.0, path)?.is_some())
+    }
+
     fn texts(&self, base: &Oid) -> Result<ProjectTexts, CoordinatorError> {
         ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref())
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::plan::{Finding, Plan, programs_of_checks};
+use orchestrate_core::plan::{Finding, Plan, files_of_checks, programs_of_checks};
 use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{RunSettings, Task};
@@ -88,6 +88,24 @@ pub async fn missing_programs(
     for needed in needed.iter().filter(|needed| missing.contains(needed.name)) {
         let list = if needed.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
         list.push(needed.not_found(place));
+    }
+    found.warnings.extend(missing_files(coordinator, plan, settings)?);
+    Ok(found)
+}
+
+/// Finds the checks that begin with a file which the run's base does not have.
+fn missing_files(
+    coordinator: &Coordinator,
+    plan: &Plan,
+    settings: &RunSettings,
+) -> Result<Vec<Finding>, CoordinatorError> {
+    let mut found = Vec::new();
+    for needed in files_of_checks(plan, settings) {
+        let path = PathBuf::from(needed.name).components().collect::<PathBuf>();
+        let path = path.strip_prefix(".").unwrap_or(&path);
+        if !coordinator.base_has(path)? {
+            found.push(needed.not_there_yet());
+        }
     }
     Ok(found)
 }

@@ -42,6 +42,6 @@ pub use names::KnownNames;
 pub use order::MAX_DEPENDENCIES;
 pub use outline::MAX_DEPTH;
 pub use parse::{MAX_PLAN_BYTES, MAX_TASKS, Plan};
-pub use program::{NeededProgram, programs_of_checks};
+pub use program::{NeededProgram, files_of_checks, programs_of_checks};
 pub use value::{count, duration_ms};
 pub use write_back::write_boxes;

@@ -25,7 +25,7 @@ const SHELL_WORDS: &[&str] = &[
 /// A command of a run of a plan, and the program that it begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeededProgram<'a> {
-    /// A name that the shell looks for on its search path.
+    /// A name that the shell looks for on its search path, or the path of a file of the worktree.
     pub name: &'a str,
     /// The whole command.
     pub command: &'a str,
@@ -36,8 +36,8 @@ pub struct NeededProgram<'a> {
 }
 
 impl<'a> NeededProgram<'a> {
-    fn of(line: usize, command: &'a str) -> Option<Self> {
-        Some(Self { name: first_program(command)?, command, line, is_vital: is_one_chain(command) })
+    fn of(line: usize, command: &'a str, begins_with: fn(&str) -> Option<&str>) -> Option<Self> {
+        Some(Self { name: begins_with(command)?, command, line, is_vital: is_one_chain(command) })
     }
 
     /// Lets nothing fail for certain unless the command is run for certain.
@@ -48,13 +48,25 @@ impl<'a> NeededProgram<'a> {
     /// Says that the program is not found, and where not.
     pub fn not_found(&self, place: &str) -> Finding {
         let name = self.name;
+        let suggestion = format!("install `{name}`, or correct the command");
+        self.finding(format!("the program `{name}` is not found{place}"), suggestion)
+    }
+
+    /// Says that the file is not in the commit that the run starts from.
+    pub fn not_there_yet(&self) -> Finding {
+        let name = self.name;
+        let message = format!("the file `{name}` is not in the commit that the run starts from: a task has to make it");
+        self.finding(message, "correct the command if none does".to_owned())
+    }
+
+    fn finding(&self, message: String, suggestion: String) -> Finding {
         Finding {
             line: self.line,
             column: usize::from(self.line > 0),
             code: FindingCode::ProgramNotFound,
-            message: format!("the program `{name}` is not found{place}"),
+            message,
             text: self.command.chars().take(MAX_COMMAND_CHARS).collect(),
-            suggestion: Some(format!("install `{name}`, or correct the command")),
+            suggestion: Some(suggestion),
         }
     }
 }
@@ -67,6 +79,22 @@ pub fn programs_of_checks<'a>(
     settings: &'a RunSettings,
     reports: &dyn Fn(&str) -> bool,
 ) -> Vec<NeededProgram<'a>> {
+    checks(plan, settings, reports, first_program)
+}
+
+/// Finds the checks that begin with a file of the worktree, such as `./check.sh`; nothing fails for certain without it,
+/// since a task may make it.
+pub fn files_of_checks<'a>(plan: &'a Plan, settings: &'a RunSettings) -> Vec<NeededProgram<'a>> {
+    checks(plan, settings, &|_| false, first_file)
+}
+
+fn checks<'a>(
+    plan: &'a Plan,
+    settings: &'a RunSettings,
+    reports: &dyn Fn(&str) -> bool,
+    begins_with: fn(&str) -> Option<&str>,
+) -> Vec<NeededProgram<'a>> {
+    let of = |line, command| NeededProgram::of(line, command, begins_with);
     let started = started(&plan.tasks);
     let is_checked = |task: &Task| {
         let role = match &task.work {
@@ -77,14 +105,14 @@ pub fn programs_of_checks<'a>(
     };
     let open = || plan.tasks.iter().filter(|task| task.status.runs());
     let of_tasks = open().filter_map(|task| {
-        let needed = NeededProgram::of(task.line, task.verify.as_deref()?)?;
+        let needed = of(task.line, task.verify.as_deref()?)?;
         Some(needed.vital_only_if(is_checked(task)))
     });
     // A check that stands elsewhere has no line here, and is never made where nothing is merged.
     let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
     let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
-    let of_run = of_run.and_then(|command| NeededProgram::of(line.copied().unwrap_or_default(), command));
+    let of_run = of_run.and_then(|command| of(line.copied().unwrap_or_default(), command));
     of_run.map(|needed| needed.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
 }
 
@@ -97,7 +125,7 @@ fn started(tasks: &[Task]) -> HashSet<TaskId> {
 pub(super) fn programs_of_commands(plan: &Plan) -> impl Iterator<Item = NeededProgram<'_>> {
     let open = plan.tasks.iter().filter(|task| task.status.runs());
     open.filter_map(|task| match &task.work {
-        Work::Run(command) => NeededProgram::of(task.line, command),
+        Work::Run(command) => NeededProgram::of(task.line, command, first_program),
         Work::Agent(_) => None,
     })
 }
@@ -110,6 +138,14 @@ fn first_program(command: &str) -> Option<&str> {
     // `name () { … }` makes a function.
     let is_defined = words.next().is_some_and(|next| next.starts_with('('));
     (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
+}
+
+/// Gives the file of the worktree that a shell command begins with, if it is one.
+fn first_file(command: &str) -> Option<&str> {
+    let word = command.split_whitespace().find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
+    let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
+    let is_inside = word.contains('/') && !word.starts_with('/') && !word.split('/').any(|part| part == "..");
+    (is_plain && is_inside).then_some(word)
 }
 
 /// Tells whether a word sets a variable to a text that ends with the word, and by which no other program is found.
@@ -159,8 +195,25 @@ mod tests {
             ("check() { true; }; check", None),
         ];
         for (command, expected) in table {
-            let found = NeededProgram::of(1, command).map(|needed| (needed.name, needed.is_vital));
+            let found = NeededProgram::of(1, command, first_program).map(|needed| (needed.name, needed.is_vital));
             assert_eq!(found, expected, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_plain_relative_path_is_a_file_of_the_worktree() {
+        let table = [
+            ("./check.sh all", Some("./check.sh")),
+            ("A=1 tools/check; true", Some("tools/check")),
+            ("check.sh", None),
+            ("/bin/check", None),
+            ("~/check", None),
+            ("../check", None),
+            ("$HERE/check", None),
+            ("cd src && ./check", None),
+        ];
+        for (command, expected) in table {
+            assert_eq!(first_file(command), expected, "{command:?}");
         }
     }
 }

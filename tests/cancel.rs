@@ -107,7 +107,7 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     let plan = "- [ ] T1 slow\n";
     let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (exactly, stop))?;
     require_gone(&seconds)?;
-    played.require(130, &[("T1", TaskState::Running)])?;
+    played.require(130, &[("T1", TaskState::Ready)])?;
     before.require_same(&stage.repository.fingerprint()?)?;
     let interrupted = played.pick(|event| match event {
         Event::ToolFinished { outcome, .. } => Some(*outcome),

@@ -133,7 +133,7 @@ fn ctrl_c_twice() -> Outcome {
     terminal.shows("stopping; the state is kept; Ctrl-C again kills")?;
     terminal.end()?.exits(130)?;
     require_gone(&word)?;
-    scene.require("interrupted", Some(130), &["running", "pending"])?;
+    scene.require("interrupted", Some(130), &["ready", "pending"])?;
     scene.resume()?;
     before.require_same(&scene.repository.fingerprint()?)
 }
@@ -167,8 +167,8 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
     terminal.end()?.exits(130)?;
     before.require_same(&scene.repository.fingerprint()?)?;
     // On a loaded machine it may end before it has written down how; it is not called running even then.
-    let recorded = scene.require("interrupted", Some(130), &["running"]);
-    recorded.or_else(|_| scene.require("stopped", None, &["running"]))
+    let recorded = scene.require("interrupted", Some(130), &["ready"]);
+    recorded.or_else(|_| scene.require("stopped", None, &["ready"]))
 }
 
 fn a_kill_from_elsewhere() -> Outcome {
@@ -183,8 +183,8 @@ fn a_kill_from_elsewhere() -> Outcome {
             return fail(format!("{stop:?}: asked to end: {}", !is_asked));
         }
         // On a loaded machine a killed run may end before it has written down how.
-        let recorded = scene.require("interrupted", Some(130), &["running"]);
-        recorded.or_else(|failed| if is_asked { Err(failed) } else { scene.require("stopped", None, &["running"]) })?;
+        let recorded = scene.require("interrupted", Some(130), &["ready"]);
+        recorded.or_else(|failed| if is_asked { Err(failed) } else { scene.require("stopped", None, &["ready"]) })?;
     }
     Ok(())
 }
@@ -199,7 +199,7 @@ fn a_closed_terminal() -> Outcome {
     terminal.close()?;
     terminal.end()?.exits(130)?;
     require_gone(&word)?;
-    scene.require("interrupted", Some(130), &["running", "pending"])?;
+    scene.require("interrupted", Some(130), &["ready", "pending"])?;
     scene.resume()?;
     before.require_same(&scene.repository.fingerprint()?)
 }
@@ -214,7 +214,7 @@ fn the_journal_has_the_exit_code() -> Outcome {
         running.signal(signal)?;
         running.end()?.exits(code)?;
         require_gone(&word)?;
-        scene.require("interrupted", Some(code), &["running", "pending"])?;
+        scene.require("interrupted", Some(code), &["ready", "pending"])?;
     }
     Ok(())
 }

@@ -72,9 +72,11 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
     for (arguments, words) in [
-        (&["status"][..], &["T1    interrupted", "stopped, nobody works on it", "orchestrate resume"][..]),
-        (&["review"], &["T1    interrupted"]),
-        (&["review", "T1"], &["interrupted"]),
+        (&["status"][..], &["T1    ready", "stopped, nobody works on it", "orchestrate resume"][..]),
+        (&["status", "--json"], &["\"ready\"", "\"stopped\""]),
+        (&["review"], &["T1    ready"]),
+        (&["review", "T1"], &["ready"]),
+        (&["review", "--json"], &["\"ready\""]),
         (&["clean", "--dry-run"], &["orchestrate resume"]),
         (&["stop"], &["orchestrate resume"]),
     ] {

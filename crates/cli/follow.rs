@@ -120,7 +120,7 @@ struct Killed(u8);
 /// Gives the report of a run that says nothing any more, and must not be called running.
 fn killed(state: &RunState, exit_code: u8) -> Report {
     let status = INTERRUPTED.to_owned();
-    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..Report::of(state) }
+    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..Report::of(state).at_rest() }
 }
 
 /// Waits for the run, passing on what happens and what is asked.

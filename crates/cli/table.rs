@@ -27,7 +27,7 @@ pub(crate) fn render(report: &Report) -> String {
         let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
         rows.push([
             one_line(task.id.as_str(), 32),
-            standing(task.state, task.stale, report.status == RUNNING),
+            standing(task.state, task.stale),
             task.branch.clone().unwrap_or_else(|| "-".to_owned()),
             commit.to_owned(),
             check(task.verify).to_owned(),
@@ -71,9 +71,9 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// Says how a task stands; nothing runs where nobody works on the run.
-pub(crate) fn standing(state: TaskState, is_stale: bool, is_live: bool) -> String {
-    let word = if state == TaskState::Running && !is_live { "interrupted" } else { state.as_str() };
+/// Says how a task stands.
+pub(crate) fn standing(state: TaskState, is_stale: bool) -> String {
+    let word = state.as_str();
     if is_stale { format!("{word}, stale") } else { word.to_owned() }
 }
 

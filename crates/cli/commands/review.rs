@@ -24,8 +24,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
-        let is_live = store.lease(&run)?.is_some();
-        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries, is_live) }.map(|()| 0);
+        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries) }.map(|()| 0);
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
@@ -35,13 +34,12 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
         return Err(CommandError::usage(format!("task {task} has no branch yet")));
     };
     note_shown(&runs, &state, &task);
-    let is_live = store.lease(&run)?.is_some();
     if arguments.json.json {
         return output::json(&with_words(entry, &diff, said)).map(|()| 0);
     }
     // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    show(entry, &diff, said, is_live).map(|()| 0)
+    show(entry, &diff, said).map(|()| 0)
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
@@ -52,12 +50,12 @@ pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
     }
 }
 
-fn list(run: &RunId, entries: &[ReviewEntry], is_live: bool) -> Result<(), CommandError> {
+fn list(run: &RunId, entries: &[ReviewEntry]) -> Result<(), CommandError> {
     if entries.is_empty() {
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(entries.iter().map(|entry| row(entry, is_live)));
+    rows.extend(entries.iter().map(row));
     let next: Vec<String> = entries
         .iter()
         .filter(|entry| entry.state == TaskState::AwaitingReview || entry.stale)
@@ -66,11 +64,11 @@ fn list(run: &RunId, entries: &[ReviewEntry], is_live: bool) -> Result<(), Comma
     output::result(&format!("{}{}", aligned(&rows), render_next(&next)))
 }
 
-fn row(entry: &ReviewEntry, is_live: bool) -> [String; 7] {
+fn row(entry: &ReviewEntry) -> [String; 7] {
     let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
     [
         output::one_line(entry.task.as_str(), 32),
-        standing(entry.state, entry.stale, is_live),
+        standing(entry.state, entry.stale),
         check(entry.verify).to_owned(),
         size(entry),
         risk(entry.risk).to_owned(),
@@ -93,13 +91,13 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-fn show(entry: &ReviewEntry, diff: &str, said: &str, is_live: bool) -> Result<(), CommandError> {
+fn show(entry: &ReviewEntry, diff: &str, said: &str) -> Result<(), CommandError> {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}\n",
         entry.task,
         entry.attempt,
-        standing(entry.state, entry.stale, is_live),
+        standing(entry.state, entry.stale),
         check(entry.verify),
         risk(entry.risk),
         entry.branch,

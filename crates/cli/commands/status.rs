@@ -49,7 +49,7 @@ pub(crate) fn report(store: &Store, run: &RunId) -> Result<(RunState, Report), C
         if store.lease(run)?.is_some() {
             report.duration_ms += now_ms().saturating_sub(state.updated_ms);
         } else {
-            report.status = STOPPED.to_owned();
+            report = Report { status: STOPPED.to_owned(), ..report.at_rest() };
         }
     }
     Ok((state, report))

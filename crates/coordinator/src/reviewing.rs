@@ -24,7 +24,11 @@ impl Runs {
                 changes.insert(record.task.id.clone(), files);
             }
         }
-        Ok(ReviewEntry::listing(&state, &changes))
+        let mut entries = ReviewEntry::listing(&state, &changes);
+        if self.store.lease(run)?.is_none() {
+            entries.iter_mut().for_each(|entry| entry.state = entry.state.at_rest());
+        }
+        Ok(entries)
     }
 
     /// Gives what a task's branch changes, as a unified diff; empty while there is nothing.

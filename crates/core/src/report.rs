@@ -102,7 +102,7 @@ impl Report {
         for record in state.tasks() {
             usage.add(record.usage);
         }
-        Self {
+        let report = Self {
             r#type: if state.exit_code.is_some() { "run.finished" } else { "run.status" },
             run_id: state.run_id.clone(),
             status: status_name(state.status).to_owned(),
@@ -113,7 +113,17 @@ impl Report {
             duration_ms: state.worked_ms(),
             usage: usage.into(),
             tasks: state.tasks().map(TaskReport::of).collect(),
+        };
+        if state.status == RunStatus::Running { report } else { report.at_rest() }
+    }
+
+    /// Makes it the report of a run that nobody works on, in which no task is running.
+    #[must_use]
+    pub fn at_rest(mut self) -> Self {
+        for task in &mut self.tasks {
+            task.state = task.state.at_rest();
         }
+        self
     }
 }
 

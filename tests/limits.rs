@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use orchestrate_coordinator::Allowance;
 use orchestrate_coordinator::settings::{Kind, named};
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
@@ -19,7 +20,9 @@ use serde_json::json;
 use tokio::sync::{Barrier, watch};
 
 use crate::run::{Stage, done, plan_input, runtime, write};
-use crate::support::{Case, Outcome, Played, Rule, Script, answering, case, fail, write_or_end};
+use crate::support::{
+    Case, Home, Outcome, Played, Repository, Rule, Script, answering, case, fail, sandboxed, write_or_end,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -27,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::a_tasks_own_turns_win", a_tasks_own_turns_win),
         case("limits::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
         case("limits::the_runs_budget_is_never_exceeded", the_runs_budget_is_never_exceeded),
+        sandboxed("limits::a_person_gives_a_run_more_tokens", a_person_gives_a_run_more_tokens),
         case("limits::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
         case("limits::a_tasks_time_ends_it", a_tasks_time_ends_it),
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
@@ -119,6 +123,32 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     played.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", FailedTask)])?;
     played.require_failure("T3", FailureCause::Budget, "the run has")?;
     require_within(&played, None, 50_000)
+}
+
+/// T1 is held back by the run's budget alone, T2 also by its own, so only the first is helped by a larger one of the run.
+fn a_person_gives_a_run_more_tokens() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository
+        .write("plan.md", "- [ ] T1 one\n- [ ] T2 two (tokens: 3000)\n- [ ] T3 three (depends: T1) (run: touch x)\n")?;
+    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
+    let model = script.write_to(&home.path().join("script.jsonl"))?;
+    let type_in = |arguments: &[&str]| home.orchestrate(repository.path(), arguments).run()?.exits(4);
+    let ran = type_in(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000"])?;
+    let run = repository.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/orchestrate"])?;
+    let run = run.split('/').next().unwrap_or_default();
+    let more = format!("orchestrate resume {run} --budget-tokens N");
+    let told =
+        "the run has used 0 of its budget of 3000 tokens and keeps 1500 back for closing reports; the next request";
+    if !ran.stdout.contains(told) || ran.stdout.matches(&more).count() != 1 || ran.stdout.contains("retry T1") {
+        return fail(ran.stdout);
+    }
+    let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
+    if resumed.stdout.contains(&more) || !resumed.stdout.contains("retry T2") {
+        return fail(resumed.stdout);
+    }
+    let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
+    let states: Vec<_> = (0..3).map(|task| status["tasks"][task]["state"].clone()).collect();
+    if states == ["merged", "failed", "merged"] { Ok(()) } else { fail(status) }
 }
 
 fn a_request_waits_for_what_others_may_give_back() -> Outcome {
@@ -231,6 +261,10 @@ fn worked_on(stage: &Stage, of_run: Option<u64>, of_task: Option<u64>) -> Result
     Ok(run)
 }
 
+fn within(time: Duration) -> Allowance {
+    Allowance { time: Some(time), tokens: None }
+}
+
 fn resuming_gives_no_new_time() -> Outcome {
     for (of_run, of_task, why) in
         [(Some(60_000), None, "time of the run, 60 s"), (None, Some(60_000), "longer than 60 s")]
@@ -265,7 +299,7 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     store.send(&run, &retry())?;
     let coordinator = stage.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
-        let resumed = coordinator.resume_within(&run, Some(Duration::from_secs(600))).await?;
+        let resumed = coordinator.resume_within(&run, within(Duration::from_secs(600))).await?;
         Ok::<_, Failed>(resumed.wait().await?)
     })?;
     Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
@@ -286,7 +320,7 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
     let Played { coordinator, report, .. } = first;
     let (run, store) = (report.run_id, coordinator.store().clone());
     let within = |time| {
-        let resume = async { coordinator.resume_within(&run, Some(time)).await?.wait().await };
+        let resume = async { coordinator.resume_within(&run, within(time)).await?.wait().await };
         Ok::<_, Failed>(runtime()?.block_on(resume)?)
     };
     within(Duration::from_millis(1))?;

@@ -382,6 +382,9 @@ pub(crate) struct ResumeArgs {
     /// The time that the whole run may take, instead of what it was begun with: 30s, 5m, 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
+    /// The tokens that the whole run may use, instead of what it was begun with; tasks that had too few go on
+    #[arg(long, value_name = "N")]
+    pub(crate) budget_tokens: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -3,7 +3,7 @@
 use orchestrate_core::message::Envelope;
 use orchestrate_core::report::{EXIT_OK, TaskReport};
 use orchestrate_core::run_state::Verify;
-use orchestrate_core::{Report, RunState, TaskState};
+use orchestrate_core::{Report, RunState, TaskId, TaskState};
 
 use crate::output::one_line;
 use crate::progress::{sender, short, tokens};
@@ -122,6 +122,10 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
     if report.status == STOPPED || report.status == "interrupted" {
         next.push(format!("orchestrate resume {run}"));
     }
+    let waiting: Vec<&TaskId> = state.out_of_tokens().map(|record| &record.task.id).collect();
+    if !waiting.is_empty() {
+        next.push(format!("orchestrate resume {run} --budget-tokens N"));
+    }
     for (call, _) in state.open_approvals() {
         next.push(format!("orchestrate approve {}", short(call.as_str())));
     }
@@ -130,7 +134,10 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
             TaskState::AwaitingReview => next.push(format!("orchestrate review {}", task.id)),
             TaskState::Conflicted | TaskState::Failed => {
                 next.push(format!("orchestrate log {} {}", run, task.id));
-                next.push(format!("orchestrate retry {} -m TEXT", task.id));
+                // Again it would have too few tokens.
+                if !waiting.contains(&&task.id) {
+                    next.push(format!("orchestrate retry {} -m TEXT", task.id));
+                }
             }
             TaskState::Merged if task.stale || is_report(task) => next.push(format!("orchestrate review {}", task.id)),
             _ => {}

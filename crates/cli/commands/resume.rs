@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::Layer;
-use orchestrate_coordinator::{Coordinator, settings_of};
+use orchestrate_coordinator::{Allowance, Coordinator, settings_of};
 
 use crate::args::ResumeArgs;
 use crate::context::Context;
@@ -14,9 +14,13 @@ use crate::{follow, output};
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
     let mut typed = arguments.output.values();
     typed.extend(arguments.timeout.clone().map(|time| ("timeout", time)));
+    typed.extend(arguments.budget_tokens.clone().map(|tokens| ("budget_tokens", tokens)));
     let mut loaded = context.load(typed, Layer::default())?;
     // As for a new run, what the user's own files allow is the most.
-    let time = arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis);
+    let allowance = Allowance {
+        time: arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis),
+        tokens: arguments.budget_tokens.as_ref().and(loaded.run.budget_tokens),
+    };
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
@@ -30,7 +34,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
         if !style.quiet {
             output::note(&format!("run {run}: commands run in this tier: {}", coordinator.confinement()));
         }
-        let run = coordinator.resume_within(&run, time).await?;
+        let run = coordinator.resume_within(&run, allowance).await?;
         follow::follow(run, style, begun).await
     });
     runtime.shutdown_background();

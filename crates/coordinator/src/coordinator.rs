@@ -99,6 +99,15 @@ pub struct PlanInput {
     pub tasks: Vec<Task>,
 }
 
+/// What a run is allowed from now on, what it has used already included; none leaves a limit as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// The time that the whole run may take.
+    pub time: Option<Duration>,
+    /// The tokens that the whole run may use.
+    pub tokens: Option<u64>,
+}
+
 /// One repository with its runs.
 pub struct Coordinator {
     repo: Repo,
@@ -228,20 +237,27 @@ impl Coordinator {
     ///
     /// Fails if there is no such run, if another process works on it, or if it cannot go on.
     pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
-        self.resume_within(run, None).await
+        self.resume_within(run, Allowance::default()).await
     }
 
-    /// Takes a run over as [`Coordinator::resume`] does; a time given is what the whole run may take from now on, what it
-    /// has taken already included.
+    /// Takes a run over as [`Coordinator::resume`] does, and allows it more; a larger budget lets the tasks go on that
+    /// have failed for want of it.
     ///
     /// # Errors
     ///
     /// As [`Coordinator::resume`].
-    pub async fn resume_within(&self, run: &RunId, time: Option<Duration>) -> Result<Run, CoordinatorError> {
+    pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = self.context(Journal::resume(&self.store, run)?)?;
-        require_models(&context, None)?;
+        let Allowance { time, tokens: budget_tokens } = allowance;
+        let state = context.state();
+        let again: Vec<&TaskId> =
+            state.out_of_tokens().filter(|_| budget_tokens.is_some()).map(|record| &record.task.id).collect();
+        require_models(&context, &again)?;
         let timeout_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        context.record(vec![Event::RunResumed { pid: std::process::id(), timeout_ms }]).await?;
+        context.record(vec![Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens }]).await?;
+        for task in again {
+            self.store.send(run, &Command::Retry { task: task.clone(), message: None })?;
+        }
         work_on(context, false).await
     }
 
@@ -259,12 +275,12 @@ impl Coordinator {
         command: Command,
     ) -> Result<Result<(Run, String), String>, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        require_models(&context, reopened(&command))?;
+        require_models(&context, reopened(&command).as_slice())?;
         // Branches that somebody else has moved are refused before the run is open again.
         recovery::settle(&context).await?;
         let id = self.store.send(run, &command)?;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
-        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None };
+        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
         commands::carry_out_after(&context, Some(resumed), Received { id, sent_ms: 0, command }).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
@@ -374,11 +390,11 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
     Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
 }
 
-/// Makes sure that the agents that go on, and that of a task which is reopened, can still ask their models: nothing is
+/// Makes sure that the agents that go on, and those of tasks which are reopened, can still ask their models: nothing is
 /// recorded yet, and a missing key would fail them. What only waits for a person or a merge asks nobody.
-fn require_models(context: &RunContext, reopened: Option<&TaskId>) -> Result<(), CoordinatorError> {
+fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let asks = |record: &&TaskRecord| record.state.reads_messages() || Some(&record.task.id) == reopened;
+    let asks = |record: &&TaskRecord| record.state.reads_messages() || reopened.contains(&&record.task.id);
     let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
     // Once each: to check a script is to read all of it.
     let models: BTreeSet<&str> = asking.filter_map(|record| record.model.as_deref()).collect();

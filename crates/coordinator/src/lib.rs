@@ -51,7 +51,7 @@ mod worktrees;
 
 pub use children::{ChildEvents, ChildHandle, ChildSpec};
 pub use cleaning::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
-pub use coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
+pub use coordinator::{Allowance, ConfinementChoice, Coordinator, PlanInput, Settings};
 pub use diagnosis::{Check, CheckStatus, Diagnosis};
 pub use error::CoordinatorError;
 pub use landing::{LandOptions, Landed};

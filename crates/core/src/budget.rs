@@ -37,14 +37,16 @@ struct Node {
 
 /// A budget that cannot carry a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{owner} has {left} tokens left of its budget of {cap}, and the next request needs {needed}")]
+#[error("{owner} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}", kept_back(*.kept))]
 pub struct Exhausted {
     /// Whose budget.
     pub owner: String,
     /// Its cap.
     pub cap: u64,
-    /// What is neither used nor reserved.
-    pub left: u64,
+    /// What is used of it.
+    pub used: u64,
+    /// What it keeps back for the reports of those who have used up the rest.
+    pub kept: u64,
     /// What was asked for.
     pub needed: u64,
 }
@@ -80,12 +82,11 @@ impl BudgetTree {
         let mut reservation = Reservation::Fits;
         for (name, node) in self.lineage(task) {
             let Some(cap) = node.cap else { continue };
-            let is_own = name == Some(task);
-            let kept = if is_own { 0 } else { HAND_BACK_TOKENS.min(cap / 2) };
-            let left = cap.saturating_sub(kept).saturating_sub(node.settled);
+            let (used, kept) = (node.settled, kept_of(cap, name == Some(task)));
+            let left = cap.saturating_sub(kept).saturating_sub(used);
             if tokens > left {
                 let owner = name.map_or_else(|| "the run".to_owned(), |task| format!("task {task}"));
-                return Reservation::Refused(Exhausted { owner, cap, left, needed: tokens });
+                return Reservation::Refused(Exhausted { owner, cap, used, kept, needed: tokens });
             }
             let open = node.reserved.saturating_sub(self.own_request(task));
             if tokens > left.saturating_sub(open).saturating_sub(self.claimed_before(task, name)) {
@@ -93,6 +94,21 @@ impl BudgetTree {
             }
         }
         reservation
+    }
+
+    /// Tells whether the run's budget has less left for a task than its own and those of its ancestors.
+    pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
+        let left =
+            |cap: u64, node: &Node, is_own| cap.saturating_sub(kept_of(cap, is_own)).saturating_sub(node.settled);
+        let of_run = self.run.cap.map(|cap| left(cap, &self.run, false));
+        let lineage = self.lineage(task).into_iter().filter(|(name, _)| name.is_some());
+        let mut others = lineage.filter_map(|(name, node)| Some(left(node.cap?, node, name == Some(task))));
+        of_run.is_some_and(|of_run| others.all(|other| other > of_run))
+    }
+
+    /// Gives the run another cap.
+    pub fn limit_run(&mut self, cap: Option<u64>) {
+        self.run.cap = cap;
     }
 
     /// Gives the tokens of the task's request if it waits for those of others.
@@ -177,6 +193,15 @@ impl BudgetTree {
     }
 }
 
+/// What a budget keeps back of its cap from a task that is not its own.
+fn kept_of(cap: u64, is_own: bool) -> u64 {
+    if is_own { 0 } else { HAND_BACK_TOKENS.min(cap / 2) }
+}
+
+fn kept_back(tokens: u64) -> String {
+    if tokens == 0 { String::new() } else { format!(" and keeps {tokens} back for closing reports") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,8 +216,8 @@ mod tests {
         tree
     }
 
-    fn refused(owner: &str, cap: u64, left: u64, needed: u64) -> Reservation {
-        Reservation::Refused(Exhausted { owner: owner.to_owned(), cap, left, needed })
+    fn refused(owner: &str, (cap, used, kept): (u64, u64, u64), needed: u64) -> Reservation {
+        Reservation::Refused(Exhausted { owner: owner.to_owned(), cap, used, kept, needed })
     }
 
     #[test]
@@ -201,9 +226,9 @@ mod tests {
         assert_eq!(tree.ask(&"child".into(), 18_000), Reservation::Fits);
         tree.reserve(&"child".into(), 18_000);
         tree.settle(&"child".into(), 18_000);
-        assert_eq!(tree.ask(&"child".into(), 1), refused("task parent", 20_000, 0, 1));
+        assert_eq!(tree.ask(&"child".into(), 1), refused("task parent", (20_000, 18_000, 2_000), 1));
         assert_eq!(tree.ask(&"parent".into(), 2_000), Reservation::Fits);
-        assert_eq!(tree.ask(&"parent".into(), 2_001), refused("task parent", 20_000, 2_000, 2_001));
+        assert_eq!(tree.ask(&"parent".into(), 2_001), refused("task parent", (20_000, 18_000, 0), 2_001));
     }
 
     #[test]
@@ -237,11 +262,11 @@ mod tests {
     fn a_request_waits_for_open_ones_and_is_refused_only_by_what_is_used() {
         let table = [
             ("", "child", 18_000, Reservation::Fits),
-            ("", "child", 18_001, refused("task parent", 20_000, 18_000, 18_001)),
+            ("", "child", 18_001, refused("task parent", (20_000, 0, 2_000), 18_001)),
             ("sibling+10000", "child", 8_000, Reservation::Fits),
             ("sibling+10000", "child", 8_001, Reservation::Waits),
             ("sibling+10000 sibling=500", "child", 8_001, Reservation::Fits),
-            ("sibling+10000 sibling=10000", "child", 8_001, refused("task parent", 20_000, 8_000, 8_001)),
+            ("sibling+10000 sibling=10000", "child", 8_001, refused("task parent", (20_000, 10_000, 2_000), 8_001)),
             ("sibling+10000 sibling-", "child", 18_000, Reservation::Fits),
             // Whoever came first is served first, where both want of the same budget.
             ("sibling+10000 child?17000 sibling=0", "child", 17_000, Reservation::Fits),
@@ -251,11 +276,21 @@ mod tests {
             ("sibling+10000 child?17000", "other", 71_000, Reservation::Fits),
             ("sibling+10000 child?17000", "other", 71_001, Reservation::Waits),
             ("other+90000", "parent", 9_000, Reservation::Waits),
-            ("other=90000", "parent", 9_000, refused("the run", 100_000, 8_000, 9_000)),
+            ("other=90000", "parent", 9_000, refused("the run", (100_000, 90_000, 2_000), 9_000)),
         ];
         for (steps, task, tokens, expected) in table {
             assert_eq!(after(steps).ask(&task.into(), tokens), expected, "{steps} / {task} {tokens}");
         }
+    }
+
+    #[test]
+    fn the_run_binds_whom_it_leaves_the_least() {
+        let bound = |steps: &str, task: &str| after(steps).is_bound_by_run(&task.into());
+        assert!(bound("", "other") && !bound("", "child") && !bound("other=80000", "child"));
+        assert!(bound("other=80001", "child") && bound("other=78001", "parent") && !bound("other=78000", "parent"));
+        let mut unlimited = tree();
+        unlimited.limit_run(None);
+        assert!(!unlimited.is_bound_by_run(&"other".into()));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub enum Event {
         pid: u32,
         /// The time that the whole run may take from here on, if a person has given it another.
         timeout_ms: Option<u64>,
+        /// The tokens that the whole run may use from here on, if a person has given it others.
+        budget_tokens: Option<u64>,
     },
     /// Nothing more can be done now; a later `run.resumed` reopens the run.
     #[serde(rename = "run.finished")]

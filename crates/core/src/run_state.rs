@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetTree;
-use crate::event::{Event, Recorded, RunStatus};
+use crate::event::{Event, FailureCause, Recorded, RunStatus};
 use crate::ids::{AgentId, BlobId, CallHash, Oid, RunId, TaskId};
 use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
@@ -274,8 +274,10 @@ impl RunState {
     fn apply_event(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::RunStarted { .. } => Err("the run has begun already".to_owned()),
-            Event::RunResumed { timeout_ms, .. } => {
+            Event::RunResumed { timeout_ms, budget_tokens, .. } => {
                 self.settings.timeout_ms = timeout_ms.or(self.settings.timeout_ms);
+                self.settings.budget_tokens = budget_tokens.or(self.settings.budget_tokens);
+                self.budget.limit_run(self.settings.budget_tokens);
                 (self.status, self.exit_code) = (RunStatus::Running, None);
                 // The process that had sent them is no more, and its workers ask again.
                 self.budget.release_all();
@@ -429,6 +431,15 @@ impl RunState {
     pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
         let record = self.task(task)?;
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
+    }
+
+    /// Gives the tasks that failed for want of tokens and that a larger budget of the run would let go on.
+    pub fn out_of_tokens(&self) -> impl Iterator<Item = &TaskRecord> {
+        let cause = FailureCause::Budget.to_string();
+        self.tasks().filter(move |record| {
+            let is_out = record.error.as_ref().is_some_and(|error| error.cause == cause);
+            record.state == TaskState::Failed && is_out && self.budget.is_bound_by_run(&record.task.id)
+        })
     }
 
     /// Gives a task's record.

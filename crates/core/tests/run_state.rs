@@ -421,7 +421,7 @@ fn a_state_survives_being_written_down() {
 #[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
     let ends: [fn() -> Event; 3] = [
-        || Event::RunResumed { pid: 1, timeout_ms: None },
+        || Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None },
         || Event::TaskFailed { task: id("a"), cause: FailureCause::Panicked, message: String::new() },
         || Event::TaskCancelled { task: id("a"), message: String::new() },
     ];
@@ -604,11 +604,11 @@ fn time_in_which_nobody_works_is_not_counted() {
         story.state.apply(&fact).unwrap();
         orchestrate_core::Report::of(&story.state).duration_ms
     };
-    let start = tell(10_000, Event::RunResumed { pid: 1, timeout_ms: None });
+    let start = tell(10_000, Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None });
     let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };
     let times = [
         tell(12_000, finished.clone()) - start,
-        tell(90_000, Event::RunResumed { pid: 2, timeout_ms: None }) - start,
+        tell(90_000, Event::RunResumed { pid: 2, timeout_ms: None, budget_tokens: None }) - start,
         tell(93_000, finished) - start,
     ];
     assert_eq!(times, [2_000, 2_000, 5_000]);

@@ -50,7 +50,7 @@ fn fact(kind: u8, task: u8, number: u8) -> Event {
             summary: None,
         },
         11 => Event::TaskFailed { task, cause: FailureCause::Turns, message: "no turns left".to_owned() },
-        _ => Event::RunResumed { pid: 1, timeout_ms: None },
+        _ => Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None },
     }
 }
 

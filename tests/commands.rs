@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("commands::consent_is_typed_once_on_a_terminal", consent_is_typed_once).needs(Need::TERMINAL),
         case("commands::config_trust_asks_for_each_command", config_trust_asks).needs(Need::TERMINAL),
         sandboxed("commands::the_transcript_is_what_was_said", the_transcript_is_what_was_said),
+        sandboxed("commands::a_commit_has_a_subject_and_trailers", a_commit_has_a_subject_and_trailers),
         case("commands::roles_are_listed_and_shown", roles_are_listed_and_shown),
         case("commands::completions_name_every_command", completions_name_every_command),
         sandboxed("commands::boxes_are_written_wherever_landing_is_typed", boxes_are_written_wherever_landing_is_typed),
@@ -98,6 +99,22 @@ fn config_trust_asks() -> Outcome {
     repository.write("orchestrate.toml", "verify = 'make other'\n")?;
     trust().stdin("y\n").run()?.exits(0)?;
     if consented()? == [false] { Ok(()) } else { fail("a pipe consented") }
+}
+
+fn a_commit_has_a_subject_and_trailers() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 (run: touch   made)\n- [ ] T2 Make it (run: touch two) (depends: T1)\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
+    let format = "--format=%s|%b|%(trailers:key=Orchestrate-Task,valueonly,separator=%x2C)";
+    for (task, subject) in [("T1", "T1: touch made"), ("T2", "Make it")] {
+        let branches = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/"])?;
+        let branch = branches.lines().find(|branch| branch.ends_with(task)).unwrap_or_default();
+        let commit = repository.git(&["log", "-1", format, branch])?;
+        if !commit.starts_with(&format!("{subject}|")) || !commit.trim_end().ends_with(&format!("|{task}")) {
+            return fail(commit);
+        }
+    }
+    Ok(())
 }
 
 fn the_transcript_is_what_was_said() -> Outcome {

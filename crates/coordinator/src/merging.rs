@@ -84,7 +84,7 @@ async fn commit_merge(
     let spec = CommitSpec {
         tree,
         parents,
-        message: format!("Merge {}: {}", record.task.id, record.task.title),
+        message: format!("Merge {}", record.task.label()),
         trailers: trailers(context, &record),
         author: context.identity.clone(),
         time_unix: unix_seconds(),

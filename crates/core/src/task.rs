@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 
+/// The most characters of a command that a label shows: a line of a log.
+const MAX_LABEL_CHARS: usize = 60;
+
 /// One task, as planned. What became of it is in [`crate::run_state::TaskRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -62,6 +65,30 @@ pub struct Task {
     /// Marked `- [ ]*`.
     #[serde(default)]
     pub optional: bool,
+}
+
+impl Task {
+    /// Gives the task's id with what it is called: its title, or the command of one that has none, in one line.
+    pub fn label(&self) -> String {
+        let command = match &self.work {
+            Work::Run(command) if self.title.is_empty() => command.as_str(),
+            _ => "",
+        };
+        let mut called = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = called.char_indices().nth(MAX_LABEL_CHARS) {
+            called.truncate(end);
+            called.push('…');
+        }
+        match format!("{}{called}", self.title) {
+            called if called.is_empty() => self.id.to_string(),
+            called => format!("{}: {called}", self.id),
+        }
+    }
+
+    /// Gives the subject of the task's commits, which is never empty.
+    pub fn subject(&self) -> String {
+        if self.title.is_empty() { self.label() } else { self.title.clone() }
+    }
 }
 
 /// What carries a task out.

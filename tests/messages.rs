@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
         sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
+        sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
     ]
 }
 
@@ -79,6 +80,27 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         Some(text) if text.contains("Message 1 from agent T1:\nthe port is 4711") => Ok(()),
         _ => fail(format!("{:#?}", heard.messages)),
     }
+}
+
+fn a_transcript_has_what_was_heard() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md", "--model", &model]).run()?.exits(0)?;
+    let transcript = |typed: &[&str]| -> Result<String, Failed> {
+        let typed = [&["log", "T2", "--transcript"], typed].concat();
+        Ok(home.orchestrate(repository.path(), &typed).run()?.exits(0)?.stdout)
+    };
+    let (said, facts) = (transcript(&[])?, transcript(&["--json"])?);
+    let heard = "< message:\n  | Message 1 from agent T1:\n  | the port is 4711\n--- T2, turn 1\n";
+    let told = r#""content":"Message 1 from agent T1:\nthe port is 4711""#;
+    if said.starts_with(heard) && facts.contains(told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
 }
 
 fn sequence_and_acknowledgement_are_facts() -> Outcome {

@@ -1,7 +1,10 @@
 //! `log`: what happened, fact by fact; with `--tools` also what tools and checks printed.
 
+use std::collections::BTreeMap;
+
 use orchestrate_coordinator::text_of_result;
-use orchestrate_core::{BlobId, Event, ModelReply, Recorded, TaskId};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::{AgentId, BlobId, Event, ModelReply, Recorded, TaskId};
 use orchestrate_journal::Store;
 use serde_json::Value;
 
@@ -24,14 +27,17 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         return Err(CommandError::usage(format!("run {run} has no task {task}"))
             .hint(format!("`orchestrate status {run}` lists its tasks")));
     }
-    let mut seen = 0;
+    let (mut seen, mut letters) = (0, Letters::default());
     loop {
         let facts = match &task {
             Some(task) => store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?,
             None => store.events(&run, seen, FACTS_AT_ONCE)?,
         };
-        for fact in facts.iter().filter(|fact| is_wanted(&fact.event, arguments)) {
-            print(&store, fact, arguments)?;
+        for fact in &facts {
+            letters.note(&fact.event);
+            if is_wanted(&fact.event, arguments) {
+                print((&store, &letters), fact, arguments)?;
+            }
         }
         match facts.last() {
             Some(last) if facts.len() == FACTS_AT_ONCE => seen = last.seq,
@@ -43,6 +49,25 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         output::result(&table::unread(unread))?;
     }
     Ok(0)
+}
+
+/// The messages that were sent so far, by receiver, sender and its number: the fact of a delivery only names one.
+#[derive(Default)]
+struct Letters(BTreeMap<(AgentId, Sender, u64), Envelope>);
+
+impl Letters {
+    fn note(&mut self, event: &Event) {
+        if let Event::MessageSent { envelope } = event {
+            let Envelope { to, from, sequence, .. } = envelope;
+            self.0.insert((to.clone(), from.clone(), *sequence), envelope.clone());
+        }
+    }
+
+    /// Gives a message as its reader was told it; none if it came too late for that.
+    fn delivered(&self, event: &Event) -> Option<String> {
+        let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
+        self.0.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
+    }
 }
 
 /// Takes `[RUN] [TASK]` apart.
@@ -71,19 +96,25 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
         return matches!(event, Event::MessageSent { .. } | Event::MessageDelivered { .. });
     }
     !arguments.transcript
-        || matches!(event, Event::ModelReplied { .. } | Event::ToolFinished { .. } | Event::TaskReturned { .. })
+        || matches!(
+            event,
+            Event::ModelReplied { .. }
+                | Event::ToolFinished { .. }
+                | Event::TaskReturned { .. }
+                | Event::MessageDelivered { expired: false, .. }
+        )
 }
 
-fn print(store: &Store, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
+fn print((store, letters): (&Store, &Letters), fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
     if arguments.json {
         let mut object = fact.stream_json();
         if arguments.tools || arguments.transcript {
-            add_content(store, &fact.event, &mut object)?;
+            add_content((store, letters), &fact.event, &mut object)?;
         }
         return output::json(&object);
     }
     if arguments.transcript {
-        return transcript(store, &fact.event);
+        return transcript((store, letters), &fact.event);
     }
     let time = orchestrate_core::event::rfc3339(fact.ts_ms);
     let text = progress::line(&fact.event, true).unwrap_or_else(|| kind(fact));
@@ -105,12 +136,12 @@ fn kind(fact: &Recorded) -> String {
 }
 
 /// Adds what a fact only names by its hash.
-fn add_content(store: &Store, event: &Event, object: &mut Value) -> Result<(), CommandError> {
+fn add_content((store, letters): (&Store, &Letters), event: &Event, object: &mut Value) -> Result<(), CommandError> {
     let content = match event {
         Event::ModelReplied { reply, .. } => {
             serde_json::to_value(reply_of(store, reply)?).map_err(|error| CommandError::internal(error.to_string()))?
         }
-        event => match printed_by(store, event)? {
+        event => match printed_by(store, event)?.or_else(|| letters.delivered(event)) {
             Some(text) => Value::from(text),
             None => return Ok(()),
         },
@@ -137,7 +168,7 @@ fn reply_of(store: &Store, reply: &BlobId) -> Result<ModelReply, CommandError> {
 }
 
 /// Prints what the model said and what it was told.
-fn transcript(store: &Store, event: &Event) -> Result<(), CommandError> {
+fn transcript((store, letters): (&Store, &Letters), event: &Event) -> Result<(), CommandError> {
     match event {
         Event::ModelReplied { task, turn, reply, .. } => {
             let reply = reply_of(store, reply)?;
@@ -153,9 +184,10 @@ fn transcript(store: &Store, event: &Event) -> Result<(), CommandError> {
                 Event::ToolFinished { tool, outcome, .. } => {
                     format!("< {}: {}", output::one_line(tool, usize::MAX), progress::outcome_words(*outcome))
                 }
+                Event::MessageDelivered { .. } => "< message:".to_owned(),
                 _ => "< returned:".to_owned(),
             };
-            let text = printed_by(store, event)?.unwrap_or_default();
+            let text = printed_by(store, event)?.or_else(|| letters.delivered(event)).unwrap_or_default();
             output::result(&format!("{head}\n{}", output::quoted(&text)))
         }
     }

@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
+        sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
 }
@@ -373,4 +374,24 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     type_in(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
     let rescued = repository.show("rescued", "one.txt")?;
     if rescued == "1" { Ok(()) } else { fail(rescued) }
+}
+
+fn a_commit_of_a_persons_is_kept() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n")?;
+    let type_in = |typed: &[&str], code| home.orchestrate(repository.path(), typed).run()?.exits(code);
+    type_in(&["run", "plan.md", "--merge", "review"], 3)?;
+    let places = repository.git(&["worktree", "list", "--porcelain"])?;
+    let place = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|place| place.ends_with("/T1"));
+    let place = place.ok_or_else(|| Failed::from(places.clone()))?;
+    repository.git(&["-C", place, "commit", "-q", "--allow-empty", "-m", "Mended by hand"])?;
+    let refused = type_in(&["approve", "T2"], 3)?.stderr;
+    let commands: Vec<&str> = refused.split('`').filter_map(|part| part.strip_prefix("git ")).collect();
+    for command in &commands {
+        repository.git(&command.split_whitespace().collect::<Vec<_>>())?;
+    }
+    let kept = repository.git(&["log", "-1", "--format=%s", "NAME"])?;
+    type_in(&["approve", "T2"], 3)?;
+    type_in(&["approve", "T1"], 0)?;
+    if commands.len() == 2 && kept.trim_end() == "Mended by hand" { Ok(()) } else { fail(refused) }
 }

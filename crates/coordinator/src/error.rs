@@ -94,16 +94,16 @@ pub enum CoordinatorError {
         /// The task.
         task: TaskId,
     },
-    /// The integration branch is not where the run left it.
+    /// A branch of a run is not where the run left it.
     #[error(
         "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
-         what is there with `git branch NAME {found}`, move it back with `git branch -f {branch} {expected}` and type \
-         `orchestrate resume {run}`"
+         what is there with `git branch NAME {found}`, move it back with `git update-ref refs/heads/{branch} {expected}` \
+         and type `orchestrate resume {run}`"
     )]
     BranchMoved {
         /// The run.
         run: RunId,
-        /// Its integration branch.
+        /// Its branch.
         branch: String,
         /// Where it should be.
         expected: String,

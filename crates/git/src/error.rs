@@ -103,7 +103,10 @@ pub enum GitError {
         reason: String,
     },
     /// A worktree's files are kept nowhere else, so it is not removed.
-    #[error("remove the worktree at {path}: its files are kept nowhere else; snapshot it first")]
+    #[error(
+        "remove the worktree at {path}: its files are kept nowhere else; commit them to a branch of your own, in that \
+         folder, with `git switch -c NAME`, `git add -A` and `git commit`, or delete the folder yourself"
+    )]
     Unkept {
         /// The worktree.
         path: PathBuf,

@@ -211,6 +211,23 @@ fn what_is_in_the_way_is_refused() {
 }
 
 #[test]
+fn what_is_said_of_unkept_work_keeps_it() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("new", "precious\n")]);
+    let refused = repo.remove_worktree(&worktree, &fixture.trash()).unwrap_err().to_string();
+    for arguments in [&["switch", "-q", "-c", "NAME"][..], &["add", "-A"], &["commit", "-q", "-m", "mine"]] {
+        let said: Vec<&str> = arguments.iter().copied().filter(|word| !matches!(*word, "-q" | "-m" | "mine")).collect();
+        assert!(refused.contains(&format!("`git {}`", said.join(" "))), "{refused}");
+        git_in(worktree.path(), arguments);
+    }
+    let again = repo.open_worktree(worktree.path()).unwrap();
+    repo.remove_worktree(&again, &fixture.trash()).unwrap().delete().unwrap();
+    assert_eq!(fixture.git(&["show", "NAME:new"]).trim_end(), "precious");
+}
+
+#[test]
 fn only_kept_work_is_removed() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();

@@ -130,6 +130,9 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
         scene.refuses(said)?;
         scene.refuses(&["nothing was run", "orchestrate check"])?;
     }
+    scene.write("plan.md", PLAN)?;
+    let refused = scene.type_in(&["run", &scene.file("plan.md"), "--agent", "nosuch"])?.exits(2)?;
+    require_words(&refused.stderr, &["failed to find the role 'nosuch'; known roles: coordinator, implementer"])?;
     std::fs::remove_file(scene.home.path().join("plan.md"))?;
     scene.refuses(&["No such file", "type the path of a Markdown file"])?;
     if scene.home.state().exists() { fail("there is a state of nothing") } else { Ok(()) }

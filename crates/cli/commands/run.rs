@@ -27,6 +27,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let file = plan_file::open(context, &arguments.plan, typed, Some(&project))?;
     let plan = file.plan()?;
     let (loaded, roles) = (&file.loaded, &file.roles);
+    // Also where no open task has the default role: what is asked for and is not there is never passed over.
+    roles.role(&loaded.run.agent)?;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     warn(loaded, &plan, (&project, roles), style)?;

@@ -317,13 +317,25 @@ impl Repo {
     /// Opens libgit2 on a recorded directory, never by looking for one.
     pub(crate) fn open_git_dir(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let failed = || GitError::library(format!("open {}", git_dir.display()));
-        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
-        let none: [&Path; 0] = [];
-        let repository = Repository::open_ext(git_dir, flags, none).map_err(failed())?;
+        let repository = self.open_unsynced(git_dir)?;
         let mut config = repository.config().map_err(failed())?;
         let durable = PathBuf::from(format!("/proc/self/fd/{}", self.shared.durable.as_raw_fd()));
         config.add_file(&durable, git2::ConfigLevel::App, true).map_err(failed())?;
         Ok(repository)
+    }
+
+    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] before anything names them.
+    pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+        let none: [&Path; 0] = [];
+        Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
+    }
+
+    /// Makes all objects durable that have been written, with whatever else waits to be written to that disk.
+    pub(crate) fn sync_objects(&self) -> Result<(), GitError> {
+        let objects = self.common_dir().join("objects");
+        let opened = File::open(&objects).map_err(GitError::io("open", &objects))?;
+        rustix::fs::syncfs(&opened).map_err(GitError::errno("write to the disk below", &objects))
     }
 }
 

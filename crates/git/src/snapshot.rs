@@ -77,7 +77,7 @@ impl Repo {
     /// # Errors
     /// Like [`Repo::snapshot`], but nothing is taken for an accident.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        write_tree(&mut stage(self, worktree)?)
+        write_tree(self, &mut stage(self, worktree)?)
     }
 
     /// Lists the files of a worktree that differ from its HEAD.
@@ -101,7 +101,7 @@ impl Repo {
     }
 
     fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
-        let tree = write_tree(staged)?;
+        let tree = write_tree(self, staged)?;
         let before = self.worktree_head(worktree)?;
         let deleted = self.deletions(&before, &tree)?;
         let total = count_files(&*self.handle()?, &before)?;
@@ -147,9 +147,13 @@ impl SnapshotRules {
     }
 }
 
-fn write_tree(staged: &mut Staged) -> Result<Oid, GitError> {
-    let written = staged.index.write_tree_to(&staged.repository);
-    written.map(ours).map_err(GitError::library("write the tree of a snapshot"))
+fn write_tree(repo: &Repo, staged: &mut Staged) -> Result<Oid, GitError> {
+    let written = staged.index.write_tree_to(&staged.store);
+    let tree = written.map_err(GitError::library("write the tree of a snapshot"))?;
+    if staged.unsynced {
+        repo.sync_objects()?;
+    }
+    Ok(ours(tree))
 }
 
 fn count_files(repository: &git2::Repository, treeish: &Oid) -> Result<usize, GitError> {

@@ -39,20 +39,26 @@ const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
 
+/// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a second
+/// and wait for what others are writing.
+const SYNCED_ONE_BY_ONE: usize = 64;
+
 /// A worktree's files as an index, and what differed from the index that git has of it.
 pub(crate) struct Staged {
     pub(crate) index: Index,
-    pub(crate) repository: Repository,
+    pub(crate) store: Repository,
     pub(crate) found: Found,
     /// Whether anything differed.
     pub(crate) changed: bool,
+    /// Whether its objects are still to be made durable.
+    pub(crate) unsynced: bool,
 }
 
 /// Where the files of one staging are read and stored.
 struct Stager<'a> {
     walk: Walk<'a>,
     worktree: &'a Worktree,
-    repository: &'a Repository,
+    store: &'a Repository,
     conversion: Conversion,
     /// When the index was written, in seconds and nanoseconds; files as young are read again.
     index_time: (i64, i64),
@@ -77,17 +83,20 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let index_path = worktree.admin_dir().join("index");
     let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
     let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
+    let mut walk = Walk::new(worktree, &repository)?;
+    let found = walk.untracked(&tracked)?;
+    let many = found.new.len() > SYNCED_ONE_BY_ONE;
+    let unsynced = many.then(|| repo.open_unsynced(worktree.admin_dir())).transpose()?;
     let mut stager = Stager {
-        walk: Walk::new(worktree, &repository)?,
+        walk,
         worktree,
-        repository: &repository,
+        store: unsynced.as_ref().unwrap_or(&repository),
         conversion: Conversion::of(&repository)?,
         index_time: modified(&index_path)?,
         last_folder: None,
         new_files: 0,
         new_bytes: 0,
     };
-    let found = stager.walk.untracked(&tracked)?;
     let mut deleted = Vec::new();
     let mut stored = Vec::new();
     for (path, entry) in &tracked {
@@ -109,7 +118,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     for entry in stored {
         index.add(&entry).map_err(|error| unstorable(&entry.path, error.message()))?;
     }
-    Ok(Staged { index, repository, found, changed })
+    Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many })
 }
 
 /// What became of one path.
@@ -155,7 +164,7 @@ impl Stager<'_> {
     fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
         let target = beneath::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        self.repository.blob(&target).map_err(self.unstored(path, target.len()))
+        self.store.blob(&target).map_err(self.unstored(path, target.len()))
     }
 
     fn store_file(
@@ -183,18 +192,18 @@ impl Stager<'_> {
             other => other?,
         };
         let id = if converts {
-            let mut writer = self.repository.blob_writer(Some(&path_of(path))).map_err(failed())?;
+            let mut writer = self.store.blob_writer(Some(&path_of(path))).map_err(failed())?;
             std::io::Write::write_all(&mut writer, &bytes).map_err(GitError::io("store", path_of(path)))?;
             writer.commit().map_err(failed())?
         } else {
-            self.repository.blob(&bytes).map_err(failed())?
+            self.store.blob(&bytes).map_err(failed())?
         };
         Ok((id, stat))
     }
 
     /// Says why a file was not stored: for what it is, unless the disk is full.
     fn unstored(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
-        move |error| match full::reason(&error, self.repository.commondir(), bytes) {
+        move |error| match full::reason(&error, self.store.commondir(), bytes) {
             Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
             None => unstorable(path, error.message()),
         }
@@ -204,7 +213,7 @@ impl Stager<'_> {
     fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
         let attribute = |name: &str| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
-            let value = self.repository.get_attr_bytes(&path_of(path), name, flags);
+            let value = self.store.get_attr_bytes(&path_of(path), name, flags);
             value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
         };
         if let Some(filter) = named(attribute("filter")?)

@@ -81,6 +81,26 @@ fn every_kind_of_change_is_in_the_tree() {
 }
 
 #[test]
+fn many_new_files_are_stored_as_git_does() {
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitattributes", "*.crlf eol=crlf\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    for number in 0..200 {
+        let name = format!("made/{}/{number}.{}", number % 7, if number % 3 == 0 { "crlf" } else { "txt" });
+        write_files(worktree.path(), &[(&name, &format!("{number}\r\n"))]);
+    }
+    write_files(worktree.path(), &[("a", "2\n")]);
+    let snapshot = repo.snapshot(&worktree, &rules()).unwrap();
+    assert_eq!(snapshot.files, 202);
+    assert_eq!(git_in(worktree.path(), &["write-tree"]), snapshot.tree.as_str());
+    assert_eq!(
+        git_in(worktree.path(), &["status", "--porcelain"]).lines().filter(|line| &line[1..2] != " ").count(),
+        0
+    );
+    fixture.git(&["fsck", "--connectivity-only"]);
+}
+
+#[test]
 fn status_lists_what_differs_from_head() {
     let fixture = Fixture::new(&[("a", "1\n"), ("moved", "a long enough line to be found again\n")]);
     let repo = fixture.repo();

@@ -523,7 +523,8 @@ fn a_run_without_its_model() -> Outcome {
     let elsewhere = |settings: &mut orchestrate_coordinator::Settings| settings.run.model = None;
     let coordinator = stage.coordinator(&script, elsewhere)?;
     std::fs::remove_file(stage.state.path().join("script.jsonl"))?;
-    let refused = runtime()?.block_on(coordinator.resume(&run));
+    // What waits for a person asks no model; who is sent back does.
+    let refused = runtime()?.block_on(coordinator.resume_with(&run, reject()));
     if refused.is_ok() || coordinator.store().events(&run, 0, usize::MAX)?.len() != facts {
         return fail("a run whose model is gone was taken over");
     }

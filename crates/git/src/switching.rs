@@ -3,14 +3,15 @@
 //! Git writes one after another. Where it fails in between (no space, a folder that it may not write to, a filter that
 //! fails), it leaves what it has written, and the index as it was. So a note of what is being done is made first, and what
 //! git has left is put back by it: at once, or by whoever comes next if that fails too. Put back is only what is certainly
-//! of git's writing: a file that is gone, or that holds the beginning of what was to be written and nothing else.
+//! of git's writing: a file that the user had not changed, and that is gone or holds the beginning of what was to be
+//! written and nothing else.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use git2::{Index, Tree};
+use git2::{Index, Status, Tree};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
@@ -29,6 +30,8 @@ struct Switch {
     place: Place,
     from: Oid,
     to: Oid,
+    /// What the user had changed before.
+    users: Vec<PathBuf>,
 }
 
 impl Repo {
@@ -38,7 +41,8 @@ impl Repo {
     /// # Errors
     /// [`GitError::HalfWritten`] if they are not.
     pub(crate) fn switch(&self, place: &Place, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
-        let switch = Switch { place: place.clone(), from: from.clone(), to: to.clone() };
+        let users = self.overlapping(place, [from, to], Status::all())?;
+        let switch = Switch { place: place.clone(), from: from.clone(), to: to.clone(), users };
         let git = |args: &[&str]| self.git_in(place, args, Some(held));
         let read_tree = || git(&["read-tree", "-m", "-u", from.as_str(), to.as_str()]);
         self.note(&switch)?;
@@ -100,13 +104,13 @@ impl Repo {
     }
 
     fn restore_written(&self, switch: &Switch) -> Result<bool, GitError> {
-        let Switch { place, from, to } = switch;
+        let Switch { place, from, to, users } = switch;
         let handle = self.handle()?;
         let (old, index) = (tree_of(&handle, from)?, place.index()?);
         let (mut emptied, mut found) = (Vec::new(), false);
         for path in self.changed_paths(from, to)? {
             let is_from = index.get_path(&path, 0).map(|entry| entry.id) == id_in(&old, &path);
-            if !is_from || !self.is_of_gits_writing(switch, &path)? {
+            if !is_from || users.contains(&path) || !self.is_of_gits_writing(switch, &path)? {
                 continue;
             }
             if id_in(&old, &path).is_some() {
@@ -125,7 +129,7 @@ impl Repo {
     }
 
     /// Tells whether a file is gone, or is a beginning of its new version, and not its old version.
-    fn is_of_gits_writing(&self, Switch { place, from, to }: &Switch, path: &Path) -> Result<bool, GitError> {
+    fn is_of_gits_writing(&self, Switch { place, from, to, .. }: &Switch, path: &Path) -> Result<bool, GitError> {
         let file = place.path.join(path);
         let content = match std::fs::symlink_metadata(&file) {
             Err(error) if is_absent(&error) => return Ok(true),
@@ -180,27 +184,23 @@ impl Place {
 }
 
 impl Switch {
-    /// Gives the note's text: four lines, of which only the paths may hold anything but hexadecimal digits.
+    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end.
     fn text(&self) -> Vec<u8> {
-        let Place { path, git_dir } = &self.place;
-        [
-            self.from.as_str().as_bytes(),
-            self.to.as_str().as_bytes(),
-            path.as_os_str().as_bytes(),
-            git_dir.as_os_str().as_bytes(),
-            b".",
-        ]
-        .join(&0)
+        let Switch { place: Place { path, git_dir }, from, to, users } = self;
+        let oids = [from, to].map(|oid| oid.as_str().as_bytes());
+        let paths = [path, git_dir].into_iter().chain(users).map(|path| path.as_os_str().as_bytes());
+        let mut text = oids.into_iter().chain(paths).flat_map(|field| [field, b"\0"]).collect::<Vec<_>>().concat();
+        text.push(b'\n');
+        text
     }
 
     fn read(text: &[u8]) -> Option<Switch> {
-        let mut fields = text.split(|byte| *byte == 0);
-        let mut next = || fields.next();
+        let mut fields = text.strip_suffix(b"\0\n")?.split(|byte| *byte == 0);
         let oid = |text: &[u8]| Some(Oid::new(std::str::from_utf8(text).ok()?)).filter(|oid| theirs(oid).is_ok());
-        let (from, to) = (oid(next()?)?, oid(next()?)?);
-        let path = |text: &[u8]| crate::beneath::path_of(text);
-        let (path, git_dir) = (path(next()?), path(next()?));
-        (next()? == b".").then_some(Switch { place: Place { path, git_dir }, from, to })
+        let (from, to) = (oid(fields.next()?)?, oid(fields.next()?)?);
+        let mut paths = fields.map(crate::beneath::path_of);
+        let (path, git_dir) = (paths.next()?, paths.next()?);
+        Some(Switch { place: Place { path, git_dir }, from, to, users: paths.collect() })
     }
 }
 

@@ -112,6 +112,25 @@ fn what_git_could_not_write_is_put_back() {
     assert_eq!(fixture.tip("main"), landing.new);
 }
 
+#[test]
+fn what_is_refused_puts_nothing_of_the_users_back() {
+    for emptied in [true, false] {
+        let (fixture, repo, landing) = prepared_to_fail(["", ""]);
+        // Both look as if git had begun to write them.
+        let late = fixture.project().join("late");
+        if emptied {
+            std::fs::write(&late, "").unwrap()
+        } else {
+            std::fs::remove_file(&late).unwrap()
+        }
+        write_files(&fixture.project(), &[("a", "mine\n")]);
+        let before = fixture.users_state();
+        let error = repo.land(&landing).unwrap_err();
+        assert!(matches!(error, GitError::LocalChanges { .. }), "{error}");
+        assert!(fixture.users_state() == before, "emptied: {emptied}");
+    }
+}
+
 /// The user's files, which `git status` compares with the index.
 fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
     let files = fixture.users_state().into_iter().filter(|(path, _)| !path.starts_with(fixture.project().join(".git")));

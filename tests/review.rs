@@ -14,6 +14,7 @@ use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, cas
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("review::branches_are_listed_with_risk_and_overlaps", branches_are_listed),
+        case("review::a_branch_that_deletes_most_files_is_a_high_risk", deleting_most_is_a_risk),
         case("review::an_approval_is_bound_to_the_tree_that_was_seen", an_approval_is_bound_to_the_tree),
         case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
         case("review::a_rejection_after_the_merge_is_a_new_attempt", a_rejection_after_the_merge_is_a_new_attempt),
@@ -319,6 +320,16 @@ fn what_is_not_part_of_a_landing_is_named() -> Outcome {
     let landed = home.orchestrate(repository.path(), &["land", "--json"]).run()?.exits(0)?.json()?;
     let expected = json!(["T1 is failed: it is not part of this"]);
     if *at(&landed, "/warnings")? == expected { Ok(()) } else { fail(format!("{landed:#}")) }
+}
+
+/// The base has four files; moving them loses none.
+fn deleting_most_is_a_risk() -> Outcome {
+    let plan = "- [ ] T1 three (run: rm README.md kept.txt .gitignore)\n- [ ] T2 two (run: rm kept.txt .gitignore)\n\
+                - [ ] T3 all (run: mkdir lib; mv README.md kept.txt src lib)\n";
+    let reviewed = Reviewed::new(plan, &Script::default(), MergeMode::Review)?;
+    let seen: Vec<_> = reviewed.review()?.iter().map(|entry| (entry.risk, entry.loses_most)).collect();
+    let expected = [(Risk::High, true), (Risk::Low, false), (Risk::Low, false)];
+    if seen == expected { Ok(()) } else { fail(format!("{seen:?}")) }
 }
 
 /// The way of a person through the commands, with the exit codes that scripts rely on.

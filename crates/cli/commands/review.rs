@@ -110,6 +110,9 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str) -> Result<(), CommandError>
         let paths = output::one_line(&other.paths.join(", "), 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));
     }
+    if entry.loses_most {
+        text.push_str("it deletes most of the files that there were\n");
+    }
     if !entry.left_out.is_empty() {
         let paths = output::one_line(&entry.left_out.join(", "), 200);
         text.push_str(&format!("left out, since git cannot store it: {paths}\n"));

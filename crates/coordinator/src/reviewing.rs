@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestrate_core::review::{ChangedFile, ReviewEntry};
+use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::FileChange;
 
@@ -17,11 +17,12 @@ impl Runs {
     /// Fails if there is no such run, and if one of its commits is gone.
     pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
         let state = self.store.state(run)?;
-        let mut changes: BTreeMap<TaskId, Vec<ChangedFile>> = BTreeMap::new();
+        let mut changes: BTreeMap<TaskId, BranchChanges> = BTreeMap::new();
         for record in state.tasks() {
             if let Some((from, to)) = self.range(&state, record)? {
                 let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
-                changes.insert(record.task.id.clone(), files);
+                let loses_most = self.repo.loses_most(&from, &to)?;
+                changes.insert(record.task.id.clone(), BranchChanges { files, loses_most });
             }
         }
         let mut entries = ReviewEntry::listing(&state, &changes);

@@ -2,7 +2,7 @@
 //!
 //! A listing is a function of the run's state and of what each branch changes; whoever can read the repository
 //! brings the changes. Risk is a rule about paths, not a judgement about code: it says which branches change what
-//! decides whether the others are right (tests, CI, builds, pinned versions, modes).
+//! decides whether the others are right (tests, CI, builds, pinned versions, modes), and which delete most files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,13 +87,22 @@ pub struct ChangedFile {
     pub mode_changed: bool,
 }
 
+/// What a branch changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchChanges {
+    /// The files.
+    pub files: Vec<ChangedFile>,
+    /// Whether more than half of the files that there were are gone.
+    pub loses_most: bool,
+}
+
 /// How closely a branch should be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// It changes only what other things check.
     Low,
-    /// It changes tests, CI, build scripts, lock files or modes.
+    /// It changes tests, CI, build scripts, lock files or modes, or deletes most files.
     High,
 }
 
@@ -127,6 +136,8 @@ pub struct ReviewEntry {
     pub files: Vec<ChangedFile>,
     /// How closely to look.
     pub risk: Risk,
+    /// Whether more than half of the files that there were are gone.
+    pub loses_most: bool,
     /// Other branches that change the same files, in the run's order.
     pub overlaps: Vec<Overlap>,
     /// What the task used.
@@ -139,7 +150,7 @@ pub struct ReviewEntry {
 
 impl ReviewEntry {
     /// Lists every branch of a run, given what each changes.
-    pub fn listing(state: &RunState, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> Vec<ReviewEntry> {
+    pub fn listing(state: &RunState, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
         let mut entries: Vec<ReviewEntry> = state.tasks().filter_map(|record| entry(record, changes)).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -165,8 +176,8 @@ impl ReviewEntry {
     }
 }
 
-fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> Option<ReviewEntry> {
-    let mut files = changes.get(&record.task.id).cloned().unwrap_or_default();
+fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
+    let BranchChanges { mut files, loses_most } = changes.get(&record.task.id).cloned().unwrap_or_default();
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Some(ReviewEntry {
         task: record.task.id.clone(),
@@ -176,7 +187,8 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, Vec<ChangedFile>>) -> O
         tree: record.tree.clone(),
         state: record.state,
         verify: record.verify,
-        risk: risk(&files),
+        risk: if loses_most { Risk::High } else { risk(&files) },
+        loses_most,
         files,
         overlaps: Vec::new(),
         usage: record.usage.into(),
@@ -296,19 +308,22 @@ mod tests {
     #[test]
     fn branches_are_listed_with_what_they_share() {
         let moved = ChangedFile { old_path: Some("src/old.rs".to_owned()), ..changed("src/new.rs") };
+        let of = |files| BranchChanges { files, loses_most: false };
         let changes = BTreeMap::from([
-            ("A".into(), vec![changed("src/z.rs"), changed("src/old.rs")]),
-            ("B".into(), vec![moved, changed("Cargo.lock")]),
+            ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
+            ("B".into(), of(vec![moved, changed("Cargo.lock")])),
         ]);
         let listed = serde_json::to_value(ReviewEntry::listing(&state(), &changes)).unwrap();
         let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": null});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});
         let expected = serde_json::json!([
             {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
-             "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")], "risk": "low",
+             "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")],
+             "risk": "low", "loses_most": false,
              "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
             {"task": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
-             "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")], "risk": "high",
+             "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")],
+             "risk": "high", "loses_most": false,
              "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
         ]);
         assert_eq!(listed, expected);

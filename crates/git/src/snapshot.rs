@@ -100,6 +100,14 @@ impl Repo {
         Ok(ours(commit.map_err(failed)?.id()))
     }
 
+    /// Tells whether a tree (or commit) has lost so many files of another that a snapshot of it would be refused.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn loses_most(&self, from: &Oid, to: &Oid) -> Result<bool, GitError> {
+        Ok(is_most(self.deletions(from, to)?.len(), count_files(&*self.handle()?, from)?))
+    }
+
     fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
         let tree = write_tree(self, staged)?;
         let before = self.worktree_head(worktree)?;
@@ -111,7 +119,7 @@ impl Repo {
         if files == 0 && lost > 0 && rules.unrecorded < Loss::Everything {
             return Err(GitError::EmptySnapshot { path: path(), lost });
         }
-        if lost * 2 > total && rules.unrecorded < Loss::Most {
+        if is_most(lost, total) && rules.unrecorded < Loss::Most {
             return Err(GitError::LostFiles { path: path(), lost, total });
         }
         Ok(Snapshot {
@@ -145,6 +153,10 @@ impl SnapshotRules {
             .iter()
             .any(|recorded| recorded.as_os_str().as_bytes() == b"." || gone.starts_with(recorded))
     }
+}
+
+fn is_most(lost: usize, total: usize) -> bool {
+    lost * 2 > total
 }
 
 fn write_tree(repo: &Repo, staged: &mut Staged) -> Result<Oid, GitError> {

@@ -26,6 +26,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
+        sandboxed("review::a_landed_filter_is_taken_back", a_landed_filter_is_taken_back),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
@@ -310,6 +311,19 @@ fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
     type_in(&["reject", "T1", "-m", "Once more."], 1)?;
     let undone = type_in(&["land", "--undo"], 0)?;
     if repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
+}
+
+/// A result that no run could start from is still taken back.
+fn a_landed_filter_is_taken_back() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n")?;
+    repository.commit_all("Plan")?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
+    repository.git(&["config", "filter.up.clean", "cat"])?;
+    home.orchestrate(repository.path(), &["land"]).run()?.exits(0)?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
+    home.orchestrate(repository.path(), &["land", "--undo"]).run()?.exits(0)?;
+    if repository.path().join(".gitattributes").exists() { fail("it is still there") } else { Ok(()) }
 }
 
 /// Who lands the half of a run is told which half it is not.

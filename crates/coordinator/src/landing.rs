@@ -102,7 +102,6 @@ impl Runs {
     ///
     /// As [`Runs::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        self.repo.require_ready()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let landing = state.landed().cloned().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;

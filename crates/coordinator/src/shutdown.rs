@@ -107,7 +107,11 @@ impl Shutdown {
         tokio::pin!(work);
         tokio::select! {
             done = &mut work => return done,
-            () = self.reached(ShutdownLevel::Stop) => cancel.cancel(),
+            // Raised to the highest level at once, it asks nobody.
+            () = self.reached(ShutdownLevel::Stop) => match self.level() {
+                ShutdownLevel::Kill => cancel.kill(),
+                _ => cancel.cancel(),
+            },
         }
         tokio::select! {
             done = &mut work => return done,

@@ -192,10 +192,9 @@ impl Repo {
         if switched.code != 0 {
             let mut paths = self.overlapping(place, [from, to], Status::all())?;
             paths.extend(self.unwatched(place, [from, to])?);
-            let (branch, path) = (branch.to_owned(), place.path.clone());
             return Err(match paths.is_empty() {
-                true => GitError::NotWritten { path, reason: switched.stderr.trim().to_owned() },
-                false => GitError::LocalChanges { branch, paths },
+                true => switched.failure("read-tree"),
+                false => GitError::LocalChanges { branch: branch.to_owned(), paths },
             });
         }
         let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };

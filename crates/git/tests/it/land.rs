@@ -131,6 +131,73 @@ fn what_is_refused_puts_nothing_of_the_users_back() {
     }
 }
 
+/// What git has written of modes, of folders where files were, and over files that the user had deleted or hidden.
+#[test]
+fn all_that_git_has_written_is_put_back() {
+    let same = ["a", "b", "c", "d", "mode", "deleted", "hidden"].map(|name| (name, "1\n"));
+    let files = [&same[..], &[(".gitignore", "ignored\n"), ("link", "1\n")]].concat();
+    let fixture = Fixture::new(&files);
+    let base = fixture.tip("HEAD");
+    fixture.git(&["switch", "-q", "-c", "work"]);
+    fixture.git(&["rm", "-q", "d", "link"]);
+    fixture.git(&["update-index", "--chmod=+x", "mode"]);
+    std::os::unix::fs::symlink("a", fixture.project().join("link")).unwrap();
+    let changed = [
+        ("d/x", "2\n"),
+        ("deleted", "2\n"),
+        ("empty/x", "2\n"),
+        ("zzz", "2\n"),
+        (".gitattributes", "zzz filter=full\n"),
+    ];
+    fixture.git(&["checkout-index", "--force", "mode"]);
+    let new = fixture.commit_files(&changed, "work");
+    fixture.git(&["switch", "-q", "main"]);
+    fail_at(&fixture, true);
+    busy_user(&fixture);
+    std::fs::remove_file(fixture.project().join("deleted")).unwrap();
+    fixture.git(&["update-index", "--skip-worktree", "hidden"]);
+    write_files(&fixture.project(), &[("hidden", "")]);
+    let repo = fixture.repo();
+    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    let before = (files_and_status(&fixture), modes(&fixture));
+    for _ in 0..2 {
+        let error = repo.land(&landing).unwrap_err();
+        assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+        assert_eq!((files_and_status(&fixture), modes(&fixture)), before);
+    }
+    fail_at(&fixture, false);
+    repo.land(&landing).unwrap();
+    assert_eq!(std::fs::read_to_string(fixture.project().join("d/x")).unwrap(), "2\n");
+}
+
+/// Which of the user's files may be executed.
+fn modes(fixture: &Fixture) -> Vec<(PathBuf, bool)> {
+    use std::os::unix::fs::PermissionsExt;
+    let (files, _) = files_and_status(fixture);
+    let mode = |path: &PathBuf| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o100 != 0;
+    files.into_iter().map(|(path, _)| (path.clone(), mode(&path))).collect()
+}
+
+/// A file that git was told not to look at stands in the way, whatever it begins with.
+#[test]
+fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        for content in ["2\n", ""] {
+            let (fixture, repo, landing) = prepared();
+            fixture.git(&["update-index", flag, "a"]);
+            write_files(&fixture.project(), &[("a", content)]);
+            let before = fixture.users_state();
+            let error = repo.land(&landing).unwrap_err();
+            assert!(matches!(error, GitError::LocalChanges { .. }), "{flag} {content:?}: {error}");
+            assert!(fixture.users_state() == before, "{flag} {content:?}");
+            let no = flag.replace("--", "--no-");
+            fixture.git(&["update-index", &no, "a"]);
+            fixture.git(&["checkout", "-q", "a"]);
+            repo.land(&landing).unwrap();
+        }
+    }
+}
+
 /// The user's files, which `git status` compares with the index.
 fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
     let files = fixture.users_state().into_iter().filter(|(path, _)| !path.starts_with(fixture.project().join(".git")));

@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
         case("repair::who_can_delete_a_binary_file_decides_about_it", binary_with_delete),
         case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
+        case("repair::what_a_person_puts_beside_an_interrupted_command_is_kept", beside_an_interrupted_command),
         case("repair::a_child_that_conflicts_is_merged_in_the_end", a_child_that_conflicts),
         case("repair::deletions_are_confirmed_by_their_author", deletions_are_confirmed),
         case("repair::what_was_confirmed_or_rejected_stays_so_until_it_is_stored", unstorable_in_between),
@@ -221,6 +222,31 @@ fn what_a_person_puts_there() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The command ends once a file is there that git ignores, so that nothing takes it away.
+fn beside_an_interrupted_command() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write(".gitignore", "*.log\n")?;
+    stage.repository.commit_all("Ignore logs")?;
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    let run = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 wait (run: test -e go.log || sleep 60)\n")?).await?;
+        let mut state = run.watch();
+        until(&mut state, |state| state.tasks().any(|record| !record.open_calls.is_empty())).await;
+        run.raise(ShutdownLevel::Stop);
+        let id = run.id().clone();
+        run.wait().await?;
+        Ok::<_, Failed>(id)
+    })?;
+    let worktree = coordinator.layout().worktree(&run, &"T1".into());
+    drop(coordinator);
+    std::fs::write(worktree.join("note"), "a person's\n")?;
+    std::fs::write(worktree.join("go.log"), "")?;
+    let played = stage.resume(&run, &Script::default(), |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let held = stage.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "note"])?;
+    if held.is_empty() || worktree.join("note").exists() { fail(played.story()) } else { Ok(()) }
 }
 
 /// Waits until the newest state is as a closure wants it.
@@ -431,7 +457,15 @@ fn unstorable_for_good() -> Outcome {
         }
     }
     let returns = played.pick(|event| matches!(event, Event::TaskReturned { .. }).then_some(()));
-    if returns.len() == 2 { Ok(()) } else { fail(played.story()) }
+    if returns.len() != 2 {
+        return fail(played.story());
+    }
+    // Another attempt of the command would begin in a clean worktree: whoever asks for it is told what is in its way.
+    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T2".into());
+    let played = ask(&stage, played, &script, &Command::Retry { task: "T2".into(), message: None })?;
+    let told = format!("keep what is in {} before it is replaced: store .GIT/kept", worktree.display());
+    played.require_failure("T2", FailureCause::Worktree, &told)?;
+    if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
 }
 
 /// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.

@@ -19,6 +19,17 @@ pub enum CoordinatorError {
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// What is in the way of another attempt cannot be kept, and nothing is deleted that is not.
+    #[error(
+        "keep what is in {path} before it is replaced: {source}; remove it there, or commit it elsewhere, then retry the \
+         task"
+    )]
+    Unkeepable {
+        /// The worktree.
+        path: PathBuf,
+        /// Why.
+        source: Box<GitError>,
+    },
     /// Facts cannot be recorded or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -176,7 +187,7 @@ impl CoordinatorError {
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() => None,
-            Self::Git(_) | Self::Io { .. } => Some(FailureCause::Worktree),
+            Self::Git(_) | Self::Unkeepable { .. } | Self::Io { .. } => Some(FailureCause::Worktree),
             Self::Model(_) => Some(FailureCause::Model),
             Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) => Some(FailureCause::Internal),

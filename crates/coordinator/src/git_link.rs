@@ -62,15 +62,14 @@ impl GitLink {
         let (record, tip) = self.record()?;
         let branch = format!("refs/heads/{}", self.context.run.task_branch(&self.task));
         let before = self.context.git(move |repo| repo.read_ref(&branch)).await?;
-        let moves = before.as_ref().is_some_and(|before| *before != tip);
-        // What is replaced may be another attempt's work, or what a person has put there since.
-        if moves || record.is_command() && record.attempt > 1 {
-            committing::keep_worktree(&self.context, &record, &self.worktree).await?;
+        // An agent goes on from its own files; a command begins in a clean worktree.
+        let replaced = before.filter(|before| *before != tip || record.is_command());
+        if replaced.is_some() {
+            self.keep_replaced().await?;
         }
         let worktree = Arc::clone(&self.worktree);
         let begun = self.context.git(move |repo| {
-            // An agent goes on from its own files; a command begins in a clean worktree.
-            if let Some(before) = before.filter(|_| moves || record.is_command()) {
+            if let Some(before) = replaced {
                 repo.restart_worktree(&worktree, &before, &tip)?;
             }
             repo.copy_included(&worktree).map(|_| ())
@@ -83,7 +82,7 @@ impl GitLink {
     /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
     /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
-        self.keep().await?;
+        self.keep_replaced().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {
@@ -145,6 +144,16 @@ impl GitLink {
     pub(crate) async fn keep(&self) -> Result<(), CoordinatorError> {
         let (record, _) = self.record()?;
         committing::keep_worktree(&self.context, &record, &self.worktree).await
+    }
+
+    /// Keeps what is about to be replaced: an attempt's work, or what a person has put there since.
+    async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
+        self.keep().await.map_err(|error| match error {
+            CoordinatorError::Git(source) if error.return_cause().is_some() => {
+                CoordinatorError::Unkeepable { path: self.worktree.path().to_owned(), source: Box::new(source) }
+            }
+            other => other,
+        })
     }
 
     /// Gives the branch's tip and its tree.

@@ -434,7 +434,8 @@ impl TaskRecord {
         if cause.is_new_attempt() {
             self.rounds = 0;
             self.denied = false;
-            self.rejection_stands = cause == ReturnCause::Rejected;
+            // An agent has to make something else of it, however often; who tries a command again wants what it makes.
+            self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !self.is_command();
             self.deletions_told = false;
             self.rejected = self.merged.take().or(self.rejected.take());
             self.state = TaskState::Ready;

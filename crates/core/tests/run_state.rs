@@ -558,6 +558,18 @@ fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
 }
 
 #[test]
+fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1")).commit("a", "a1");
+    story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
+    story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
+    story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 3));
+    assert!(story.state.task(&id("a")).unwrap().rejection_stands);
+    story.tell(snapshot("a", "a2")).commit("a", "a2");
+    assert!(!story.state.task(&id("a")).unwrap().rejection_stands);
+}
+
+#[test]
 fn each_attempt_of_a_command_begins_anew() {
     let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
     let mut story = Story::of(RunSettings::default(), vec![command]);

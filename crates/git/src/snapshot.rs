@@ -161,11 +161,10 @@ fn is_most(lost: usize, total: usize) -> bool {
 
 fn write_tree(repo: &Repo, staged: &mut Staged) -> Result<Oid, GitError> {
     let written = staged.index.write_tree_to(&staged.store);
-    let tree = written.map_err(GitError::library("write the tree of a snapshot"))?;
     if staged.unsynced {
         repo.sync_objects()?;
     }
-    Ok(ours(tree))
+    written.map(ours).map_err(GitError::library("write the tree of a snapshot"))
 }
 
 fn count_files(repository: &git2::Repository, treeish: &Oid) -> Result<usize, GitError> {

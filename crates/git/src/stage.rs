@@ -97,27 +97,12 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         new_files: 0,
         new_bytes: 0,
     };
-    let mut deleted = Vec::new();
-    let mut stored = Vec::new();
-    for (path, entry) in &tracked {
-        match stager.restage(path, Some(entry))? {
-            Fate::Same => {}
-            Fate::Gone => deleted.push(path.clone()),
-            Fate::Stored(entry) => stored.push(entry),
-        }
+    let changed = stager.update(&mut index, &tracked, &found.new);
+    if many && changed.is_err() {
+        // What is stored already is not written again, so nothing later would make it durable.
+        repo.sync_objects()?;
     }
-    for path in &found.new {
-        if let Fate::Stored(entry) = stager.restage(path, None)? {
-            stored.push(entry);
-        }
-    }
-    for path in &deleted {
-        index.remove(&path_of(path), 0).map_err(GitError::library("take a file out of the index"))?;
-    }
-    let changed = !deleted.is_empty() || !stored.is_empty();
-    for entry in stored {
-        index.add(&entry).map_err(|error| unstorable(&entry.path, error.message()))?;
-    }
+    let changed = changed?;
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many })
 }
 
@@ -129,6 +114,36 @@ enum Fate {
 }
 
 impl Stager<'_> {
+    /// Brings the index to what the files are; tells whether anything differed.
+    fn update(
+        &mut self,
+        index: &mut Index,
+        tracked: &BTreeMap<Vec<u8>, IndexEntry>,
+        new: &[Vec<u8>],
+    ) -> Result<bool, GitError> {
+        let mut deleted = Vec::new();
+        let mut stored = Vec::new();
+        for (path, entry) in tracked {
+            match self.restage(path, Some(entry))? {
+                Fate::Same => {}
+                Fate::Gone => deleted.push(path),
+                Fate::Stored(entry) => stored.push(entry),
+            }
+        }
+        for path in new {
+            if let Fate::Stored(entry) = self.restage(path, None)? {
+                stored.push(entry);
+            }
+        }
+        for path in &deleted {
+            index.remove(&path_of(path), 0).map_err(GitError::library("take a file out of the index"))?;
+        }
+        for entry in &stored {
+            index.add(entry).map_err(|error| unstorable(&entry.path, error.message()))?;
+        }
+        Ok(!deleted.is_empty() || !stored.is_empty())
+    }
+
     fn restage(&mut self, path: &[u8], known: Option<&IndexEntry>) -> Result<Fate, GitError> {
         if known.is_some_and(|entry| entry.mode == GITLINK) {
             return Ok(Fate::Same);

@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
         sandboxed("review::a_landed_filter_is_taken_back", a_landed_filter_is_taken_back),
+        sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
@@ -324,6 +325,18 @@ fn a_landed_filter_is_taken_back() -> Outcome {
     home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
     home.orchestrate(repository.path(), &["land", "--undo"]).run()?.exits(0)?;
     if repository.path().join(".gitattributes").exists() { fail("it is still there") } else { Ok(()) }
+}
+
+/// A run that has ended needs no more of the checkout than to move it.
+fn a_result_is_landed_beside_a_new_filter() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write(".gitattributes", "*.up filter=up\n")?;
+    repository.write("plan.md", "- [ ] T1 make (run: echo 1 > one.txt)\n")?;
+    repository.commit_all("Plan")?;
+    home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
+    repository.git(&["config", "filter.up.clean", "cat"])?;
+    home.orchestrate(repository.path(), &["land"]).run()?.exits(0)?;
+    if repository.read("one.txt")? == "1\n" { Ok(()) } else { fail("it is not there") }
 }
 
 /// Who lands the half of a run is told which half it is not.

@@ -73,7 +73,7 @@ impl Runs {
     /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
     /// another process works on the run. Nothing of the user's has changed then.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        self.repo.require_ready()?;
+        self.repo.require_at_rest()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
@@ -172,6 +172,8 @@ impl Runs {
 
     fn require_green(&self, state: &RunState, branch: &str, commit: &Oid) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };
+        // What a filter would make of the files is not what the check would see.
+        self.repo.require_plain_tree(commit)?;
         (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
         let (sandbox, worktree) =
             (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);

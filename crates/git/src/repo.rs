@@ -124,6 +124,15 @@ impl Repo {
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
+        self.require_at_rest()?;
+        self.require_plain_tree(&self.head()?.commit)
+    }
+
+    /// Does the same without a look at the files of HEAD, for who brings the result of a run that has ended.
+    ///
+    /// # Errors
+    /// As [`Repo::require_ready`].
+    pub fn require_at_rest(&self) -> Result<(), GitError> {
         if let Some(operation) = probe::operation(self.handle()?.state()) {
             let (path, refusal) = (self.shared.workdir.clone(), Refusal::InProgress(operation));
             return Err(GitError::Refused { path, refusal });
@@ -132,8 +141,7 @@ impl Repo {
             let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
             return Err(GitError::Refused { path, refusal });
         }
-        self.require_temporary_folder()?;
-        self.require_plain_tree(&self.head()?.commit)
+        self.require_temporary_folder()
     }
 
     /// Refuses to go on where no temporary file can be made.

@@ -360,12 +360,18 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
 fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
     let scene = Scene::new()?;
     scene.repository.write("tools/check.sh", "true\n")?;
+    for (target, link) in [("tools", "link"), ("/usr/bin", "out"), ("/usr/bin/true", "yes")] {
+        std::os::unix::fs::symlink(target, scene.repository.path().join(link))?;
+    }
     scene.repository.commit_all("Add a check")?;
     let text = "- [ ] T1 Make it (run: mkdir new; echo true > new/check; chmod +x new/check) (verify: ./new/check)\n\
-                - [ ] T2 (run: touch two) (verify: ./tools/check.sh || true)\n- [x] T3 Done (verify: ./long-gone)\n";
+                - [ ] T2 (run: touch two) (verify: ./tools/check.sh || true)\n- [x] T3 Done (verify: ./long-gone)\n\
+                - [ ] T4 (run: touch four) (verify: ./link/check.sh || true)\n\
+                - [ ] T5 (run: touch five) (verify: ./out/true || true)\n\
+                - [ ] T6 (run: touch six) (verify: ./yes || true)\n";
     let plan = scene.write("plan.md", text)?;
     let ran = scene.type_in(&["run", &plan])?.exits(0)?;
-    let warned = "the file `./new/check` is not in the commit that the run starts from: a task has to make it";
+    let warned = "the file `./new/check` is not in the commit that the run starts from: a task or";
     require_words(&ran.stderr, &["line 1, column 1: ", warned])?;
     if ran.stderr.matches("is not in the commit").count() == 1 { Ok(()) } else { fail(ran.stderr) }
 }

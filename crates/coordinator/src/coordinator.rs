@@ -319,9 +319,12 @@ impl Coordinator {
         }
     }
 
-    /// Tells whether the commit that runs start from has a file.
-    pub(crate) fn base_has(&self, path: &Path) -> Result<bool, CoordinatorError> {
-        Ok(self.repo.read_file(&self.base()?.0, path)?.is_some())
+    /// Tells whether the commit that runs start from has a file, as far as the commit alone tells: where a link leads, on
+    /// the way or at the end, may be elsewhere.
+    pub(crate) fn base_may_have(&self, path: &Path) -> Result<bool, CoordinatorError> {
+        let base = self.base()?.0;
+        let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+        Ok(parts.any(|part| !matches!(self.repo.read_file(&base, part), Ok(None))))
     }
 
     fn texts(&self, base: &Oid) -> Result<ProjectTexts, CoordinatorError> {

@@ -93,17 +93,20 @@ pub async fn missing_programs(
     Ok(found)
 }
 
-/// Finds the checks that begin with a file which the run's base does not have.
+/// Finds the checks that begin with a file which the run's base does not have; the project's setup may make any.
 fn missing_files(
     coordinator: &Coordinator,
     plan: &Plan,
     settings: &RunSettings,
 ) -> Result<Vec<Finding>, CoordinatorError> {
     let mut found = Vec::new();
+    if settings.worktree_setup.is_some() {
+        return Ok(found);
+    }
     for needed in files_of_checks(plan, settings) {
         let path = PathBuf::from(needed.name).components().collect::<PathBuf>();
         let path = path.strip_prefix(".").unwrap_or(&path);
-        if !coordinator.base_has(path)? {
+        if !coordinator.base_may_have(path)? {
             found.push(needed.not_there_yet());
         }
     }

@@ -55,7 +55,9 @@ impl<'a> NeededProgram<'a> {
     /// Says that the file is not in the commit that the run starts from.
     pub fn not_there_yet(&self) -> Finding {
         let name = self.name;
-        let message = format!("the file `{name}` is not in the commit that the run starts from: a task has to make it");
+        let message = format!(
+            "the file `{name}` is not in the commit that the run starts from: a task or `.worktreeinclude` has to bring it"
+        );
         self.finding(message, "correct the command if none does".to_owned())
     }
 

@@ -167,7 +167,7 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
     ));
     lines.push("  the checkout, its index and its branch were not touched".to_owned());
     lines.push(String::new());
-    lines.push("Try, in that folder:".to_owned());
+    lines.push("Try, in that folder, once `cargo install --path .` has made `orchestrate` a command:".to_owned());
     for command in [
         format!("cd {}", folder.display()),
         "orchestrate review            # every agent's branch: state, checks, size, risk".to_owned(),

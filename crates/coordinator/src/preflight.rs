@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::plan::{Finding, Plan, files_of_checks, programs_of_checks};
+use orchestrate_core::plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{RunSettings, Task};
@@ -76,8 +76,8 @@ pub async fn missing_programs(
     settings: &RunSettings,
 ) -> Result<MissingPrograms, CoordinatorError> {
     let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers == Delivers::Report);
-    let needed = programs_of_checks(plan, settings, &reports);
-    let names = needed.iter().map(|needed| needed.name).collect();
+    let checks = commands_of_checks(plan, settings, &reports);
+    let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
     // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is another.
     let (place, is_final) = match coordinator.confinement() {
@@ -85,29 +85,27 @@ pub async fn missing_programs(
         _ => (" by confined commands, which see the system's programs and cargo's", settings.worktree_setup.is_none()),
     };
     let mut found = MissingPrograms::default();
-    for needed in needed.iter().filter(|needed| missing.contains(needed.name)) {
-        let list = if needed.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
-        list.push(needed.not_found(place));
+    for check in checks.iter().filter(|check| check.program().is_some_and(|name| missing.contains(name))) {
+        let list = if check.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
+        list.push(check.missing(place));
     }
-    found.warnings.extend(missing_files(coordinator, plan, settings)?);
+    // The project's setup may make any file.
+    if settings.worktree_setup.is_none() {
+        found.warnings.extend(missing_files(coordinator, &checks)?);
+    }
     Ok(found)
 }
 
-/// Finds the checks that begin with a file which the run's base does not have; the project's setup may make any.
-fn missing_files(
-    coordinator: &Coordinator,
-    plan: &Plan,
-    settings: &RunSettings,
-) -> Result<Vec<Finding>, CoordinatorError> {
+/// Finds the checks that begin with a file which the run's base does not have; nothing fails for certain without it, since
+/// a task may make it.
+fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
     let mut found = Vec::new();
-    if settings.worktree_setup.is_some() {
-        return Ok(found);
-    }
-    for needed in files_of_checks(plan, settings) {
-        let path = PathBuf::from(needed.name).components().collect::<PathBuf>();
+    for check in checks {
+        let FirstWord::File(path) = check.first else { continue };
+        let path = PathBuf::from(path).components().collect::<PathBuf>();
         let path = path.strip_prefix(".").unwrap_or(&path);
         if !coordinator.base_may_have(path)? {
-            found.push(needed.not_there_yet());
+            found.push(check.missing(" in the commit that the run starts from"));
         }
     }
     Ok(found)

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::{PlannedCommand, commands_of_checks, commands_of_tasks};
 use super::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use super::names::KnownNames;
 use super::parse::{self, Plan};
-use super::program::{programs_of_checks, programs_of_commands};
 use crate::ids::TaskId;
 use crate::schedule::Schedule;
 use crate::settings::{MergeMode, RunSettings};
@@ -176,9 +176,10 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
 
 /// Finds the commands whose program is not there.
 fn missing_programs(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
-    let checks = programs_of_checks(plan, around.settings, &|_| false).into_iter();
-    let missing = checks.chain(programs_of_commands(plan)).filter(|needed| !(around.program_exists)(needed.name));
-    missing.map(|needed| needed.not_found("")).collect()
+    let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
+    let is_missing =
+        |command: &PlannedCommand<'_>| command.program().is_some_and(|name| !(around.program_exists)(name));
+    checks.chain(commands_of_tasks(plan)).filter(is_missing).map(|command| command.missing("")).collect()
 }
 
 fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {

@@ -1,7 +1,7 @@
-//! The programs that a plan's commands begin with, as far as their text tells it.
+//! What the commands of a plan begin with, programs or files, as far as their text tells it.
 //!
-//! Only what is certain is said: a command whose first word could be anything else names no program. Whether a program is
-//! there is for the caller to find out.
+//! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or the
+//! file is there is for the caller to find out.
 
 use std::collections::HashSet;
 
@@ -22,22 +22,31 @@ const SHELL_WORDS: &[&str] = &[
     "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
-/// A command of a run of a plan, and the program that it begins with.
+/// What a command begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NeededProgram<'a> {
-    /// A name that the shell looks for on its search path, or the path of a file of the worktree.
-    pub name: &'a str,
+pub enum FirstWord<'a> {
+    /// A name that the shell looks for on its search path.
+    Program(&'a str),
+    /// The path of a file of the worktree, such as `./check.sh`.
+    File(&'a str),
+}
+
+/// A command of a run of a plan that begins with a program or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedCommand<'a> {
+    /// What it begins with.
+    pub first: FirstWord<'a>,
     /// The whole command.
-    pub command: &'a str,
+    pub text: &'a str,
     /// The plan's line of the command, from 1; zero if it does not stand in the plan.
     pub line: usize,
-    /// Whether something fails for certain if the program is not there.
+    /// Whether something fails for certain if what it begins with is not there.
     pub is_vital: bool,
 }
 
-impl<'a> NeededProgram<'a> {
-    fn of(line: usize, command: &'a str, begins_with: fn(&str) -> Option<&str>) -> Option<Self> {
-        Some(Self { name: begins_with(command)?, command, line, is_vital: is_one_chain(command) })
+impl<'a> PlannedCommand<'a> {
+    fn read(line: usize, text: &'a str) -> Option<Self> {
+        Some(Self { first: FirstWord::of(text)?, text, line, is_vital: is_one_chain(text) })
     }
 
     /// Lets nothing fail for certain unless the command is run for certain.
@@ -45,58 +54,46 @@ impl<'a> NeededProgram<'a> {
         Self { is_vital: self.is_vital && is_run, ..self }
     }
 
-    /// Says that the program is not found, and where not.
-    pub fn not_found(&self, place: &str) -> Finding {
-        let name = self.name;
-        let suggestion = format!("install `{name}`, or correct the command");
-        self.finding(format!("the program `{name}` is not found{place}"), suggestion)
+    /// Gives the program that it begins with, if it is one.
+    pub fn program(&self) -> Option<&'a str> {
+        match self.first {
+            FirstWord::Program(name) => Some(name),
+            FirstWord::File(_) => None,
+        }
     }
 
-    /// Says that the file is not in the commit that the run starts from.
-    pub fn not_there_yet(&self) -> Finding {
-        let name = self.name;
-        let message = format!(
-            "the file `{name}` is not in the commit that the run starts from: a task or `.worktreeinclude` has to bring it"
-        );
-        self.finding(message, "correct the command if none does".to_owned())
-    }
-
-    fn finding(&self, message: String, suggestion: String) -> Finding {
+    /// Says that what it begins with is missing, and where: `place` follows "is not found" of a program, and "is not" of a
+    /// file.
+    pub fn missing(&self, place: &str) -> Finding {
+        let (message, suggestion) = match self.first {
+            FirstWord::Program(name) => (
+                format!("the program `{name}` is not found{place}"),
+                format!("install `{name}`, or correct the command"),
+            ),
+            FirstWord::File(path) => (
+                format!("the file `{path}` is not{place}: a task or `.worktreeinclude` has to bring it"),
+                "correct the command if none does".to_owned(),
+            ),
+        };
         Finding {
             line: self.line,
             column: usize::from(self.line > 0),
             code: FindingCode::ProgramNotFound,
             message,
-            text: self.command.chars().take(MAX_COMMAND_CHARS).collect(),
+            text: self.text.chars().take(MAX_COMMAND_CHARS).collect(),
             suggestion: Some(suggestion),
         }
     }
 }
 
-/// Finds the programs of the checks that the plan and the settings name: that of the run, and those of open tasks.
+/// Finds the checks that the plan and the settings name: that of the run, and those of open tasks.
 ///
 /// What a task of a role that `reports` hands over is no work to be checked.
-pub fn programs_of_checks<'a>(
+pub fn commands_of_checks<'a>(
     plan: &'a Plan,
     settings: &'a RunSettings,
     reports: &dyn Fn(&str) -> bool,
-) -> Vec<NeededProgram<'a>> {
-    checks(plan, settings, reports, first_program)
-}
-
-/// Finds the checks that begin with a file of the worktree, such as `./check.sh`; nothing fails for certain without it,
-/// since a task may make it.
-pub fn files_of_checks<'a>(plan: &'a Plan, settings: &'a RunSettings) -> Vec<NeededProgram<'a>> {
-    checks(plan, settings, &|_| false, first_file)
-}
-
-fn checks<'a>(
-    plan: &'a Plan,
-    settings: &'a RunSettings,
-    reports: &dyn Fn(&str) -> bool,
-    begins_with: fn(&str) -> Option<&str>,
-) -> Vec<NeededProgram<'a>> {
-    let of = |line, command| NeededProgram::of(line, command, begins_with);
+) -> Vec<PlannedCommand<'a>> {
     let started = started(&plan.tasks);
     let is_checked = |task: &Task| {
         let role = match &task.work {
@@ -107,15 +104,15 @@ fn checks<'a>(
     };
     let open = || plan.tasks.iter().filter(|task| task.status.runs());
     let of_tasks = open().filter_map(|task| {
-        let needed = of(task.line, task.verify.as_deref()?)?;
-        Some(needed.vital_only_if(is_checked(task)))
+        let check = PlannedCommand::read(task.line, task.verify.as_deref()?)?;
+        Some(check.vital_only_if(is_checked(task)))
     });
     // A check that stands elsewhere has no line here, and is never made where nothing is merged.
     let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
     let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
-    let of_run = of_run.and_then(|command| of(line.copied().unwrap_or_default(), command));
-    of_run.map(|needed| needed.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
+    let of_run = of_run.and_then(|command| PlannedCommand::read(line.copied().unwrap_or_default(), command));
+    of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
 }
 
 /// Gives the tasks that start if nothing fails; none of tasks that have no order.
@@ -123,13 +120,20 @@ fn started(tasks: &[Task]) -> HashSet<TaskId> {
     Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
 }
 
-/// Finds the programs of the tasks that are commands themselves.
-pub(super) fn programs_of_commands(plan: &Plan) -> impl Iterator<Item = NeededProgram<'_>> {
+/// Finds the commands that are tasks themselves.
+pub(super) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedCommand<'_>> {
     let open = plan.tasks.iter().filter(|task| task.status.runs());
     open.filter_map(|task| match &task.work {
-        Work::Run(command) => NeededProgram::of(task.line, command, first_program),
+        Work::Run(command) => PlannedCommand::read(task.line, command),
         Work::Agent(_) => None,
     })
+}
+
+impl<'a> FirstWord<'a> {
+    /// Reads what a shell command begins with.
+    fn of(command: &'a str) -> Option<Self> {
+        first_program(command).map(Self::Program).or_else(|| first_file(command).map(Self::File))
+    }
 }
 
 /// Gives the program that a shell command begins with, if it is one to be found on the search path.
@@ -197,7 +201,7 @@ mod tests {
             ("check() { true; }; check", None),
         ];
         for (command, expected) in table {
-            let found = NeededProgram::of(1, command, first_program).map(|needed| (needed.name, needed.is_vital));
+            let found = PlannedCommand::read(1, command).and_then(|read| Some((read.program()?, read.is_vital)));
             assert_eq!(found, expected, "{command:?}");
         }
     }
@@ -215,7 +219,8 @@ mod tests {
             ("cd src && ./check", None),
         ];
         for (command, expected) in table {
-            assert_eq!(first_file(command), expected, "{command:?}");
+            let found = FirstWord::of(command).filter(|first| matches!(first, FirstWord::File(_)));
+            assert_eq!(found, expected.map(FirstWord::File), "{command:?}");
         }
     }
 }

@@ -89,7 +89,7 @@ async fn stretch(
         let record = workplace.link.task()?;
         let goes_on = match record.state {
             TaskState::Running if !record.prepared => set_up(&workplace).await?,
-            TaskState::Running if record.owes_merge() => write_return(&workplace, &record).await?,
+            TaskState::Running if record.owes_merge() => merge_return(&workplace, &record).await?,
             TaskState::Running => drive(&workplace, &record).await?,
             TaskState::Committed => check_task(&workplace, &record).await?,
             _ => false,
@@ -118,29 +118,33 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     Ok(true)
 }
 
-/// Merges what work was returned onto into the worktree; goes on unless the author has no means to decide about it.
-async fn write_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+/// Merges what work was returned onto into the worktree; tells whether its author goes on, or a person has to.
+async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     if let Some(onto) = record.onto.clone() {
         workplace.git.write_return(onto).await?;
     }
     let task = workplace.task().clone();
     let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
-    if let (Some(repair), false) = (&record.repair, can_decide(workplace)) {
-        let binary = workplace.git.binary_conflicts(repair).await?;
-        if !binary.is_empty() {
-            let message = format!(
-                "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and \
-                 the worktree are kept",
-                binary.join(", "),
-                DECIDING_TOOLS.join("` nor `")
-            );
-            // What a person makes of the merge is what another attempt goes on from.
-            workplace.link.record(vec![prepared, Event::TaskConflicted { task, message }]).await?;
-            return Ok(false);
-        }
-    }
-    workplace.link.record(vec![prepared]).await?;
-    Ok(true)
+    let asked = left_to_a_person(workplace, record).await?.map(|message| Event::TaskConflicted { task, message });
+    let goes_on = asked.is_none();
+    // What a person makes of the merge is what another attempt goes on from.
+    workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
+    Ok(goes_on)
+}
+
+/// Says why a person is asked about the merge, if its author has no means to decide about all of it.
+async fn left_to_a_person(workplace: &Workplace, record: &TaskRecord) -> Result<Option<String>, CoordinatorError> {
+    let (Some(repair), false) = (&record.repair, can_decide(workplace)) else { return Ok(None) };
+    let binary = workplace.git.binary_conflicts(repair).await?;
+    let message = || {
+        format!(
+            "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and the \
+             worktree are kept",
+            binary.join(", "),
+            DECIDING_TOOLS.join("` nor `")
+        )
+    };
+    Ok((!binary.is_empty()).then(message))
 }
 
 /// Tells whether the agent can decide about a file that is no text.

@@ -138,6 +138,18 @@ mod tests {
     }
 
     #[test]
+    fn no_role_is_told_to_run_commands_that_it_may_have_no_tool_for() {
+        for (name, text) in SHIPPED {
+            let sentences = text.split_inclusive(['.', ':']).map(|sentence| sentence.replace('\n', " "));
+            let of_the_shell =
+                sentences.filter(|said| ["shell", "`touch", "`git show"].iter().any(|w| said.contains(w)));
+            for sentence in of_the_shell {
+                assert!(sentence.trim_start().starts_with("If you can run commands, "), "{name}: {sentence}");
+            }
+        }
+    }
+
+    #[test]
     fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
         let text = "é".repeat(100);
         let short = cut(&text, 21);

@@ -296,8 +296,13 @@ fn landing_needs_files_for_no_agents() -> Outcome {
     let run = ["run", &scene.file("plan.md"), "--max-agents", "1", "--verify", "test -e made"];
     with_open_files(&scene, "-n 64", &run)?.exits(0)?;
     scene.repository.git(&["commit", "-q", "--allow-empty", "-m", "Go on"])?;
-    let landed = with_open_files(&scene, "-n 64", &["land"])?.exits(0)?;
-    require_words(&landed.stderr, &["has new commits: checking their merge"])
+    // What the user may raise is raised.
+    for limit in ["-n 64", "-Sn 16"] {
+        let landed = with_open_files(&scene, limit, &["land"])?.exits(0)?;
+        require_words(&landed.stderr, &["has new commits: checking their merge"])?;
+        with_open_files(&scene, limit, &["land", "--undo"])?.exits(0)?;
+    }
+    with_open_files(&scene, "-Sn 16", &["resume"])?.exits(0).map(drop)
 }
 
 fn dirty_and_detached_are_warnings() -> Outcome {

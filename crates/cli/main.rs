@@ -32,6 +32,7 @@ fn main() -> ExitCode {
     if let Err(error) = orchestrate_coordinator::protect_process() {
         output::warning(&format!("failed to {error}"));
     }
+    orchestrate_coordinator::raise_open_files();
     let typed = args::with_run(std::env::args_os().collect());
     let context = match Context::of_process() {
         Ok(context) => context,

@@ -9,6 +9,14 @@ const OPEN_FILES: u64 = 48;
 /// How many files an agent has open at most: measured are 10 while its command runs, and more while it starts.
 const OPEN_FILES_PER_AGENT: u64 = 16;
 
+/// Raises how many files this process may have open, as far as its user may, to what looking at a run takes, or landing
+/// it: one command at a time is run for that.
+///
+/// With too few, what needs one more is blamed instead: git, or a tier of the sandbox that cannot be tried.
+pub fn raise_open_files() {
+    allow_open_files(OPEN_FILES + OPEN_FILES_PER_AGENT);
+}
+
 /// The open files of this process, held against what a run takes.
 pub(crate) struct OpenFiles {
     /// How many the run takes at most.

@@ -260,7 +260,7 @@ fn too_few_open_files_are_refused() -> Outcome {
         let allowed = format!("no more than {limit} are allowed");
         require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "fewer with --max-agents"])?;
     }
-    let ran = with_open_files(&scene, "-n 16", &["run", &plan])?.exits(2)?;
+    let ran = with_open_files(&scene, "-n 12", &["run", &plan])?.exits(2)?;
     require_words(&ran.stderr, &["git cannot be started", "Too many open files", "`git --version`"])?;
     if scene.home.state().join("repos").exists() {
         return fail("there is a state of nothing");

@@ -54,7 +54,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     };
     command.env_clear().process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() });
-    let child = spawner::spawn(command, given.into_inherited())?;
+    let child = spawner::spawn(given.into_inherited(), move || command.spawn())?;
     Ok(Launched { child, control, _scratch: scratch })
 }
 

@@ -8,7 +8,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -19,21 +18,26 @@ use crate::error::SandboxError;
 /// Starts that may wait; a start takes about a millisecond, and callers block anyway.
 const QUEUE: usize = 64;
 
-struct Request {
-    command: Command,
-    inherited: Vec<OwnedFd>,
-    reply: SyncSender<io::Result<Child>>,
-}
+type Request = Box<dyn FnOnce() + Send>;
 
-/// Starts `command` from the spawner's thread; the child keeps `inherited` under the numbers they have here.
-pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> Result<Child, SandboxError> {
+/// Starts a process from the spawner's thread; the child keeps `inherited` under the numbers they have here.
+pub(crate) fn spawn<C: Send + 'static>(
+    inherited: Vec<OwnedFd>,
+    start: impl FnOnce() -> io::Result<C> + Send + 'static,
+) -> Result<C, SandboxError> {
     let gone = || SandboxError::Io {
         action: "reach the thread that starts processes",
         source: io::Error::from(io::ErrorKind::BrokenPipe),
     };
     let (reply, answer) = sync_channel(1);
-    let requests = requests().ok_or_else(gone)?;
-    requests.send(Request { command, inherited, reply }).map_err(|_| gone())?;
+    let request = move || {
+        let keep = |fd: &OwnedFd| fcntl_setfd(fd, FdFlags::empty()).map_err(io::Error::from);
+        let started = inherited.iter().try_for_each(keep).and_then(|()| start());
+        drop(inherited);
+        // A caller that is gone has no use for the child; its control socket is closed, which ends the child.
+        let _ = reply.send(started);
+    };
+    requests().ok_or_else(gone)?.send(Box::new(request)).map_err(|_| gone())?;
     answer.recv().map_err(|_| gone())?.map_err(SandboxError::io("start a process"))
 }
 
@@ -41,24 +45,8 @@ fn requests() -> Option<&'static SyncSender<Request>> {
     static REQUESTS: OnceLock<Option<SyncSender<Request>>> = OnceLock::new();
     let start = || {
         let (sender, receiver) = sync_channel::<Request>(QUEUE);
-        let serve = move || {
-            while let Ok(request) = receiver.recv() {
-                serve_one(request);
-            }
-        };
+        let serve = move || receiver.iter().for_each(|request| request());
         std::thread::Builder::new().name("spawner".to_owned()).spawn(serve).ok().map(|_| sender)
     };
     REQUESTS.get_or_init(start).as_ref()
-}
-
-fn serve_one(Request { mut command, inherited, reply }: Request) {
-    let started = inherited
-        .iter()
-        .try_for_each(|fd| fcntl_setfd(fd, FdFlags::empty()))
-        .map_err(io::Error::from)
-        .and_then(|()| command.spawn());
-    drop(inherited);
-    drop(command);
-    // A caller that is gone has no use for the child; its control socket is closed, which ends the child.
-    let _ = reply.send(started);
 }

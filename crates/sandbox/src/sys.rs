@@ -2,10 +2,14 @@
 
 #![expect(unsafe_code, reason = "the only home of system calls without a safe wrapper")]
 
+mod start;
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+pub(crate) use start::{Program, start};
 
 /// Takes ownership of a descriptor that the parent process left open for us, and keeps it from our children.
 pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
@@ -76,22 +80,6 @@ pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>>
     }
 }
 
-/// Lets the child die with the thread that spawns it.
-pub(crate) fn die_with_spawner(command: &mut Command) {
-    die_with(command, rustix::process::getpid());
-}
-
-/// Lets the child die with its parent, which must be this process: one that was killed right after it forked would
-/// never send the signal, and the program would run on alone.
-fn die_with(command: &mut Command, parent: rustix::process::Pid) {
-    let die = move || {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
-    };
-    // SAFETY: the closure makes two system calls and allocates nothing, so it is safe after fork in a threaded program.
-    unsafe { command.pre_exec(die) };
-}
-
 /// Returns the version of the kernel's Landlock, or 0 if there is none or it is switched off.
 pub(crate) fn landlock_version() -> i64 {
     /// `LANDLOCK_CREATE_RULESET_VERSION` (linux/landlock.h).
@@ -160,22 +148,5 @@ pub(crate) fn answer_call(listener: &OwnedFd, id: u64, errno: i32) -> io::Result
     match unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw const response) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "the smallest program there is, to see whether it starts")]
-    fn a_child_whose_parent_died_while_it_was_started_does_not_run() {
-        let started = |parent: rustix::process::Pid| {
-            let mut command = Command::new("/bin/true");
-            die_with(&mut command, parent);
-            command.status().map(|status| status.success()).map_err(|error| error.raw_os_error())
-        };
-        assert_eq!(started(rustix::process::getpid()), Ok(true));
-        assert_eq!(started(rustix::process::Pid::INIT), Err(Some(libc::ESRCH)));
     }
 }

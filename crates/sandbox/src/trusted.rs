@@ -2,15 +2,18 @@
 //!
 //! For `crates/git/src/program.rs` alone; everything that an agent causes goes through [`crate::Sandbox`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, WaitOptions};
 
 use crate::capture::Capture;
 use crate::drive::wait_readable;
@@ -119,31 +122,47 @@ impl Trusted {
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
         let lock = self.outlives.as_ref().map(|lock| lock.try_clone()).transpose();
         let lock = lock.map_err(SandboxError::io("hand a lock to a trusted program"))?;
-        let mut child = spawner::spawn(self.command()?, lock.into_iter().collect())?;
-        let stdout = Capture::new(child.stdout.take().map(OwnedFd::from), MOST_OUTPUT)?;
-        let stderr = Capture::new(child.stderr.take().map(OwnedFd::from), MOST_OUTPUT)?;
-        let read = self.read([stdout, stderr]);
+        let (program, streams) = self.program()?;
+        let child = spawner::spawn(lock.into_iter().collect(), move || sys::start(&program))?;
+        let read = self.read(streams);
         if read.is_err() {
-            kill_group(&child);
+            // It may have ended in between.
+            let _ = rustix::process::kill_process_group(child, Signal::KILL);
         }
-        let status = child.wait().map_err(SandboxError::io("wait for a trusted program"))?;
+        let ended = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));
+        let ended = ended.map_err(SandboxError::errno("wait for a trusted program"))?;
+        let status = ExitStatus::from_raw(ended.map_or(0, |(_, status)| status.as_raw()));
         let [stdout, stderr] = read?;
         Ok(TrustedOutput { status, stdout, stderr })
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one door for the git program")]
-    fn command(&self) -> Result<Command, SandboxError> {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.stdin(if self.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &self.stdin)?.into() });
-        if let Some(dir) = &self.cwd {
-            command.current_dir(dir);
-        }
-        if self.outlives.is_none() {
-            sys::die_with_spawner(&mut command);
-        }
-        Ok(command)
+    /// Gives what is started, and the ends at which its output is read.
+    fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
+        let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
+        let stdin = if self.stdin.is_empty() {
+            File::open("/dev/null").map_err(SandboxError::io("open /dev/null"))?.into()
+        } else {
+            memory_file("stdin", &self.stdin)?
+        };
+        let text = |text: &OsStr| {
+            CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
+        };
+        let variable = |(name, value): &(OsString, OsString)| {
+            text(&[name, OsStr::new("="), value].into_iter().collect::<OsString>())
+        };
+        let path = text(self.program.as_os_str())?;
+        let program = sys::Program {
+            arguments: std::iter::once(Ok(path.clone()))
+                .chain(self.args.iter().map(|arg| text(arg)))
+                .collect::<Result<_, _>>()?,
+            path,
+            environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
+            directory: self.cwd.as_ref().map(|dir| text(dir.as_os_str())).transpose()?,
+            streams: [stdin, to_stdout, to_stderr],
+            dies_with: self.outlives.is_none().then(rustix::process::getpid),
+        };
+        Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
     }
 
     /// Reads until the program closes its outputs; what it leaves running must not hold them.
@@ -165,13 +184,6 @@ impl Trusted {
                 return Err(SandboxError::TrustedOutput { program: self.program.clone(), limit: MOST_OUTPUT });
             }
         }
-    }
-}
-
-fn kill_group(child: &Child) {
-    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-        // It may have ended in between.
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
 }
 

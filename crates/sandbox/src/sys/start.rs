@@ -1,0 +1,187 @@
+//! Starts a program without copying this process first.
+//!
+//! The standard library copies all page tables as soon as something is to be done in the child, which here is that the
+//! child dies with us: milliseconds for each process once a tokenizer is in memory. So the child borrows our memory
+//! until it executes its program, as it does in `posix_spawn`, and this thread waits for that long.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rustix::process::Pid;
+
+/// The child calls a few functions and none of them deeply.
+const STACK_BYTES: usize = 64 << 10;
+/// The highest number of a signal on Linux.
+const LAST_SIGNAL: c_int = 64;
+/// What the shell says of a program that could not be executed; nobody sees it, since the error is told.
+const NOT_EXECUTED: c_int = 127;
+
+/// A program to be started, in a process group of its own; all that the child needs is made before there is one.
+pub(crate) struct Program {
+    /// The absolute path of the program.
+    pub(crate) path: CString,
+    /// Its arguments, its own name first.
+    pub(crate) arguments: Vec<CString>,
+    /// Its whole environment, as `NAME=value`.
+    pub(crate) environment: Vec<CString>,
+    /// Where it starts; where we are, if nothing is said.
+    pub(crate) directory: Option<CString>,
+    /// Its standard input, output and error.
+    pub(crate) streams: [OwnedFd; 3],
+    /// The process with whose calling thread it dies; none if it goes on.
+    pub(crate) dies_with: Option<Pid>,
+}
+
+/// What the child reads in our memory, and what it leaves there.
+struct Order<'a> {
+    program: &'a Program,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    errno: AtomicI32,
+}
+
+/// Starts a program; returns when it has been executed.
+///
+/// # Errors
+/// If it could not be executed.
+pub(crate) fn start(program: &Program) -> io::Result<Pid> {
+    let order = Order {
+        program,
+        arguments: pointers(&program.arguments),
+        environment: pointers(&program.environment),
+        errno: AtomicI32::new(0),
+    };
+    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // A handler of ours must not run in the child, whose memory is ours.
+    let mask = block_signals();
+    // SAFETY: the stack is aligned, grows downwards and is as alive as `order` until the child has executed or ended,
+    // since CLONE_VFORK suspends this thread until then; without CLONE_FILES and CLONE_SIGHAND, what the child does to
+    // descriptors and signals is its own.
+    let child =
+        unsafe { libc::clone(run, stack.as_mut_ptr_range().end.cast(), flags, (&raw const order).cast_mut().cast()) };
+    let failed = io::Error::last_os_error();
+    set_signal_mask(&mask);
+    let child = Pid::from_raw(child).filter(|_| child > 0).ok_or(failed)?;
+    match order.errno.load(Ordering::Relaxed) {
+        0 => Ok(child),
+        errno => {
+            // It has ended, and nobody else knows of it.
+            rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())?;
+            Err(io::Error::from_raw_os_error(errno))
+        }
+    }
+}
+
+/// Gives the addresses of strings as C lists them.
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
+}
+
+/// The child's life: it executes the program, or says why not.
+extern "C" fn run(order: *mut c_void) -> c_int {
+    // SAFETY: `start` passes its order, which outlives the child's use of it.
+    let order = unsafe { &*order.cast::<Order<'_>>() };
+    let error = execute(order);
+    order.errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Relaxed);
+    // SAFETY: ends the child without running anything of ours.
+    unsafe { libc::_exit(NOT_EXECUTED) }
+}
+
+/// Prepares the child and executes the program; only system calls, and no memory is allocated.
+fn execute(order: &Order<'_>) -> io::Error {
+    let Program { path, directory, streams, dies_with, .. } = order.program;
+    let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    let prepare = || {
+        // From here on, what is sent to our group, such as a Ctrl-C, is not sent to the child.
+        rustix::process::setpgid(None, None)?;
+        reset_signals();
+        if let Some(parent) = *dies_with {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // One that was killed before this would never send the signal.
+            if rustix::process::getppid() != Some(parent) {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+        }
+        for (number, stream) in (0..).zip(streams) {
+            // SAFETY: both are open; what the child's own table had under this number is its to replace.
+            done(unsafe { libc::dup2(stream.as_raw_fd(), number) })?;
+        }
+        if let Some(directory) = directory {
+            rustix::process::chdir(directory.as_c_str())?;
+        }
+        Ok(())
+    };
+    if let Err(error) = prepare() {
+        return error;
+    }
+    // SAFETY: the path is a C string and both lists end with a null pointer; all of them are alive.
+    unsafe { libc::execve(path.as_ptr(), order.arguments.as_ptr(), order.environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Gives each signal its default meaning again, and lets all of them through.
+///
+/// One that came while all were held back was meant for us: it is forgotten by being ignored for an instant.
+fn reset_signals() {
+    for signal in 1..=LAST_SIGNAL {
+        for meaning in [libc::SIG_IGN, libc::SIG_DFL] {
+            // SAFETY: both are valid dispositions; signals that cannot have them are refused, which changes nothing.
+            unsafe { libc::signal(signal, meaning) };
+        }
+    }
+    // SAFETY: all-zero is the empty set.
+    set_signal_mask(&unsafe { zeroed() });
+}
+
+/// Holds all signals back from this thread; gives what was held back before.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are valid for the calls, which only write to them.
+    unsafe {
+        let (mut all, mut before) = (zeroed(), zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        before
+    }
+}
+
+fn set_signal_mask(mask: &libc::sigset_t) {
+    // SAFETY: the set is valid for the call; nothing is written back.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, null_mut()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(path: &str, dies_with: Option<Pid>) -> Result<(), Option<i32>> {
+        let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let program = Program {
+            path: CString::new(path).unwrap(),
+            arguments: vec![CString::new(path).unwrap()],
+            environment: Vec::new(),
+            directory: None,
+            streams: [null(), null(), null()],
+            dies_with,
+        };
+        let child = start(&program).map_err(|error| error.raw_os_error())?;
+        rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty()).unwrap();
+        Ok(())
+    }
+
+    #[test]
+    fn a_child_whose_parent_died_while_it_was_started_does_not_run() {
+        assert_eq!(started("/bin/true", Some(rustix::process::getpid())), Ok(()));
+        assert_eq!(started("/bin/true", Some(Pid::INIT)), Err(Some(libc::ESRCH)));
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_an_error() {
+        assert_eq!(started("/nowhere/program", None), Err(Some(libc::ENOENT)));
+        assert_eq!(started("/", None), Err(Some(libc::EACCES)));
+    }
+}

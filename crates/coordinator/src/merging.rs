@@ -30,8 +30,7 @@ pub(crate) async fn carry_out(
             verify(context, task, (commit, tree, command), shutdown).await
         }
         MergeStep::Advance { task, commit, target } => {
-            let (merged, before) = (Some(commit), Some(target));
-            context.record(vec![Event::TaskMerged { task, commit: merged, target: before, summary: None }]).await?;
+            context.record(vec![merged(task, commit, target)]).await?;
             integration::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
@@ -70,7 +69,21 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
             Event::MergePrepared { task, commit, tree }
         }
     };
-    context.record(vec![outcome]).await
+    conclude(context, outcome).await
+}
+
+/// Records what came of a merge; if nothing is to be done before the branch may move there, both at once.
+async fn conclude(context: &RunContext, outcome: Event) -> Result<(), CoordinatorError> {
+    let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
+        Some(MergeStep::Advance { task, commit, target }) => Batch::from(vec![outcome, merged(task, commit, target)]),
+        _ => Batch::from(vec![outcome]),
+    };
+    context.decide(facts).await?;
+    if context.state().merges.current().is_none() { integration::settle(context).await } else { Ok(()) }
+}
+
+fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {
+    Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None }
 }
 
 /// Makes the merge commit and anchors it.

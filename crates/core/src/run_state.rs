@@ -562,12 +562,23 @@ impl RunState {
     ///
     /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.
     pub fn next_merge(&self) -> Option<MergeStep> {
+        self.next_merge_of(&self.merges)
+    }
+
+    /// Decides the next step of merging as if a fact were recorded already; none also if the fact cannot follow.
+    pub fn next_merge_after(&self, fact: &Event) -> Option<MergeStep> {
+        let mut merges = self.merges.clone();
+        merges.apply(fact).ok()?;
+        self.next_merge_of(&merges)
+    }
+
+    fn next_merge_of(&self, merges: &MergeQueue) -> Option<MergeStep> {
         if self.settings.merge == MergeMode::None {
             return None;
         }
         let candidate = self.tasks().find(|record| self.is_candidate(record));
-        let rounds = self.merges.current().and_then(|task| self.task(task)).map_or(0, |record| record.rounds);
-        self.merges.next(&Situation {
+        let rounds = merges.current().and_then(|task| self.task(task)).map_or(0, |record| record.rounds);
+        merges.next(&Situation {
             settings: &self.settings,
             integration: &self.integration,
             candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit.clone()?))),

@@ -68,7 +68,10 @@ impl Story {
         };
         assert_eq!(next, id(task));
         self.tell(Event::MergeStarted { task: next, target: target.clone(), candidate });
-        self.tell(Event::MergePrepared { task: id(task), commit: oid(commit), tree: oid("merged tree") });
+        let prepared = Event::MergePrepared { task: id(task), commit: oid(commit), tree: oid("merged tree") };
+        let advance = MergeStep::Advance { task: id(task), commit: oid(commit), target: target.clone() };
+        assert_eq!(self.state.next_merge_after(&prepared), Some(advance));
+        self.tell(prepared);
         self.tell(Event::TaskMerged { task: id(task), commit: Some(oid(commit)), target: Some(target), summary: None })
     }
 
@@ -219,9 +222,11 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
         let Some(MergeStep::Merge { target, candidate, .. }) = story.state.next_merge() else { panic!("no merge") };
         story.tell(Event::MergeStarted { task: id("a"), target, candidate });
         let tree = format!("merged {round}");
-        story.tell(Event::MergePrepared { task: id("a"), commit: oid("m"), tree: oid(&tree) });
+        let prepared = Event::MergePrepared { task: id("a"), commit: oid("m"), tree: oid(&tree) };
         let verify =
             MergeStep::Verify { task: id("a"), commit: oid("m"), tree: oid(&tree), command: "check".to_owned() };
+        assert_eq!(story.state.next_merge_after(&prepared), Some(verify.clone()));
+        story.tell(prepared);
         assert_eq!(story.state.next_merge(), Some(verify));
         story.tell(verified("a", VerifyScope::Run, &tree, false));
         let (task, cause, evidence, onto) = (id("a"), ReturnCause::RunCheck, evidence(), oid("base"));

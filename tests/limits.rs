@@ -36,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
         case("limits::resuming_gives_no_new_time", resuming_gives_no_new_time),
         case("limits::a_person_gives_a_run_more_time", a_person_gives_a_run_more_time),
+        sandboxed("limits::more_time_is_what_is_named_next", more_time_is_what_is_named_next),
         case("limits::finished_work_is_not_approved_out_of_time", finished_work_is_not_approved_out_of_time),
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
         case("limits::the_context_bound_holds", the_context_bound_holds),
@@ -141,6 +142,10 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
         "the run has used 0 of its budget of 3000 tokens and keeps 1500 back for closing reports; the next request";
     if !ran.stdout.contains(told) || ran.stdout.matches(&more).count() != 1 || ran.stdout.contains("retry T1") {
         return fail(ran.stdout);
+    }
+    let reviewed = home.orchestrate(repository.path(), &["review", "T1"]).run()?.exits(0)?;
+    if !reviewed.stdout.contains(&more) || reviewed.stdout.contains("retry T1") {
+        return fail(reviewed.stdout);
     }
     let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
     if resumed.stdout.contains(&more) || !resumed.stdout.contains("retry T2") {
@@ -281,28 +286,47 @@ fn resuming_gives_no_new_time() -> Outcome {
     Ok(())
 }
 
+/// The run's time stops T1, and its own stops T2, so more of the run's lets only the first go on.
 fn a_person_gives_a_run_more_time() -> Outcome {
-    let slow = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "sleep 50"}));
-    let script = Script::default().rule(slow).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1"));
-    let stage = Stage::new()?;
-    let played = stage.play("- [ ] T1 slow\n", &script, |settings| settings.run.timeout_ms = Some(1_000))?;
-    played.require_failure("T1", FailureCause::Timeout, "--timeout TIME` gives it more, and `orchestrate retry T1`")?;
+    let slow = |task: &str| Rule::task(task).turn(1).call("run_shell_command", &json!({"command": "sleep 50"}));
+    let script = Script::default().rule(slow("T1")).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1"));
+    let (script, stage) = (script.rule(slow("T2")), Stage::new()?);
+    let plan = "- [ ] T1 slow\n- [ ] T2 slow too (timeout: 1s)\n- [ ] T3 after (depends: T1) (run: touch three)\n";
+    let played = stage.play(plan, &script, |settings| settings.run.timeout_ms = Some(3_000))?;
+    played.require_failure(
+        "T1",
+        FailureCause::Timeout,
+        "--timeout TIME` gives it more, and lets what it stopped go on",
+    )?;
+    played.require_failure("T2", FailureCause::Timeout, "longer than 1 s")?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let retry = || Command::Retry { task: "T1".into(), message: None };
-    let sent = store.send(&run, &retry())?;
-    stage.resume(&run, &script, |_| {})?.require(4, &[("T1", FailedTask)])?;
+    let sent = store.send(&run, &Command::Retry { task: "T1".into(), message: None })?;
+    stage.resume(&run, &script, |_| {})?.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)])?;
     match store.answer(sent)? {
-        Some(Err(why)) if why.starts_with("the time of the run, 1 s, is used up; `orchestrate resume r-") => {}
+        Some(Err(why)) if why.starts_with("the time of the run, 3 s, is used up; `orchestrate resume r-") => {}
         other => return fail(format!("{other:?}")),
     }
-    store.send(&run, &retry())?;
     let coordinator = stage.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
         let resumed = coordinator.resume_within(&run, within(Duration::from_secs(600))).await?;
         Ok::<_, Failed>(resumed.wait().await?)
     })?;
-    Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
+    Played::of(coordinator, report)?.require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
+}
+
+fn more_time_is_what_is_named_next() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 slow (run: sleep 50)\n")?;
+    let type_in = |arguments: &[&str]| home.orchestrate(repository.path(), arguments).run();
+    let ran = type_in(&["run", "plan.md", "--timeout", "1s"])?.exits(4)?;
+    for told in [ran, type_in(&["status"])?.exits(0)?, type_in(&["review", "T1"])?.exits(0)?] {
+        let is_named = told.stdout.contains("\n  orchestrate resume r-") && told.stdout.contains(" --timeout TIME\n");
+        if !is_named || told.stdout.contains("retry T1") {
+            return fail(told.stdout);
+        }
+    }
+    Ok(())
 }
 
 /// Approved when no time is left, finished work would fail for want of it: the approval waits for more time instead.

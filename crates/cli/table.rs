@@ -2,7 +2,7 @@
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::report::{EXIT_OK, TaskReport};
-use orchestrate_core::run_state::Verify;
+use orchestrate_core::run_state::{RunLimit, Verify};
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 
 use crate::output::one_line;
@@ -122,10 +122,6 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
     if report.status == STOPPED || report.status == "interrupted" {
         next.push(format!("orchestrate resume {run}"));
     }
-    let waiting: Vec<&TaskId> = state.out_of_tokens().map(|record| &record.task.id).collect();
-    if !waiting.is_empty() {
-        next.push(format!("orchestrate resume {run} --budget-tokens N"));
-    }
     for (call, _) in state.open_approvals() {
         next.push(format!("orchestrate approve {}", short(call.as_str())));
     }
@@ -134,9 +130,9 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
             TaskState::AwaitingReview => next.push(format!("orchestrate review {}", task.id)),
             TaskState::Conflicted | TaskState::Failed => {
                 next.push(format!("orchestrate log {} {}", run, task.id));
-                // Again it would have too few tokens.
-                if !waiting.contains(&&task.id) {
-                    next.push(format!("orchestrate retry {} -m TEXT", task.id));
+                let go_on = let_go_on(state, &task.id);
+                if !next.contains(&go_on) {
+                    next.push(go_on);
                 }
             }
             TaskState::Merged if task.stale || is_report(task) => next.push(format!("orchestrate review {}", task.id)),
@@ -152,6 +148,17 @@ pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
         next.push(state.base_branch.as_ref().map_or_else(merge, |_| "orchestrate land".to_owned()));
     }
     next
+}
+
+/// Gives the command that lets a task go on which ended without success: another try, unless it would be stopped again by
+/// the run's limit that has stopped it.
+pub(crate) fn let_go_on(state: &RunState, task: &TaskId) -> String {
+    let run = &state.run_id;
+    match state.task(task).and_then(|record| state.stopped_by(record)) {
+        Some(RunLimit::Tokens) => format!("orchestrate resume {run} --budget-tokens N"),
+        Some(RunLimit::Time) => format!("orchestrate resume {run} --timeout TIME"),
+        None => format!("orchestrate retry {task} -m TEXT"),
+    }
 }
 
 /// Tells whether what the task brought is the words of its agent.

@@ -10,7 +10,7 @@ use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::{short, tokens};
-use crate::table::{STALE, aligned, check, render_next, standing};
+use crate::table::{STALE, aligned, check, let_go_on, render_next, standing};
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
 
@@ -39,7 +39,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     }
     // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    show(entry, &diff, said).map(|()| 0)
+    show(entry, &diff, said, &next(&state, entry)).map(|()| 0)
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
@@ -91,7 +91,7 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-fn show(entry: &ReviewEntry, diff: &str, said: &str) -> Result<(), CommandError> {
+fn show(entry: &ReviewEntry, diff: &str, said: &str, next: &[String]) -> Result<(), CommandError> {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}\n",
@@ -125,17 +125,18 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str) -> Result<(), CommandError>
         text.push_str(&output::quoted(said));
     }
     text.push_str(&format!("\n{diff}"));
-    text.push_str(&render_next(&next(&entry.task, entry.state)));
+    text.push_str(&render_next(next));
     output::result(&text)
 }
 
-fn next(task: &TaskId, state: TaskState) -> Vec<String> {
-    match state {
+fn next(state: &RunState, entry: &ReviewEntry) -> Vec<String> {
+    let task = &entry.task;
+    match entry.state {
         TaskState::AwaitingReview => {
             vec![format!("orchestrate approve {task}"), format!("orchestrate reject {task} -m TEXT")]
         }
         TaskState::Merged => vec![format!("orchestrate reject {task} -m TEXT"), "orchestrate land".to_owned()],
-        TaskState::Failed | TaskState::Conflicted => vec![format!("orchestrate retry {task} -m TEXT")],
+        TaskState::Failed | TaskState::Conflicted => vec![let_go_on(state, task)],
         _ => Vec::new(),
     }
 }

@@ -130,15 +130,14 @@ fn send_back(
 
 /// Refuses what would set work going again when no time is left for it: the work would fail at once.
 fn require_time(state: &RunState) -> Result<(), String> {
-    if state.time_left() == Some(Duration::ZERO) { Err(out_of_time(state, None)) } else { Ok(()) }
+    if state.time_left() == Some(Duration::ZERO) { Err(out_of_time(state)) } else { Ok(()) }
 }
 
-/// Says that the run may be worked on no more, and how it goes on all the same: once more for a task that has failed so.
-pub(crate) fn out_of_time(state: &RunState, failed: Option<&TaskId>) -> String {
+/// Says that the run may be worked on no more, and how it goes on all the same.
+pub(crate) fn out_of_time(state: &RunState) -> String {
     let limit = Duration::from_millis(state.settings.timeout_ms.unwrap_or_default()).as_secs_f64();
-    let resume = format!("`orchestrate resume {} --timeout TIME` gives it more", state.run_id);
-    let retry = failed.map_or_else(String::new, |task| format!(", and `orchestrate retry {task}` then tries again"));
-    format!("the time of the run, {limit} s, is used up; {resume}{retry}")
+    let resume = format!("`orchestrate resume {} --timeout TIME`", state.run_id);
+    format!("the time of the run, {limit} s, is used up; {resume} gives it more, and lets what it stopped go on")
 }
 
 fn known<'a>(state: &'a RunState, task: &TaskId) -> Result<&'a TaskRecord, String> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
+use orchestrate_core::run_state::RunLimit;
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
@@ -240,8 +241,8 @@ impl Coordinator {
         self.resume_within(run, Allowance::default()).await
     }
 
-    /// Takes a run over as [`Coordinator::resume`] does, and allows it more; a larger budget lets the tasks go on that
-    /// have failed for want of it.
+    /// Takes a run over as [`Coordinator::resume`] does, and allows it more, which lets the tasks go on that have failed for
+    /// want of it.
     ///
     /// # Errors
     ///
@@ -250,8 +251,12 @@ impl Coordinator {
         let context = self.context(Journal::resume(&self.store, run)?)?;
         let Allowance { time, tokens: budget_tokens } = allowance;
         let state = context.state();
-        let again: Vec<&TaskId> =
-            state.out_of_tokens().filter(|_| budget_tokens.is_some()).map(|record| &record.task.id).collect();
+        let may_go_on = |record: &&TaskRecord| match state.stopped_by(record) {
+            Some(RunLimit::Tokens) => budget_tokens.is_some(),
+            Some(RunLimit::Time) => time.is_some(),
+            None => false,
+        };
+        let again: Vec<&TaskId> = state.tasks().filter(may_go_on).map(|record| &record.task.id).collect();
         require_models(&context, &again)?;
         let timeout_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         context.record(vec![Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens }]).await?;

@@ -336,8 +336,7 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
         let state = context.state();
         let left = left(&state);
         for task in &left {
-            let text = commands::out_of_time(&state, Some(task));
-            worktrees::fail(&context, task, FailureCause::Timeout, text).await?;
+            worktrees::fail(&context, task, FailureCause::Timeout, commands::out_of_time(&state)).await?;
         }
         if left.is_empty() && !had_due {
             return Ok(());

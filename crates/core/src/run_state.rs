@@ -94,6 +94,15 @@ pub struct Approval {
     pub decision: Option<(bool, Option<String>)>,
 }
 
+/// A limit of a whole run, which a person may raise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunLimit {
+    /// The tokens that it may use.
+    Tokens,
+    /// The time that it may take.
+    Time,
+}
+
 /// A fact that cannot follow what happened before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("run {run}: fact {seq} ({kind}) is impossible: {reason}")]
@@ -254,7 +263,18 @@ impl RunState {
         }
         self.updated_ms = fact.ts_ms;
         self.count_work(&fact.event);
+        self.note_time(&fact.event);
         Ok(())
+    }
+
+    /// Keeps of a task that fails whether the run had any time left.
+    fn note_time(&mut self, event: &Event) {
+        let is_over = self.time_left() == Some(Duration::ZERO);
+        if let Event::TaskFailed { task, .. } = event
+            && let Some(record) = self.tasks.get_mut(task)
+        {
+            Arc::make_mut(record).out_of_time = is_over;
+        }
     }
 
     /// Follows whether somebody works on the task that a fact is about.
@@ -433,13 +453,16 @@ impl RunState {
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
-    /// Gives the tasks that failed for want of tokens and that a larger budget of the run would let go on.
-    pub fn out_of_tokens(&self) -> impl Iterator<Item = &TaskRecord> {
-        let cause = FailureCause::Budget.to_string();
-        self.tasks().filter(move |record| {
-            let is_out = record.error.as_ref().is_some_and(|error| error.cause == cause);
-            record.state == TaskState::Failed && is_out && self.budget.is_bound_by_run(&record.task.id)
-        })
+    /// Gives the limit of the run that has stopped a task, so that more of it lets the task go on; none if it ended
+    /// otherwise, or by a limit of its own.
+    pub fn stopped_by(&self, record: &TaskRecord) -> Option<RunLimit> {
+        let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
+        let failed_for = |cause: FailureCause| error.cause == cause.to_string();
+        let has_time = self.time_left() != Some(Duration::ZERO);
+        if failed_for(FailureCause::Budget) && self.budget.is_bound_by_run(&record.task.id) {
+            return Some(RunLimit::Tokens);
+        }
+        (failed_for(FailureCause::Timeout) && record.out_of_time && !has_time).then_some(RunLimit::Time)
     }
 
     /// Gives a task's record.

@@ -184,6 +184,8 @@ pub struct TaskRecord {
     pub rejected: Option<Oid>,
     /// Whether something that it was built on has been rejected after it was merged.
     pub stale: bool,
+    /// Whether the run's time was used up when it failed.
+    pub out_of_time: bool,
     /// The last tool that it started, for the display.
     pub last_tool: Option<String>,
     /// Milliseconds for which the newest attempt was worked on before whoever works on it now began.
@@ -233,6 +235,7 @@ impl TaskRecord {
             merged: None,
             rejected: None,
             stale: false,
+            out_of_time: false,
             last_tool: None,
             worked_before_ms: 0,
             working_since: None,

@@ -10,6 +10,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
         case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
         case("check::no_repository_is_needed", no_repository_is_needed),
+        case(
+            "check::what_a_run_refuses_in_the_repository_is_a_warning",
+            what_a_run_refuses_in_the_repository_is_a_warning,
+        ),
         sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
 }
@@ -122,7 +126,32 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
 fn no_repository_is_needed() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
-    home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(0)?;
+    let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(0)?;
+    if ran.stdout.contains("warning") || !ran.stderr.is_empty() { fail(ran.stdout + &ran.stderr) } else { Ok(()) }
+}
+
+/// The plan is judged all the same: it may be run elsewhere.
+fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
+    let with_lfs = |repository: &Repository| {
+        repository.write(".gitattributes", "*.bin filter=lfs\n")?;
+        repository.commit_all("Store with LFS").map(drop)
+    };
+    let sparse = |repository: &Repository| repository.git(&["config", "core.sparseCheckout", "true"]).map(drop);
+    let refusals: [(&str, &dyn Fn(&Repository) -> Outcome); 2] =
+        [("stores files with Git LFS", &with_lfs), ("checkout is sparse", &sparse)];
+    for (words, spoil) in refusals {
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        repository.write("plan.md", "- [ ] T1 a\n")?;
+        spoil(&repository)?;
+        let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
+        let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(0)?.json()?;
+        let found = &report["warnings"][0];
+        let message = found["message"].as_str().unwrap_or_default();
+        let is_said = message.starts_with("a run would fail to use the repository at ") && message.contains(words);
+        if !is_said || !run.stderr.contains(words) || found["code"] != "repository_refused" || found["line"] != 0 {
+            return fail(format!("{found}\n{}", run.stderr));
+        }
+    }
     Ok(())
 }
 

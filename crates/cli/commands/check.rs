@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::Project;
+use orchestrate_coordinator::{CoordinatorError, Project};
+use orchestrate_core::plan::{Finding, FindingCode};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 
 use crate::args::CheckArgs;
@@ -12,12 +13,19 @@ use crate::{output, plan_file};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
-    // A plan can be looked at outside of any repository.
-    let project = Project::open(&context.directory, &context.directories()?.state).ok();
+    // A plan can be looked at outside of any repository, and in one that no run would start in.
+    let (project, refused) = match Project::find(&context.directory, &context.directories()?.state) {
+        Ok(found) => {
+            let refused = found.as_ref().and_then(|project| project.require_ready().err());
+            (found, refused)
+        }
+        Err(refused) => (None, Some(refused)),
+    };
     let file = plan_file::open(context, &arguments.plan, Vec::new(), project.as_ref())?;
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
     let search = context.variables.get("PATH").cloned().unwrap_or_default();
-    let report = file.check(&|program| is_found(&search, program));
+    let mut report = file.check(&|program| is_found(&search, program));
+    report.warnings.splice(0..0, refused.as_ref().map(would_be_refused));
     let open = report.tasks.iter().filter(|task| task.status.runs());
     let used = open.filter_map(|task| task.agent.as_deref());
     file.roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));
@@ -27,6 +35,18 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         output::result(&report.render())?;
     }
     Ok(if report.errors.is_empty() { EXIT_OK } else { EXIT_USAGE })
+}
+
+/// Says of a repository why no run would start in it.
+fn would_be_refused(error: &CoordinatorError) -> Finding {
+    Finding {
+        line: 0,
+        column: 0,
+        code: FindingCode::RepositoryRefused,
+        message: format!("a run would fail to {error}"),
+        text: String::new(),
+        suggestion: None,
+    }
 }
 
 /// Tells whether a program is on the search path.

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use orchestrate_core::plan::KnownNames;
-use orchestrate_git::Repo;
+use orchestrate_git::{GitError, Refusal, Repo};
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 
@@ -30,6 +30,18 @@ impl Project {
         let layout = Layout::new(state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
         Ok(Self { repo, layout })
+    }
+
+    /// Finds the repository around a directory, as [`Project::open`] does, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Project::open`].
+    pub fn find(directory: &Path, state_dir: &Path) -> Result<Option<Self>, CoordinatorError> {
+        match Self::open(directory, state_dir) {
+            Err(CoordinatorError::Git(GitError::Refused { refusal: Refusal::NoRepository, .. })) => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// Requires that a run can start from what is checked out.

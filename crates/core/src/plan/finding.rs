@@ -104,6 +104,8 @@ pub enum FindingCode {
     UnknownBase,
     /// A task that waits for one which is never merged.
     NeverMerged,
+    /// A repository in which no run would start.
+    RepositoryRefused,
 }
 
 /// A line that could have been a task and is not, with the reason.

@@ -66,7 +66,7 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
         unsafe { libc::clone(run, stack.as_mut_ptr_range().end.cast(), flags, (&raw const order).cast_mut().cast()) };
     let failed = io::Error::last_os_error();
     set_signal_mask(&mask);
-    let child = Pid::from_raw(child).filter(|_| child > 0).ok_or(failed)?;
+    let child = Pid::from_raw(child.max(0)).ok_or(failed)?;
     match order.errno.load(Ordering::Relaxed) {
         0 => Ok(child),
         errno => {

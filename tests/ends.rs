@@ -134,6 +134,11 @@ fn ctrl_c_twice() -> Outcome {
     terminal.end()?.exits(130)?;
     require_gone(&word)?;
     scene.require("interrupted", Some(130), &["ready", "pending"])?;
+    let landed = scene.home.orchestrate(scene.repository.path(), &["land", "--json"]).run()?.exits(0)?.json()?;
+    let left_out = ["T1 is ready: it is not part of this", "T2 is pending: it is not part of this"];
+    if *at(&landed, "/warnings")? != json!(left_out) {
+        return fail(landed);
+    }
     scene.resume()?;
     before.require_same(&scene.repository.fingerprint()?)
 }

@@ -86,7 +86,7 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
             return fail(ran.stdout);
         }
     }
-    Ok(())
+    says(&desk.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])
 }
 
 /// Both change one line: whoever is merged second runs again on the result of the first, where nothing is left to do.

@@ -174,7 +174,8 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
         "orchestrate review T1         # one of them, with its diff".to_owned(),
         "orchestrate log T2            # what an agent did".to_owned(),
         format!("git log --graph --oneline {}", state.run_id.integration_branch()),
-        "orchestrate land              # bring the result into main; `land --undo` takes it back".to_owned(),
+        "orchestrate land              # bring the result into main".to_owned(),
+        "orchestrate land --undo       # take it back".to_owned(),
         "orchestrate run plan.md --model script:script.jsonl   # once more".to_owned(),
     ] {
         lines.push(format!("  {command}"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
 
 use crate::error::CoordinatorError;
@@ -115,7 +115,7 @@ fn send_back(
         _ => matches!(record.state, TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled),
     };
     if !allowed || record.attempt == 0 && cause == ReturnCause::Rejected {
-        return Err(format!("{task} is {}: there is nothing to send back", record.state.as_str()));
+        return Err(nothing_to_send_back(&state.run_id, record));
     }
     if state.merges.current() == Some(task) {
         return Err(format!("{task} is being merged at this moment; try again when it is done"));
@@ -126,6 +126,27 @@ fn send_back(
     let fact = Event::TaskReturned { task: task_id, cause, text, onto: None };
     let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
     Ok((Batch::from(fact).with_blob(blob), said))
+}
+
+/// Says why a task has no work to send back, and what can be done instead.
+fn nothing_to_send_back(run: &RunId, record: &TaskRecord) -> String {
+    let task = &record.task.id;
+    let instead = match record.state {
+        TaskState::Merged | TaskState::AwaitingReview | TaskState::Verified => {
+            format!("`orchestrate reject {task} -m TEXT` sends its work back")
+        }
+        TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
+            format!("`orchestrate retry {task}` lets it try again")
+        }
+        TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
+        TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting | TaskState::Committed => {
+            return format!(
+                "{task} has not ended: there is nothing to send back yet; `orchestrate resume {run}` goes on with a run \
+                 that nobody works on"
+            );
+        }
+    };
+    format!("{task} is {}: there is nothing to send back; {instead}", record.state.as_str())
 }
 
 /// Refuses what would set work going again when no time is left for it: the work would fail at once.

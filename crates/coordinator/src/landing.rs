@@ -104,7 +104,9 @@ impl Runs {
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
-        let landing = state.landed().cloned().ok_or_else(|| Refusal::NotLanded { run: run.clone() })?;
+        let Some(landing) = state.landed().cloned() else {
+            return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
+        };
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
@@ -118,6 +120,15 @@ impl Runs {
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         let (run, merged, checkout) = (run.clone(), false, None);
         Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
+    }
+
+    fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
+        for run in self.store.runs()? {
+            if self.store.state(&run.run_id)?.landed().is_some() {
+                return Ok(Some(run.run_id));
+            }
+        }
+        Ok(None)
     }
 
     fn course(&self, state: &RunState, branch: &str) -> Result<Course, CoordinatorError> {
@@ -282,7 +293,9 @@ fn warnings(state: &RunState) -> Vec<String> {
         } else if record.stale && record.merged.is_some() {
             Some(format!("{task} was built on work that was rejected after it had been merged"))
         } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
-            Some(format!("{task} is {}: it is not part of this", record.state.as_str().replace('_', " ")))
+            // Nobody works on the run while it is landed.
+            let state = record.state.at_rest().as_str().replace('_', " ");
+            Some(format!("{task} is {state}: it is not part of this"))
         } else {
             None
         }

@@ -49,10 +49,12 @@ pub enum Refusal {
         output: String,
     },
     /// There is no landing to undo.
-    #[error("undo the landing of run {run}: it has not landed, or that was undone already")]
+    #[error("undo the landing of run {run}: it has not landed, or that was undone already{}", undo_other(.other.as_ref()))]
     NotLanded {
         /// The run.
         run: RunId,
+        /// The newest run that has landed.
+        other: Option<RunId>,
     },
     /// The branch has been moved after the landing.
     #[error(
@@ -85,4 +87,8 @@ pub enum Refusal {
         /// The branch.
         branch: String,
     },
+}
+
+fn undo_other(landed: Option<&RunId>) -> String {
+    landed.map_or_else(String::new, |run| format!("; `orchestrate land --undo {run}` takes back run {run}"))
 }

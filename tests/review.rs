@@ -30,6 +30,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
+        sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
+        sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
         case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
     ]
@@ -258,6 +260,40 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
     }
     type_in(&["land"], 0).map(drop)
+}
+
+/// A person commits in a task's worktree as `clean` advises, and only then rejects the work.
+fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
+    let (home, repository) = one_waits_for_review()?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    let places = repository.git(&["worktree", "list", "--porcelain"])?;
+    let place = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|place| place.ends_with("/T2"));
+    repository.git(&["-C", place.unwrap_or_default(), "switch", "-q", "-c", "mine"])?;
+    let failed = type_in(&["reject", "T2", "-m", "Again."], 1)?.stdout;
+    let told = failed.split('`').find_map(|part| part.strip_prefix("git "));
+    let told = told.ok_or_else(|| Failed::from(failed.clone()))?;
+    repository.git(&told.split_whitespace().collect::<Vec<_>>())?;
+    let again = type_in(&["retry", "T2"], 3)?.stdout;
+    if again.contains("T2    awaiting_review") { Ok(()) } else { fail(again) }
+}
+
+fn the_landing_of_another_run_is_named() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("one.md", "- [ ] T1 one (run: touch one)\n")?;
+    repository.write("two.md", "- [ ] T1 two (run: touch two)\n")?;
+    let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
+        home.orchestrate(repository.path(), arguments).run()?.exits(code)
+    };
+    type_in(&["run", "one.md"], 0)?;
+    let landed = at(&type_in(&["land", "--json"], 0)?.json()?, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    type_in(&["run", "two.md"], 0)?;
+    let refused = type_in(&["land", "--undo"], 3)?.stderr;
+    if !refused.contains(&format!("`orchestrate land --undo {landed}`")) {
+        return fail(refused);
+    }
+    type_in(&["land", "--undo", &landed], 0).map(drop)
 }
 
 /// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.

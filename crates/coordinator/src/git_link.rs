@@ -67,9 +67,13 @@ impl GitLink {
         if replaced.is_some() {
             self.keep_replaced().await?;
         }
-        let worktree = Arc::clone(&self.worktree);
+        let (worktree, run, task) = (Arc::clone(&self.worktree), self.context.run.clone(), self.task.clone());
         let begun = self.context.git(move |repo| {
             if let Some(before) = replaced {
+                // A person may have committed on the branch since.
+                if !repo.contains(&tip, &before)? && !repo.kept(&run)?.iter().any(|kept| kept.target == before) {
+                    repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
+                }
                 repo.restart_worktree(&worktree, &before, &tip)?;
             }
             repo.copy_included(&worktree).map(|_| ())

@@ -20,8 +20,9 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
     integration::settle(context).await?;
     let state = context.state();
     for record in state.tasks() {
-        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work.
-        let stands = record.prepared || record.state != TaskState::Running;
+        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an attempt
+        // that failed before that has left the branch where it was.
+        let stands = record.prepared || record.state.is_handed_over();
         if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
             settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
         }

@@ -55,6 +55,12 @@ impl TaskState {
         matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
     }
 
+    /// Tells whether an attempt has ended with work, of which something may still have to be decided.
+    #[must_use]
+    pub fn is_handed_over(self) -> bool {
+        matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
+    }
+
     /// Gives where the task stands of a run that nobody works on: what was begun waits for somebody to go on with it.
     #[must_use]
     pub fn at_rest(self) -> Self {

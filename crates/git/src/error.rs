@@ -59,8 +59,19 @@ pub enum GitError {
         /// Which file was changed.
         what: &'static str,
     },
+    /// Somebody has switched a worktree to another branch, or to none.
+    #[error(
+        "use the worktree at {path}: it is on another branch; bring it back with `git -C {path} switch {branch}`, \
+         which takes no commit and no file away, and try again"
+    )]
+    OnAnotherBranch {
+        /// The worktree.
+        path: PathBuf,
+        /// The short name of the branch that it was made for.
+        branch: String,
+    },
     /// The branch of a worktree that we are asked to make is in use somewhere else.
-    #[error("make a worktree for {branch}: it is checked out at {path}")]
+    #[error("make a worktree for {branch}: it is checked out at {path}; switch to another branch there and try again")]
     BranchInUse {
         /// The short name of the branch.
         branch: String,

@@ -207,7 +207,7 @@ impl Repo {
     /// worktree that was whole are not touched.
     ///
     /// # Errors
-    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], or git's own failure.
+    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's own failure.
     pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
         let path = self.real_place(&spec.path)?;
         let worktree = {
@@ -224,8 +224,8 @@ impl Repo {
             }
         };
         if worktree.branch != spec.branch {
-            let reason = "there is a worktree on another branch".to_owned();
-            return Err(GitError::PathInUse { path: worktree.path, reason });
+            let branch = spec.branch.clone().unwrap_or_else(|| "--detach".to_owned());
+            return Err(GitError::OnAnotherBranch { path: worktree.path, branch });
         }
         let is_new = !worktree.admin_dir.join("index").exists();
         if is_new {

@@ -132,17 +132,13 @@ fn no_repository_is_needed() -> Outcome {
 
 /// The plan is judged all the same: it may be run elsewhere.
 fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
-    let with_lfs = |repository: &Repository| {
-        repository.write(".gitattributes", "*.bin filter=lfs\n")?;
-        repository.commit_all("Store with LFS").map(drop)
-    };
-    let sparse = |repository: &Repository| repository.git(&["config", "core.sparseCheckout", "true"]).map(drop);
-    let refusals: [(&str, &dyn Fn(&Repository) -> Outcome); 2] =
-        [("stores files with Git LFS", &with_lfs), ("checkout is sparse", &sparse)];
-    for (words, spoil) in refusals {
+    // The one is refused when the repository is opened, the other when a run is to start in it.
+    for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "stores files with Git LFS")] {
         let (home, repository) = (Home::new()?, Repository::plain()?);
         repository.write("plan.md", "- [ ] T1 a\n")?;
-        spoil(&repository)?;
+        repository.write(".gitattributes", "*.bin filter=lfs\n")?;
+        repository.commit_all("Store with LFS")?;
+        repository.git(&["config", "core.sparseCheckout", is_sparse])?;
         let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
         let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(0)?.json()?;
         let found = &report["warnings"][0];

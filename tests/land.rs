@@ -414,7 +414,6 @@ fn what_a_killed_cleaning_left_is_removed() -> Outcome {
     same(&ended.git(&["for-each-ref"])?, &refs)
 }
 
-/// What nobody works in goes; the files of tasks, whose place in git is not known any more, are named.
 /// Nobody works in the verifier, so it goes in whatever state it is, and nothing else is kept from going.
 fn a_broken_verifier_is_cleaned() -> Outcome {
     let ended = Ended::new(Some("true"))?;
@@ -424,6 +423,7 @@ fn a_broken_verifier_is_cleaned() -> Outcome {
     same(&(cleaned.removed.len(), cleaned.kept.len(), folder.exists()), &(3, 0, false))
 }
 
+/// What nobody works in goes; the files of tasks, whose place in git is not known any more, are named.
 fn cleaning_without_gits_entries() -> Outcome {
     let ended = Ended::new(Some("true"))?;
     let folder = ended.worktrees()?;

@@ -5,8 +5,8 @@
 //! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
 //!
 //! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what git
-//! fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the branch at the other, which landing finishes and
-//! [`Repo::unland`] takes back.
+//! fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the branch at
+//! the other, which landing finishes and [`Repo::unland`] takes back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::lock::{self, Held};
+use crate::place::Place;
 use crate::probe;
 use crate::reconcile;
 use crate::refs::branch_ref;
@@ -44,13 +45,6 @@ pub struct Landed {
     pub new: Oid,
     /// The checkout whose files changed with it; none if the branch is checked out nowhere.
     pub checkout: Option<PathBuf>,
-}
-
-/// A place where a branch is checked out.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) path: PathBuf,
-    pub(crate) git_dir: PathBuf,
 }
 
 impl Repo {
@@ -215,12 +209,7 @@ impl Repo {
     }
 
     /// Lists the files that differ between two commits and that have one of these states in the user's checkout.
-    pub(crate) fn overlapping(
-        &self,
-        place: &Place,
-        [from, to]: [&Oid; 2],
-        states: Status,
-    ) -> Result<Vec<PathBuf>, GitError> {
+    fn overlapping(&self, place: &Place, [from, to]: [&Oid; 2], states: Status) -> Result<Vec<PathBuf>, GitError> {
         let changed = self.changed_paths(from, to)?;
         let mut options = git2::StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);

@@ -25,6 +25,7 @@ mod include;
 mod land;
 mod lock;
 mod merge;
+mod place;
 mod probe;
 mod program;
 mod reconcile;

@@ -13,13 +13,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, Tree};
+use git2::Tree;
 use orchestrate_core::Oid;
 
 use crate::beneath::path_of;
 use crate::error::GitError;
-use crate::land::Place;
 use crate::lock::Held;
+use crate::place::Place;
 use crate::program::{Ended, Run};
 use crate::repo::{Repo, theirs, tree_of};
 
@@ -213,14 +213,6 @@ impl Repo {
             Some(held) => run.outlives_us(held),
             None => run,
         })
-    }
-}
-
-impl Place {
-    /// Reads its index.
-    pub(crate) fn index(&self) -> Result<Index, GitError> {
-        let path = self.git_dir.join("index");
-        Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::wrong_usage_exits_2_and_says_what_to_type", wrong_usage_exits_2_and_says_what_to_type),
         case("cli::what_is_not_built_yet_is_never_ignored", what_is_not_built_yet_is_never_ignored),
         sandboxed("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
+        sandboxed("cli::gits_variables_say_who_commits", gits_variables_say_who_commits),
         sandboxed("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
         sandboxed("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
         sandboxed("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
@@ -80,6 +81,30 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// As for git itself: what it is told by its variables comes before its configuration, and it has to know both.
+fn gits_variables_say_who_commits() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    repository.git(&["config", "--unset", "user.name"])?;
+    let author = [("GIT_AUTHOR_NAME", "Ada"), ("GIT_AUTHOR_EMAIL", "ada@example.invalid")];
+    let both = [author[0], author[1], ("GIT_COMMITTER_NAME", "Bot")];
+    let type_in = |typed: &[&str], variables: &[(&str, &str)]| {
+        let command = home.orchestrate(repository.path(), typed);
+        variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run()
+    };
+    let refused = type_in(&["run", "plan.md"], &author)?.exits(2)?;
+    let doctor = type_in(&["doctor"], &both)?.stdout;
+    if !refused.stderr.contains("git config user.name") || !doctor.contains("git knows who commits") {
+        return fail(refused.stderr + &doctor);
+    }
+    type_in(&["run", "plan.md"], &both)?.exits(0)?;
+    repository.git(&["-c", "user.name=Eve", "commit", "-q", "--allow-empty", "-m", "Go on"])?;
+    type_in(&["land"], &both)?.exits(0)?;
+    let signed = repository.git(&["log", "--format=%an <%ae>, %cn <%ce>", "HEAD", "--not", "HEAD^1"])?;
+    let expected = "Ada <ada@example.invalid>, Bot <test@example.invalid>";
+    if signed.lines().count() == 3 && signed.lines().all(|line| line == expected) { Ok(()) } else { fail(signed) }
 }
 
 fn bad_surroundings_are_refused() -> Outcome {

@@ -72,7 +72,7 @@ async fn store(
         parents: std::iter::once(tip.clone()).chain(onto).collect(),
         message: message.unwrap_or("Snapshot").to_owned(),
         trailers: trailers(context, record),
-        author: context.identity.clone(),
+        by: context.identities.clone(),
         time_unix: time,
     };
     let commit = keep_commit(context, spec, format!("{}/{number}", record.task.id.branch_component())).await?;

@@ -12,7 +12,7 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Repo};
+use orchestrate_git::{GitError, Identities, Repo};
 use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
@@ -43,7 +43,7 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// A program whose first line of `main` is [`crate::run_helper_if_asked`]; none means this one.
     pub helper: Option<PathBuf>,
-    /// Keys and endpoints.
+    /// Keys and endpoints, and what git's variables say about who commits.
     pub environment: BTreeMap<String, String>,
     /// The base URL that the user typed.
     pub base_url: Option<String>,
@@ -213,7 +213,7 @@ impl Coordinator {
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
-        self.repo.identity().ok_or(CoordinatorError::NoIdentity)?;
+        self.identities()?;
         // What cannot be read is told before there is a run, which could never go on.
         self.texts(&base_commit)?;
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
@@ -332,6 +332,10 @@ impl Coordinator {
         Ok(parts.any(|part| !matches!(self.repo.read_file(&base, part), Ok(None))))
     }
 
+    fn identities(&self) -> Result<Identities, CoordinatorError> {
+        self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)
+    }
+
     fn texts(&self, base: &Oid) -> Result<ProjectTexts, CoordinatorError> {
         ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref())
     }
@@ -349,7 +353,7 @@ impl Coordinator {
             store: self.store.clone(),
             repo: self.repo.clone(),
             layout: self.layout.clone(),
-            identity: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
+            identities: self.identities()?,
             host: Arc::new(Host {
                 sandbox: Arc::clone(&self.sandbox),
                 executor: Executor::new(tools)?,

@@ -1,5 +1,6 @@
 //! What a run needs of this machine, found out by trying it, each with the exact fix for what is missing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_git::{GitError, Refusal};
@@ -49,7 +50,7 @@ pub enum CheckStatus {
 impl Diagnosis {
     /// Tries everything.
     pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
-        let mut checks = repository(directory, state_dir);
+        let mut checks = repository(directory, state_dir, &settings.environment);
         if !is_inside(directory, state_dir) {
             checks.push(state(state_dir));
         }
@@ -77,7 +78,7 @@ impl Check {
     }
 }
 
-fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
+fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, String>) -> Vec<Check> {
     let project =
         match Project::open(directory, state_dir).and_then(|project| project.require_ready().map(|()| project)) {
             Ok(project) => project,
@@ -99,7 +100,7 @@ fn repository(directory: &Path, state_dir: &Path) -> Vec<Check> {
     ];
     let warnings = project.warnings().unwrap_or_else(|error| vec![format!("failed to {error}")]);
     checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
-    checks.push(if project.has_identity() {
+    checks.push(if project.has_identity(variables) {
         check("identity", CheckStatus::Ok, "git knows who commits")
     } else {
         check("identity", CheckStatus::Missing, "git knows no user.name and user.email").fix(

@@ -136,7 +136,7 @@ impl GitLink {
     pub(crate) async fn commit(&self, message: &str) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record()?;
         let made = committing::commit_worktree(&self.context, &record, &self.worktree, message).await?;
-        let author = author(&self.context.identity);
+        let author = author(&self.context.identities.author);
         let commit = |Made { commit, left_out, time }| {
             let (id, message) = (commit, message.to_owned());
             GitCommit { id, message, author, time, left_out }

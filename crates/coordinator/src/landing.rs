@@ -173,7 +173,7 @@ impl Runs {
             parents: vec![tip.clone(), state.integration.clone()],
             message: format!("Merge run {run}{title}"),
             trailers: vec![("Orchestrate-Run".to_owned(), run.to_string())],
-            author: self.repo.identity().ok_or(CoordinatorError::NoIdentity)?,
+            by: self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?,
             time_unix: unix_seconds(),
         })?;
         self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;

@@ -99,7 +99,7 @@ async fn commit_merge(
         parents,
         message: format!("Merge {}", record.task.label()),
         trailers: trailers(context, &record),
-        author: context.identity.clone(),
+        by: context.identities.clone(),
         time_unix: unix_seconds(),
     };
     let name = format!("{}/merge", task.branch_component());

@@ -2,6 +2,7 @@
 //!
 //! Nothing here starts a process but git, takes a lease or writes a fact.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_core::plan::KnownNames;
@@ -94,9 +95,9 @@ impl Project {
         Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
     }
 
-    /// Tells whether git knows who commits.
-    pub fn has_identity(&self) -> bool {
-        self.repo.identity().is_some()
+    /// Tells whether git knows who commits, by these variables or its configuration.
+    pub fn has_identity(&self, variables: &BTreeMap<String, String>) -> bool {
+        self.repo.identities(variables).is_some()
     }
 
     /// Gives the version of the git program and where it is.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identity, Repo};
+use orchestrate_git::{GitError, Identities, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 use serde::de::DeserializeOwned;
 
@@ -24,7 +24,7 @@ pub(crate) struct RunContext {
     pub(crate) store: Store,
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
-    pub(crate) identity: Identity,
+    pub(crate) identities: Identities,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) retries: Retries,

@@ -57,7 +57,7 @@ pub struct Loaded {
     pub run: RunSettings,
     /// What the environment says beside single keys.
     pub switches: Switches,
-    /// Keys and endpoints.
+    /// Keys and endpoints, and what git's variables say about who commits.
     pub environment: BTreeMap<String, String>,
     /// Commands that project files name and that count; they run only with consent.
     pub commands: Vec<ProjectCommand>,

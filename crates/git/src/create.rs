@@ -47,7 +47,10 @@ impl Repo {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::repo::Identities;
 
     #[test]
     fn a_folder_becomes_a_repository_once() {
@@ -58,7 +61,8 @@ mod tests {
         let head = repo.head().unwrap();
         assert_eq!(head.branch.as_deref(), Some("main"));
         assert_eq!(repo.read_file(&head.commit, Path::new("a.txt")).unwrap(), Some(b"a\n".to_vec()));
-        assert_eq!(repo.identity(), Some(identity.clone()));
+        let identities = Identities { author: identity.clone(), committer: identity.clone() };
+        assert_eq!(repo.identities(&BTreeMap::new()), Some(identities));
         assert!(Repo::create(folder.path(), &identity, "Start").is_err());
     }
 }

@@ -49,6 +49,6 @@ pub use merge::{ConflictFile, Merge};
 pub use reconcile::Reconciled;
 pub use refs::RefEntry;
 pub use refusal::{Operation, Refusal, Warning};
-pub use repo::{CommitSpec, Head, Identity, Repo};
+pub use repo::{CommitSpec, Head, Identities, Identity, Repo};
 pub use snapshot::{Loss, Snapshot, SnapshotRules};
 pub use worktree::{Removed, Worktree, WorktreeSpec};

@@ -3,6 +3,7 @@
 //! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle of
 //! libgit2 from a small pool. Objects are synced to the disk before the refs that name them are moved.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,15 @@ pub struct Identity {
     pub email: String,
 }
 
+/// Who commits: whose work it is, and who stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identities {
+    /// Whose work it is.
+    pub author: Identity,
+    /// Who stores it.
+    pub committer: Identity,
+}
+
 /// A commit to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitSpec {
@@ -86,8 +96,8 @@ pub struct CommitSpec {
     pub message: String,
     /// `Key: value` lines that close the message.
     pub trailers: Vec<(String, String)>,
-    /// Author and committer.
-    pub author: Identity,
+    /// Who commits.
+    pub by: Identities,
     /// Its time in seconds since 1970; fixed by the caller, so that a repeated commit is the same object.
     pub time_unix: i64,
 }
@@ -208,12 +218,19 @@ impl Repo {
         text.chars().take(16).collect()
     }
 
-    /// Gives the identity that the user's configuration names, if it is complete.
-    pub fn identity(&self) -> Option<Identity> {
-        let handle = self.handle().ok()?;
-        let signature = handle.signature().ok()?;
-        let (name, email) = (signature.name().ok()?, signature.email().ok()?);
-        Some(Identity { name: name.to_owned(), email: email.to_owned() })
+    /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the same
+    /// of `GIT_COMMITTER`) or else from the user's configuration.
+    pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
+        let config = self.handle().ok()?.config().ok()?;
+        let find = |variable: String, key| variables.get(&variable).cloned().or_else(|| config.get_string(key).ok());
+        let identity = |who: &str| {
+            let name = find(format!("GIT_{who}_NAME"), "user.name")?;
+            let email = find(format!("GIT_{who}_EMAIL"), "user.email")?;
+            // It cleans them as git does, and takes none that a commit cannot hold.
+            let signature = git2::Signature::now(&name, &email).ok()?;
+            Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
+        };
+        Some(Identities { author: identity("AUTHOR")?, committer: identity("COMMITTER")? })
     }
 
     /// Gives what is checked out in the user's working tree.
@@ -262,9 +279,10 @@ impl Repo {
             .map(|oid| handle.find_commit(theirs(oid)?).map_err(failed()))
             .collect::<Result<_, _>>()?;
         let time = git2::Time::new(spec.time_unix, 0);
-        let author = git2::Signature::new(&spec.author.name, &spec.author.email, &time).map_err(failed())?;
+        let sign = |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
+        let (author, committer) = (sign(&spec.by.author)?, sign(&spec.by.committer)?);
         let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-        let oid = handle.commit(None, &author, &author, &spec.text(), &tree, &parents).map_err(failed())?;
+        let oid = handle.commit(None, &author, &committer, &spec.text(), &tree, &parents).map_err(failed())?;
         Ok(ours(oid))
     }
 

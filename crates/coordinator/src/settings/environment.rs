@@ -27,6 +27,9 @@ pub const SECRETS: &[&str] = &[
 const PROXIES: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
 
+/// Who commits, as git itself reads it; it comes before git's configuration.
+const IDENTITIES: &[&str] = &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+
 /// Variables that loops written for other programs set, with the key that each sets.
 const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
 
@@ -155,7 +158,7 @@ pub(super) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
 }
 
-/// Picks keys, endpoints and proxies out of the environment; what the user's file says counts where a variable is not set.
+/// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a variable is not set.
 pub(super) fn secrets(
     variables: &BTreeMap<String, String>,
     of_file: &BTreeMap<String, String>,
@@ -171,7 +174,7 @@ pub(super) fn secrets(
             found.insert((*name).to_owned(), value.clone());
         }
     }
-    for name in PROXIES {
+    for name in PROXIES.iter().chain(IDENTITIES) {
         if let Some(value) = set(variables, name) {
             found.insert((*name).to_owned(), value.to_owned());
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use orchestrate_core::Oid;
-use orchestrate_git::{CommitSpec, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec};
+use orchestrate_git::{CommitSpec, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec};
 
 /// A repository with one commit, a place for worktrees, and a place for programs that must not run.
 pub(crate) struct Fixture {
@@ -129,12 +129,13 @@ impl Fixture {
 }
 
 pub(crate) fn commit_spec(tree: Oid, parents: &[&Oid]) -> CommitSpec {
+    let agent = Identity { name: "Agent".to_owned(), email: "agent@example.invalid".to_owned() };
     CommitSpec {
         tree,
         parents: parents.iter().map(|oid| (*oid).clone()).collect(),
         message: "work".to_owned(),
         trailers: vec![("Orchestrate-Task".to_owned(), "T1".to_owned())],
-        author: Identity { name: "Agent".to_owned(), email: "agent@example.invalid".to_owned() },
+        by: Identities { author: agent.clone(), committer: agent },
         time_unix: 1_700_000_000,
     }
 }

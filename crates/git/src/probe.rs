@@ -87,17 +87,20 @@ pub(crate) fn local_filters(repository: &Repository) -> Result<Vec<String>, GitE
     Ok(found)
 }
 
-/// Lists the filters that are configured anywhere and would change what is stored.
+/// Lists the filters that would change what is stored, wherever they are configured; a value nearer to the repository
+/// takes the place of another, and an empty one switches the filter off.
 pub(crate) fn storing_filters(repository: &Repository) -> Result<Vec<String>, GitError> {
     let failed = || GitError::library("read the configuration");
-    let config = repository.config().map_err(failed())?;
+    let mut config = repository.config().map_err(failed())?;
+    let config = config.snapshot().map_err(failed())?;
     let entries = config.entries(Some("filter\\..*\\.(clean|process)")).map_err(failed())?;
     let mut found = Vec::new();
     entries
         .for_each(|entry| {
-            let name = entry.name().ok().and_then(|name| name.strip_prefix("filter.")?.rsplit_once('.'));
-            if let (Some((name, _)), false) = (name, entry.value_bytes().is_empty()) {
-                found.push(name.to_owned());
+            let Ok(key) = entry.name() else { return };
+            let filter = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.'));
+            if let (Some((filter, _)), false) = (filter, config.get_bytes(key).is_ok_and(<[u8]>::is_empty)) {
+                found.push(filter.to_owned());
             }
         })
         .map_err(failed())?;

@@ -100,7 +100,10 @@ fn filters_that_are_configured() {
     fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
     let (path, filter) = (PathBuf::from("src/.gitattributes"), "up".to_owned());
     assert_eq!(refusal(&fixture.project()), Refusal::Filter { path, filter });
-    fixture.git(&["config", "--unset", "filter.up.clean"]);
+    // The last value holds, as where the repository's takes the place of the user's.
+    fixture.git(&["config", "--add", "filter.up.clean", ""]);
+    ready().unwrap();
+    fixture.git(&["config", "--unset-all", "filter.up.clean"]);
     for (attributes, name) in [("* filter=mine\n", "mine"), ("* filter=lfs", "lfs")] {
         fixture.git(&["config", "filter.mine.process", "cat"]);
         std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();

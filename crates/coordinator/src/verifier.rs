@@ -8,14 +8,21 @@ use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
 use crate::layout::Layout;
 
-/// Brings a run's verifier to a commit; makes it if it is not there.
+/// Brings a run's verifier to a commit; makes it if it is not there, and anew if it cannot be used as it is.
 pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> Result<Worktree, GitError> {
-    let worktree = repo.add_worktree(&WorktreeSpec {
+    let spec = WorktreeSpec {
         path: layout.verifier(run),
         branch: None,
         base: commit.clone(),
         lock_reason: format!("orchestrate {run} verifier"),
-    })?;
+    };
+    let worktree = match repo.add_worktree(&spec) {
+        Err(GitError::PathInUse { .. } | GitError::OnAnotherBranch { .. } | GitError::Tampered { .. }) => {
+            repo.discard_worktree(&spec.path, &layout.trash())?.delete()?;
+            repo.add_worktree(&spec)?
+        }
+        found => found?,
+    };
     repo.checkout_detached(&worktree, commit)?;
     repo.copy_included(&worktree)?;
     Ok(worktree)

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
+        case("repair::a_conflict_with_a_link_that_leads_nowhere_is_one_of_its_author", a_link_that_leads_nowhere),
         case("repair::who_can_delete_a_binary_file_decides_about_it", binary_with_delete),
         case("repair::what_a_person_puts_into_a_worktree_is_kept", what_a_person_puts_there),
         case("repair::what_a_person_puts_beside_an_interrupted_command_is_kept", beside_an_interrupted_command),
@@ -190,6 +191,31 @@ fn binary_with_delete() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let files = stage.repository.git(&["ls-tree", "--name-only", &played.report.integration_branch])?;
     if files.contains("kept.txt") { fail(files) } else { Ok(()) }
+}
+
+/// Where a link leads that one side has made of a file says nothing about the conflict.
+fn a_link_that_leads_nowhere() -> Outcome {
+    let stage = Stage::new()?;
+    let script = Script::default()
+        .rule(put(Rule::task("T2").turn(1), "src/lib.txt", "one\nT2\nthree\n"))
+        .rule(
+            Rule::task("T2")
+                .last_contains("has been merged into your worktree")
+                .call("read_file", &json!({"path": "."})),
+        )
+        .rule(done("T2"));
+    let plan = "- [ ] T1 a (run: ln -sf /nowhere src/lib.txt)\n- [ ] T2 b\n";
+    let review = |settings: &mut orchestrate_coordinator::Settings| {
+        (settings.run.merge, settings.run.agent) = (MergeMode::Review, "coordinator".to_owned());
+    };
+    let mut played = stage.play(plan, &script, review)?;
+    for task in ["T1", "T2"] {
+        let state = played.coordinator.store().state(&played.report.run_id)?;
+        let tree = state.task(&task.into()).and_then(|record| record.tree.clone());
+        let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
+        played = ask(&stage, played, &script, &Command::Approve { task: task.into(), tree })?;
+    }
+    played.require(3, &[("T1", Merged), ("T2", Conflicted)])
 }
 
 /// A file that a person leaves in a worktree is held by a ref before the worktree is begun anew or merged into.

@@ -123,7 +123,7 @@ impl GitLink {
             let Merge::Conflict { files, tree, .. } = repo.merge(&onto, &tip)? else { return Ok(Vec::new()) };
             let mut binary = Vec::new();
             for file in repo.untouched(&worktree, &files)? {
-                if repo.read_file(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                if repo.read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
                     binary.push(named(&file));
                 }
             }

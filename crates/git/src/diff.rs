@@ -170,6 +170,23 @@ impl Repo {
         Ok(found.as_commit().map(commit_info))
     }
 
+    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to; none if it stores nothing there.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn read_stored(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read {} of {treeish}", path.display()));
+        match tree_of(&handle, treeish)?.get_path(path) {
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => {
+                Ok(Some(handle.find_blob(entry.id()).map_err(failed())?.content().to_vec()))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(failed()(error)),
+        }
+    }
+
     /// Reads a file as a commit (or tree) has it; none if it has none there. A link is followed within the tree.
     ///
     /// # Errors

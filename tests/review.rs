@@ -30,6 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
+        sandboxed("review::a_verifier_that_git_forgot_is_made_anew", a_verifier_that_git_forgot_is_made_anew),
         sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
         sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
@@ -224,8 +225,15 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let branch =
         at(&type_in(&["status", "--json"], 0)?.json()?, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
     repository.git(&["switch", "-q", &branch])?;
-    let before = repository.fingerprint()?;
+    let (before, log) = (repository.fingerprint()?, type_in(&["log"], 0)?.stdout);
+    type_in(&["retry", "T1"], 2)?;
+    if type_in(&["log"], 0)?.stdout != log {
+        return fail("a refused command has left facts");
+    }
     let approved = type_in(&["approve", "T2"], 0)?;
+    if approved.stderr.matches("git merge --ff-only ").count() != 1 {
+        return fail(approved.stderr);
+    }
     before.require_same(&repository.fingerprint()?)?;
     let told = approved.stderr.split('`').find(|part| part.starts_with("git merge --ff-only "));
     let commit =
@@ -253,6 +261,10 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     repository.git(&["switch", "-q", branch])?;
     repository.write("mine", "1\n")?;
     let mine = repository.commit_all("Mine")?;
+    let on_it = type_in(&["approve", "T2"], 3)?.stderr;
+    if !on_it.contains(&format!("switch {} to another branch", repository.path().display())) {
+        return fail(on_it);
+    }
     repository.git(&["switch", "-q", "main"])?;
     let refused = type_in(&["approve", "T2"], 3)?.stderr;
     let after = type_in(&["status", "--json"], 0)?.json()?;
@@ -260,6 +272,16 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
     }
     type_in(&["land"], 0).map(drop)
+}
+
+/// Nobody works in the verifier, so it is made anew where git does not know it any more.
+fn a_verifier_that_git_forgot_is_made_anew() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (review: required)\n")?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    type_in(&["run", "plan.md", "--verify", "test -e one"], 3)?;
+    std::fs::remove_dir_all(repository.path().join(".git/worktrees"))?;
+    type_in(&["approve", "T2"], 0).map(drop)
 }
 
 /// A person commits in a task's worktree as `clean` advises, and only then rejects the work.

@@ -108,8 +108,9 @@ pub enum CoordinatorError {
     /// A branch of a run is not where the run left it.
     #[error(
         "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
-         what is there with `git branch NAME {found}`, move it back with `git update-ref refs/heads/{branch} {expected}` \
-         and type `orchestrate resume {run}`"
+         what is there with `git branch NAME {found}`, {}move it back with \
+         `git update-ref refs/heads/{branch} {expected}` and type `orchestrate resume {run}`",
+        .checkout.as_ref().map(|path| format!("switch {} to another branch, ", path.display())).unwrap_or_default()
     )]
     BranchMoved {
         /// The run.
@@ -120,6 +121,8 @@ pub enum CoordinatorError {
         expected: String,
         /// Where it is.
         found: String,
+        /// A checkout that is on it, whose files would not follow when it is moved back.
+        checkout: Option<PathBuf>,
     },
     /// A plan or a spawn cannot be carried out.
     #[error("{0}")]

@@ -15,8 +15,8 @@ pub(crate) enum Position {
     AtResult,
     /// Behind it: a person has it checked out here, and the files of that checkout would stay behind.
     CheckedOut(PathBuf),
-    /// At a commit that the result does not have: somebody else has moved it.
-    Elsewhere(Oid),
+    /// At a commit that the result does not have: somebody else has moved it, who may be on it in a checkout.
+    Elsewhere { found: Oid, checkout: Option<PathBuf> },
 }
 
 /// Brings a run's integration branch to its result, unless that would take something away from somebody.
@@ -25,10 +25,15 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
     let found = repo.read_ref(&reference)?;
     match &found {
         Some(found) if found == result => return Ok(Position::AtResult),
-        Some(found) if !repo.contains(result, found)? => return Ok(Position::Elsewhere(found.clone())),
         _ => {}
     }
-    if let Some(checkout) = repo.checkout_of(&run.integration_branch())? {
+    let checkout = repo.checkout_of(&run.integration_branch())?;
+    if let Some(found) = &found
+        && !repo.contains(result, found)?
+    {
+        return Ok(Position::Elsewhere { found: found.clone(), checkout });
+    }
+    if let Some(checkout) = checkout {
         return Ok(Position::CheckedOut(checkout));
     }
     repo.advance(&reference, found.as_ref(), result)?;
@@ -42,15 +47,18 @@ pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError>
     let commit = result.clone();
     match context.git(move |repo| follow(repo, &run, &result)).await? {
         Position::AtResult => Ok(()),
+        // Of a run that is not open again yet nothing is recorded: the command that opens it may be refused.
+        Position::CheckedOut(_) if context.state().exit_code.is_some() => Ok(()),
         Position::CheckedOut(checkout) => {
             let checkout = checkout.display().to_string();
             context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
         }
-        Position::Elsewhere(found) => Err(CoordinatorError::BranchMoved {
+        Position::Elsewhere { found, checkout } => Err(CoordinatorError::BranchMoved {
             run: context.run.clone(),
             branch: context.run.integration_branch(),
             expected: commit.to_string(),
             found: found.to_string(),
+            checkout,
         }),
     }
 }

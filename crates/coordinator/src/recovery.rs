@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::{Oid, TaskRecord, TaskState};
+use orchestrate_core::{Oid, TaskId, TaskRecord, TaskState};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
@@ -24,7 +24,7 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
         // that failed before that has left the branch where it was.
         let stands = record.prepared || record.state.is_handed_over();
         if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
-            settle_branch(context, format!("refs/heads/{branch}"), tip.clone()).await?;
+            settle_branch(context, &record.task.id, (branch.clone(), tip.clone())).await?;
         }
         if record.state == TaskState::Running && record.prepared {
             sweep(context, record).await?;
@@ -48,22 +48,26 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
         .await
 }
 
-/// Moves a branch of ours to where the facts say it is, if it only has to follow.
-async fn settle_branch(context: &RunContext, reference: String, tip: Oid) -> Result<(), CoordinatorError> {
-    let (run, name, to) = (context.run.clone(), reference.clone(), tip.clone());
-    let found = context.git(move |repo| {
-        let Some(found) = repo.read_ref(&name)? else { return Ok(None) };
-        let follows = found == to || repo.contains(&to, &found)?;
-        if follows && found != to {
+/// Moves a task's branch to where the facts say it is, if it only has to follow.
+async fn settle_branch(
+    context: &RunContext,
+    task: &TaskId,
+    (branch, tip): (String, Oid),
+) -> Result<(), CoordinatorError> {
+    let (short, to) = (branch.clone(), tip.clone());
+    let own = context.layout.worktree(&context.run, task);
+    let elsewhere = context.git(move |repo| {
+        let name = format!("refs/heads/{short}");
+        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
+        if repo.contains(&to, &found)? {
             repo.advance(&name, Some(&found), &to)?;
+            return Ok(None);
         }
-        Ok((!follows).then_some(found))
+        // The files of the task's own worktree are kept by whatever goes on in it.
+        let own = own.canonicalize().unwrap_or(own);
+        Ok(Some((found, repo.checkout_of(&short)?.filter(|checkout| *checkout != own))))
     });
-    match found.await? {
-        None => Ok(()),
-        Some(found) => {
-            let branch = reference.strip_prefix("refs/heads/").unwrap_or(&reference).to_owned();
-            Err(CoordinatorError::BranchMoved { run, branch, expected: tip.to_string(), found: found.to_string() })
-        }
-    }
+    let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
+    let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());
+    Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
 }

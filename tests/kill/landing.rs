@@ -14,6 +14,8 @@ use crate::support::{Case, Invocation, Outcome, Script, case, fail};
 
 /// Changes a file, adds one whose name comes later, and deletes none that [`look`] reads.
 const TASKS: &str = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > kept.txt)\n";
+/// Does the same to a large file.
+const LARGE: &str = "- [ ] T1 one (run: printf %06000d 0 > kept.txt)\n- [ ] T2 two (run: echo 2 > one.txt)\n";
 /// Where a program of git's kills the coordinator: once, and nobody else should its parent have died already.
 const KILL_ONCE: &str = "test -e \"$0.killed\" || { grep -q COORDINATOR /proc/$coordinator/cmdline && : > \"$0.killed\" \
                          && kill -KILL $coordinator; }";
@@ -25,6 +27,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::Before)),
         case("kill::while_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::While)),
         case("kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::After)),
+        case("kill::without_room_to_put_back_a_landing_is_finished_by_the_next", || without_room("exit 1", FAILED)),
+        case("kill::while_files_are_put_back_a_landing_is_finished_by_the_next", || without_room(KILL_ONCE, KILLED)),
     ]
 }
 
@@ -37,14 +41,20 @@ struct Landable {
 impl Landable {
     /// With new commits on the user's branch, landing has to merge.
     fn new(has_moved: bool) -> Result<Self, Failed> {
-        let scene = Scene::of(&Play { plan: TASKS, script: Script::default() })?;
-        scene.repository.write(PLAN, TASKS)?;
-        scene.coordinate(NO_FAULT)?.exits(0)?;
+        let mut run = Self::of(TASKS, "kept.txt", "kept\n")?;
         if has_moved {
-            scene.repository.write("meanwhile.txt", "m\n")?;
-            scene.repository.git(&["add", "meanwhile.txt"])?;
-            scene.repository.git(&["commit", "-q", "-m", "Meanwhile", "--", "meanwhile.txt"])?;
+            commit(&run.scene, "meanwhile.txt", "m\n")?;
+            run.tip = run.scene.repository.git(&["rev-parse", "main"])?;
         }
+        Ok(run)
+    }
+
+    /// Runs these tasks where a file had this text.
+    fn of(tasks: &'static str, file: &str, text: &str) -> Result<Self, Failed> {
+        let scene = Scene::of(&Play { plan: tasks, script: Script::default() })?;
+        scene.repository.write(PLAN, tasks)?;
+        commit(&scene, file, text)?;
+        scene.coordinate(NO_FAULT)?.exits(0)?;
         let tip = scene.repository.git(&["rev-parse", "main"])?;
         Ok(Self { scene, tip })
     }
@@ -74,6 +84,12 @@ impl Landable {
         let seen = self.look()?;
         if seen == expected { Ok(()) } else { fail(format!("{when}:\n{seen}\ninstead of\n{expected}")) }
     }
+}
+
+fn commit(scene: &Scene, file: &str, text: &str) -> Outcome {
+    scene.repository.write(file, text)?;
+    scene.repository.git(&["add", file])?;
+    scene.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile", "--", file]).map(drop)
 }
 
 fn at_each_append(has_moved: bool) -> Outcome {
@@ -116,7 +132,7 @@ enum Moment {
 impl Moment {
     /// Prepares a child that dies then.
     fn arm(self, run: &Landable, name: &str, child: Invocation) -> Result<Invocation, Failed> {
-        let (folder, program) = (run.scene.home.path().join(name), real_git()?.display().to_string());
+        let program = real_git()?.display().to_string();
         let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
         let reading = "case \" $* \" in *\" read-tree \"*)";
         let script = match self {
@@ -127,18 +143,30 @@ impl Moment {
             // Git starts it for each file that it writes, and is itself what the coordinator started.
             Self::While => format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat"),
         };
-        std::fs::create_dir(&folder)?;
-        let path = folder.join("git");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        let path = program_of(run, name, &script)?;
         if let Self::While = self {
             run.scene.repository.git(&["config", "filter.stop.smudge", &path.display().to_string()])?;
             return Ok(child);
         }
-        let others = std::env::var_os("PATH").unwrap_or_default();
-        let search = std::iter::once(folder).chain(std::env::split_paths(&others));
-        Ok(child.env("PATH", std::env::join_paths(search)?))
+        found_first(&path, child)
     }
+}
+
+/// Makes a program `git` of a script, in a folder of this name.
+fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Failed> {
+    let folder = run.scene.home.path().join(name);
+    std::fs::create_dir(&folder)?;
+    let path = folder.join("git");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+/// Lets a child find this program before all others.
+fn found_first(program: &Path, child: Invocation) -> Result<Invocation, Failed> {
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let search = program.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&others));
+    Ok(child.env("PATH", std::env::join_paths(search)?))
 }
 
 fn real_git() -> Result<PathBuf, Failed> {
@@ -173,6 +201,39 @@ fn around_git(moment: Moment) -> Outcome {
         if next == Deed::Land {
             run.act(Deed::Undo)?;
             run.require(&before, &format!("{next:?} after a killed {killed:?}, taken back"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Git has no room for a whole file, neither to land nor to put back what it has begun; then this happens.
+fn without_room(then: &str, code: i32) -> Outcome {
+    let run = Landable::of(LARGE, "kept.txt", &"o".repeat(8_000))?;
+    let before = run.look()?;
+    run.act(Deed::Land)?;
+    let landed = run.look()?;
+    run.act(Deed::Undo)?;
+    run.require(&before, "taken back")?;
+    let (program, kill) = (real_git()?.display().to_string(), then.replace("COORDINATOR", CHILD_ARGUMENT));
+    let script = format!(
+        "coordinator=$PPID; trap '' XFSZ
+        case \" $* \" in *\" -n \"*) ;; *\" read-tree \"*) ulimit -f 4;;
+        *\" checkout-index \"*) (ulimit -f 4; {program} \"$@\"); {kill};; esac
+        exec {program} \"$@\""
+    );
+    // Who was killed may also take back what he had begun; a failure has done so.
+    let ways = [(Deed::Land, &landed), (Deed::Undo, &before)];
+    for (next, expected) in ways.into_iter().take(if code == KILLED { 2 } else { 1 }) {
+        let program = program_of(&run, &format!("full-{next:?}"), &script)?;
+        found_first(&program, run.scene.child(Deed::Land, NO_FAULT)?)?.run()?.exits(code)?;
+        let half = run.scene.repository.read("kept.txt")?;
+        if half.is_empty() || !half.trim_matches('o').is_empty() || half.len() >= 6_000 {
+            return fail(format!("{} bytes are not half of what is put back", half.len()));
+        }
+        run.act_again(next)?;
+        run.require(expected, &format!("{next:?} again"))?;
+        if next == Deed::Land {
+            run.act(Deed::Undo)?;
         }
     }
     Ok(())

@@ -35,6 +35,7 @@ mod repo;
 mod room;
 mod snapshot;
 mod stage;
+mod switch_note;
 mod switching;
 mod unstored;
 mod version;

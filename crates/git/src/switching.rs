@@ -3,42 +3,37 @@
 //! Git is asked first whether it would, and a refusal has written nothing. Then it writes one file after another, and where
 //! it fails in between (no space, a folder that it may not write to, a filter that fails), it leaves what it has written,
 //! and the index as it was. So a note of what is being done is made before, and what git has left is put back by it: at
-//! once, or by whoever comes next if that fails too. Put back is only what is certainly of git's writing: what is gone, or
-//! holds the beginning of what was to be written and nothing else, where the index has the old version.
+//! once, or by whoever comes next if that fails too.
+//!
+//! What git has written is removed first, which makes the room that the old version needs, and then noted, and only then
+//! written. So at each moment a file that is git's is known: it is gone, or it holds the beginning of the new version, or,
+//! if it is on the note's list, of the old one. A file that holds anything else is the user's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
-use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use git2::Tree;
 use orchestrate_core::Oid;
 
-use crate::beneath::path_of;
 use crate::error::GitError;
 use crate::lock::Held;
 use crate::place::Place;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, theirs, tree_of};
+use crate::repo::{Repo, tree_of};
+use crate::switch_note::{Stage, Switch};
 
-/// The note's file in the common directory.
-const NOTE: &str = "orchestrate-switch";
 /// How many paths one process is given.
 const PATHS_AT_ONCE: usize = 200;
-/// How no file looks.
-const NOTHING: &str = "-";
 
-/// What is being done.
-struct Switch {
-    place: Place,
-    from: Oid,
-    to: Oid,
-    /// The files of the old version that the user had deleted.
-    absent: Vec<PathBuf>,
-    /// What could not be put back, each with how it was left; if there is none, nobody came so far.
-    left: Vec<(PathBuf, String)>,
+/// What git has begun to write, or what it has removed.
+struct Written {
+    /// Of what the new version adds.
+    added: Vec<PathBuf>,
+    /// Of what the old version has.
+    old: Vec<PathBuf>,
 }
 
 impl Repo {
@@ -62,15 +57,14 @@ impl Repo {
             return Ok(refused);
         }
         let absent = self.absent(place, [from, to])?;
-        let switch = Switch { place: place.clone(), from: from.clone(), to: to.clone(), absent, left: Vec::new() };
+        let switch = Switch { place: place.clone(), from: from.clone(), to: to.clone(), absent, stage: Stage::Writing };
         self.note(&switch)?;
         let ended = read_tree(&["-u"])?;
         if ended.code == 0 {
             return self.forget_note().map(|()| ended);
         }
         let reason = ended.stderr.trim().to_owned();
-        self.put_back(switch, &reason)?;
-        self.forget_note()?;
+        self.put_back(switch, &reason, held)?;
         Err(GitError::NotWritten { path: place.path.clone(), reason })
     }
 
@@ -78,57 +72,43 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails once more.
-    pub(crate) fn settle_switch(&self, _held: &Held) -> Result<(), GitError> {
-        let note = self.common_dir().join(NOTE);
-        let text = match std::fs::read(&note) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(GitError::io("read", &note)(error)),
-        };
-        // One that is cut off was made by who was killed before anything else.
-        if let Some(switch) = Switch::read(&text) {
-            self.put_back(switch, "it was interrupted")?;
+    pub(crate) fn settle_switch(&self, held: &Held) -> Result<(), GitError> {
+        match self.noted()? {
+            Some(switch) => self.put_back(switch, "it was interrupted", held),
+            None => Ok(()),
         }
+    }
+
+    /// Puts back each file that git has written, or was about to write, and forgets the note.
+    fn put_back(&self, switch: Switch, reason: &str, held: &Held) -> Result<(), GitError> {
+        let path = switch.place.path.clone();
+        self.restore_written(switch, held).map_err(|error| {
+            let (reason, left) = (reason.to_owned(), error.to_string());
+            GitError::HalfWritten { path, reason, left }
+        })?;
         self.forget_note()
     }
 
-    fn note(&self, switch: &Switch) -> Result<(), GitError> {
-        let path = self.common_dir().join(NOTE);
-        let write = || {
-            let mut file = std::fs::File::create(&path)?;
-            file.write_all(&switch.text())?;
-            file.sync_all()
-        };
-        write().map_err(GitError::io("write", &path))
-    }
-
-    fn forget_note(&self) -> Result<(), GitError> {
-        let path = self.common_dir().join(NOTE);
-        std::fs::remove_file(&path).map_err(GitError::io("remove", &path))
-    }
-
-    /// Puts back each file that git has written, or was about to write; notes what is left if that fails.
-    fn put_back(&self, mut switch: Switch, reason: &str) -> Result<(), GitError> {
-        let Err(error) = self.restore_written(&switch) else { return Ok(()) };
-        let left = [self.written(&switch, true)?, self.written(&switch, false)?].concat();
-        switch.left = left.into_iter().map(|path| (path.clone(), look_of(&switch.place, &path))).collect();
-        self.note(&switch)?;
-        let (path, reason, left) = (switch.place.path, reason.to_owned(), error.to_string());
-        Err(GitError::HalfWritten { path, reason, left })
-    }
-
-    fn restore_written(&self, switch: &Switch) -> Result<(), GitError> {
+    fn restore_written(&self, mut switch: Switch, held: &Held) -> Result<(), GitError> {
+        let Written { added, old } = self.written(&switch)?;
         // What was added goes first: it may stand in a folder where a file was.
-        for path in self.written(switch, true)? {
-            remove(&switch.place, &path)?;
+        added.iter().chain(&old).try_for_each(|path| remove(&switch.place, path))?;
+        let old: Vec<PathBuf> = old.into_iter().filter(|path| switch.absent.binary_search(path).is_err()).collect();
+        if old.is_empty() {
+            return Ok(());
         }
-        let (gone, old): (Vec<PathBuf>, _) =
-            self.written(switch, false)?.into_iter().partition(|path| switch.absent.contains(path));
-        gone.iter().try_for_each(|path| remove(&switch.place, path))?;
+        let place = switch.place.clone();
+        if switch.stage == Stage::Writing {
+            switch.stage = Stage::PuttingBack(old.clone());
+            self.note(&switch)?;
+        }
         for paths in old.chunks(PATHS_AT_ONCE) {
-            let args = ["checkout-index", "--force", "--quiet", "--"].map(OsStr::new).into_iter();
-            let args: Vec<&OsStr> = args.chain(paths.iter().map(|path| path.as_os_str())).collect();
-            self.shared.program.require(&Run::new(&switch.place.git_dir, &switch.place.path, args))?;
+            // It is not told to write over what is there: that is the user's, whatever was in its place before.
+            let args = ["checkout-index", "--"].map(OsStr::new).into_iter();
+            let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), Some(held))?;
+            if ended.code != 0 {
+                return Err(ended.failure("checkout-index"));
+            }
         }
         Ok(())
     }
@@ -138,48 +118,47 @@ impl Repo {
         let handle = self.handle()?;
         let old = tree_of(&handle, from)?;
         let mut changed = self.changed_paths(from, to)?;
-        changed.retain(|path| id_in(&old, path).is_some() && look_of(place, path) == NOTHING);
+        changed.retain(|path| id_in(&old, path).is_some() && found(place, path).is_none());
         Ok(changed)
     }
 
-    /// Lists what git has written, or was about to: of what the new version adds, or of what the old one has.
-    fn written(&self, switch: &Switch, added: bool) -> Result<Vec<PathBuf>, GitError> {
-        let Switch { place, from, to, absent, left } = switch;
+    /// Lists what git has written, or was about to write.
+    fn written(&self, switch: &Switch) -> Result<Written, GitError> {
         let handle = self.handle()?;
-        let (old, index) = (tree_of(&handle, from)?, place.index()?);
-        let mut written = Vec::new();
-        for path in self.changed_paths(from, to)? {
-            let (was, look) = (id_in(&old, &path), look_of(place, &path));
-            let is_left = left.is_empty() || left.iter().any(|(left, then)| *left == path && *then == look);
+        let (old, index) = (tree_of(&handle, &switch.from)?, switch.place.index()?);
+        let mut written = Written { added: Vec::new(), old: Vec::new() };
+        for path in self.changed_paths(&switch.from, &switch.to)? {
+            let was = id_in(&old, &path);
             // Git's index says the new version of what git is done with.
-            if was.is_some() == added || !is_left || index.get_path(&path, 0).map(|entry| entry.id) != was {
+            if index.get_path(&path, 0).map(|entry| entry.id) != was || !self.is_written(switch, &path)? {
                 continue;
             }
-            let is_written = match look == NOTHING {
-                true => !added && !absent.contains(&path),
-                false => self.is_of_gits_writing(switch, &path)?,
-            };
-            if is_written {
-                written.push(path);
-            }
+            if was.is_some() { &mut written.old } else { &mut written.added }.push(path);
         }
         Ok(written)
     }
 
-    /// Tells whether a file is a beginning of its new version, and not its old version.
-    fn is_of_gits_writing(&self, Switch { place, from, to, .. }: &Switch, path: &Path) -> Result<bool, GitError> {
+    /// Tells whether a file is gone as the user did not leave it, or is a beginning of what is written, and not its old
+    /// version.
+    fn is_written(&self, switch: &Switch, path: &PathBuf) -> Result<bool, GitError> {
+        let Switch { place, from, to, absent, stage } = switch;
+        let is_put_back = match stage {
+            Stage::Writing => false,
+            Stage::PuttingBack(paths) if paths.binary_search(path).is_ok() => true,
+            Stage::PuttingBack(_) => return Ok(false),
+        };
+        let Some(found) = found(place, path) else { return Ok(absent.binary_search(path).is_err()) };
         let file = place.path.join(path);
-        let failed = || GitError::io("read", &file);
-        let found = std::fs::symlink_metadata(&file).map_err(failed())?;
         let content = match found.is_symlink() {
             true => std::fs::read_link(&file).map(|to| to.into_os_string().into_vec()),
             false if found.is_file() => std::fs::read(&file),
             false => return Ok(false),
         };
-        let content = content.map_err(failed())?;
+        let content = content.map_err(GitError::io("read", &file))?;
         let mode = mode_of(&found);
+        let begins = |commit| self.is_version(place, (commit, path), |version, _| version.starts_with(&content));
         Ok(!self.is_version(place, (from, path), |old, old_mode| old_mode == mode && *old == content)?
-            && self.is_version(place, (to, path), |new, _| new.starts_with(&content))?)
+            && (begins(to)? || is_put_back && begins(from)?))
     }
 
     /// Tells whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
@@ -216,46 +195,13 @@ impl Repo {
     }
 }
 
-impl Switch {
-    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end. A path of `left`
-    /// has how it was left behind it, one of `absent` nothing.
-    fn text(&self) -> Vec<u8> {
-        let Switch { place: Place { path, git_dir }, from, to, absent, left } = self;
-        let mut fields: Vec<&[u8]> = [from, to].map(|oid| oid.as_str().as_bytes()).into();
-        fields.extend([path, git_dir].map(|path| path.as_os_str().as_bytes()));
-        fields.extend(absent.iter().flat_map(|path| [path.as_os_str().as_bytes(), b""]));
-        fields.extend(left.iter().flat_map(|(path, look)| [path.as_os_str().as_bytes(), look.as_bytes()]));
-        let mut text = fields.into_iter().flat_map(|field| [field, b"\0"]).collect::<Vec<_>>().concat();
-        text.push(b'\n');
-        text
-    }
-
-    fn read(text: &[u8]) -> Option<Switch> {
-        let mut fields = text.strip_suffix(b"\0\n")?.split(|byte| *byte == 0);
-        let oid = |text: &[u8]| Some(Oid::new(std::str::from_utf8(text).ok()?)).filter(|oid| theirs(oid).is_ok());
-        let (from, to) = (oid(fields.next()?)?, oid(fields.next()?)?);
-        let (path, git_dir) = (path_of(fields.next()?), path_of(fields.next()?));
-        let mut switch = Switch { place: Place { path, git_dir }, from, to, absent: Vec::new(), left: Vec::new() };
-        while let Some(path) = fields.next() {
-            match String::from_utf8(fields.next()?.to_vec()).ok()? {
-                look if look.is_empty() => switch.absent.push(path_of(path)),
-                look => switch.left.push((path_of(path), look)),
-            }
-        }
-        Some(switch)
-    }
-}
-
 fn id_in(tree: &Tree<'_>, path: &Path) -> Option<git2::Oid> {
     tree.get_path(path).ok().map(|entry| entry.id())
 }
 
-/// Gives how a file is, so that it is known again: its size and when it was changed. A folder is no file.
-fn look_of(place: &Place, path: &Path) -> String {
-    match std::fs::symlink_metadata(place.path.join(path)) {
-        Ok(found) if !found.is_dir() => format!("{} {}.{}", found.len(), found.mtime(), found.mtime_nsec()),
-        _ => NOTHING.to_owned(),
-    }
+/// Finds a file; a folder is none.
+fn found(place: &Place, path: &Path) -> Option<Metadata> {
+    std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
 }
 
 /// Gives the mode that git would have of a file.
@@ -267,8 +213,11 @@ fn mode_of(found: &Metadata) -> i32 {
     }
 }
 
-/// Removes a file that git has made, and the folders that it leaves empty.
+/// Removes a file that git has made, and the folders that it leaves empty; what is gone already leaves none.
 fn remove(place: &Place, path: &Path) -> Result<(), GitError> {
+    if found(place, path).is_none() {
+        return Ok(());
+    }
     let file = place.path.join(path);
     std::fs::remove_file(&file).map_err(GitError::io("remove", &file))?;
     // It fails at the first that has something in it.

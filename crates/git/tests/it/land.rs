@@ -8,7 +8,7 @@ use orchestrate_git::{GitError, Landing, Merge, Repo};
 use crate::support::{Fixture, command, commit_spec, git_in, write_files};
 
 /// A repository, and a commit on top of main that changes `a` and adds `new`.
-fn prepared() -> (Fixture, Repo, Landing) {
+pub(crate) fn prepared() -> (Fixture, Repo, Landing) {
     let files = [("a", "1\n"), ("b", "1\n"), ("c", "1\n"), (".gitignore", "ignored\n")];
     let fixture = Fixture::new(&files);
     let base = fixture.tip("HEAD");
@@ -70,7 +70,7 @@ fn overlapping_changes_are_named_and_nothing_happens() {
 }
 
 /// Lets git fail at each file of the name `fails`, whatever it is to write there.
-fn fail_at(fixture: &Fixture, fails: bool) {
+pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
     let filter = if fails { "false" } else { "cat" };
     fixture.git(&["config", "filter.full.clean", "cat"]);
     fixture.git(&["config", "filter.full.smudge", filter]);
@@ -199,7 +199,7 @@ fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
 }
 
 /// The user's files, which `git status` compares with the index.
-fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
+pub(crate) fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
     let files = fixture.users_state().into_iter().filter(|(path, _)| !path.starts_with(fixture.project().join(".git")));
     (files.collect(), fixture.git(&["status", "--porcelain", "--ignored"]))
 }

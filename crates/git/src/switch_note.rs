@@ -1,0 +1,111 @@
+//! The note of a switch that is under way: what whoever comes next needs to know if we do not come back from it.
+//!
+//! It is one file in the common directory, and only ever whole: a new one is written beside it, synced, and takes its
+//! place. It says nothing of what git has done since; that is seen from the files (`switching.rs`).
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use orchestrate_core::Oid;
+
+use crate::beneath::path_of;
+use crate::error::GitError;
+use crate::place::Place;
+use crate::repo::{Repo, theirs};
+
+/// The note's file in the common directory.
+const NOTE: &str = "orchestrate-switch";
+/// Where it is written before it takes its place.
+const NEXT_NOTE: &str = "orchestrate-switch.new";
+
+/// What paths are listed for: the user had deleted them, or they get their old version again.
+const ABSENT: &[u8] = b"absent";
+const BACK: &[u8] = b"back";
+
+/// A checkout that is being brought from one commit's files to another's.
+pub(crate) struct Switch {
+    pub(crate) place: Place,
+    pub(crate) from: Oid,
+    pub(crate) to: Oid,
+    /// The files of the old version that the user had deleted, sorted.
+    pub(crate) absent: Vec<PathBuf>,
+    pub(crate) stage: Stage,
+}
+
+/// How far a switch has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Git writes the new version.
+    Writing,
+    /// It failed, and these files get their old version again: at least one, sorted, each of which was removed before.
+    PuttingBack(Vec<PathBuf>),
+}
+
+impl Repo {
+    /// Makes a note, in the place of the one before, before what it speaks of begins.
+    pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
+        let [next, place] = [NEXT_NOTE, NOTE].map(|name| self.common_dir().join(name));
+        let write = || {
+            let mut file = File::create(&next)?;
+            file.write_all(&switch.text())?;
+            file.sync_all()?;
+            std::fs::rename(&next, &place)?;
+            File::open(self.common_dir())?.sync_all()
+        };
+        let written = write().map_err(GitError::io("write", &place));
+        if written.is_err() {
+            // It may hold the last of a full disk.
+            let _ = std::fs::remove_file(&next);
+        }
+        written
+    }
+
+    /// Reads the note, if there is one; what has never been one of ours says nothing.
+    pub(crate) fn noted(&self) -> Result<Option<Switch>, GitError> {
+        let place = self.common_dir().join(NOTE);
+        match std::fs::read(&place) {
+            Ok(text) => Ok(Switch::read(&text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(GitError::io("read", &place)(error)),
+        }
+    }
+
+    /// Removes the note.
+    pub(crate) fn forget_note(&self) -> Result<(), GitError> {
+        let place = self.common_dir().join(NOTE);
+        std::fs::remove_file(&place).map_err(GitError::io("remove", &place))
+    }
+}
+
+impl Switch {
+    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end. Each path has what
+    /// it is listed for before it.
+    fn text(&self) -> Vec<u8> {
+        let Switch { place: Place { path, git_dir }, from, to, absent, stage } = self;
+        let mut fields: Vec<&[u8]> = [from, to].map(|oid| oid.as_str().as_bytes()).into();
+        fields.extend([path, git_dir].map(|path| path.as_os_str().as_bytes()));
+        let back = if let Stage::PuttingBack(back) = stage { back.as_slice() } else { &[] };
+        for (list, paths) in [(ABSENT, absent.as_slice()), (BACK, back)] {
+            fields.extend(paths.iter().flat_map(|path| [list, path.as_os_str().as_bytes()]));
+        }
+        let mut text = fields.into_iter().flat_map(|field| [field, b"\0"]).collect::<Vec<_>>().concat();
+        text.push(b'\n');
+        text
+    }
+
+    fn read(text: &[u8]) -> Option<Switch> {
+        let mut fields = text.strip_suffix(b"\0\n")?.split(|byte| *byte == 0);
+        let oid = |text: &[u8]| Some(Oid::new(std::str::from_utf8(text).ok()?)).filter(|oid| theirs(oid).is_ok());
+        let (from, to) = (oid(fields.next()?)?, oid(fields.next()?)?);
+        let (path, git_dir) = (path_of(fields.next()?), path_of(fields.next()?));
+        let (mut absent, mut back) = (Vec::new(), Vec::new());
+        while let Some(list) = fields.next() {
+            let list = if list == ABSENT { &mut absent } else { &mut back };
+            list.push(path_of(fields.next()?));
+        }
+        let stage = if back.is_empty() { Stage::Writing } else { Stage::PuttingBack(back) };
+        Some(Switch { place: Place { path, git_dir }, from, to, absent, stage })
+    }
+}

@@ -1,0 +1,95 @@
+//! What a landing leaves that was killed or failed while git wrote, and what the next one makes of it.
+
+use std::path::PathBuf;
+
+use orchestrate_git::{GitError, Landing, Repo};
+
+use crate::land::{fail_at, files_and_status};
+use crate::support::{Fixture, write_files};
+
+/// A file in which something is noted while git writes, and where a test keeps it.
+const NOTE: &str = ".git/orchestrate-switch";
+const KEPT_NOTE: &str = ".git/kept-note";
+
+/// A repository, and a commit on top of main that has a folder where there was a file, at which git fails.
+fn prepared_to_fail() -> (Fixture, Repo, Landing) {
+    let fixture = Fixture::new(&[("a", "1\n"), ("d", "1\n")]);
+    let base = fixture.tip("HEAD");
+    fixture.git(&["switch", "-q", "-c", "work"]);
+    fixture.git(&["rm", "-q", "d"]);
+    let new = fixture.commit_files(&[("a", "2\n"), ("d/x", "2\n"), ("new", "2\n")], "work");
+    fixture.git(&["switch", "-q", "main"]);
+    std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
+    std::fs::write(fixture.project().join(".git/info/attributes"), "new filter=full\n").unwrap();
+    fail_at(&fixture, false);
+    let repo = fixture.repo();
+    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    (fixture, repo, landing)
+}
+
+/// Lets git do something when it writes `new`.
+fn meanwhile(fixture: &Fixture, script: &str) {
+    fixture.git(&["config", "filter.full.smudge", script]);
+}
+
+fn keep_note(fixture: &Fixture, then: &str) {
+    meanwhile(fixture, &format!("cp {NOTE} {KEPT_NOTE}; {then}"));
+}
+
+/// As a kill leaves it.
+fn bring_note(fixture: &Fixture) {
+    std::fs::rename(fixture.project().join(KEPT_NOTE), fixture.project().join(NOTE)).unwrap();
+}
+
+#[test]
+fn what_stands_in_the_way_of_putting_back_is_kept() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    keep_note(&fixture, "exit 1");
+    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    // As if git had been killed too, and the user had put something into the folder that it had made.
+    std::fs::remove_file(fixture.project().join("d")).unwrap();
+    write_files(&fixture.project(), &[("a", "2"), ("d/x", "2\n"), ("d/mine", "mine\n")]);
+    bring_note(&fixture);
+    meanwhile(&fixture, "cat");
+    let mine = fixture.project().join("d/mine");
+    for _ in 0..2 {
+        let error = repo.land(&landing).unwrap_err();
+        assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
+    }
+    std::fs::remove_dir_all(mine.parent().unwrap()).unwrap();
+    repo.land(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.new, String::new()));
+}
+
+#[test]
+fn a_file_that_the_user_has_written_since_is_not_put_back() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    keep_note(&fixture, "exit 1");
+    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    write_files(&fixture.project(), &[("a", "2\nmine\n"), ("new", "mine\n")]);
+    bring_note(&fixture);
+    meanwhile(&fixture, "cat");
+    match repo.land(&landing) {
+        Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("new")]),
+        other => panic!("{other:?}"),
+    }
+    let read = |name| std::fs::read_to_string(fixture.project().join(name)).unwrap();
+    assert_eq!((read("a"), read("new"), read("d")), ("2\nmine\n".to_owned(), "mine\n".to_owned(), "1\n".to_owned()));
+}
+
+/// A note that cannot be made leaves the one before, which says enough.
+#[test]
+fn what_could_not_be_noted_is_put_back_by_the_next() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    let before = files_and_status(&fixture);
+    let in_the_way = fixture.project().join(".git/orchestrate-switch.new");
+    meanwhile(&fixture, "mkdir .git/orchestrate-switch.new; exit 1");
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
+    std::fs::remove_dir(in_the_way).unwrap();
+    meanwhile(&fixture, "exit 1");
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+    assert_eq!(files_and_status(&fixture), before);
+}

@@ -1,5 +1,7 @@
 //! Looking at branches, approving, rejecting and retrying: what a person decides, also after the run has ended.
 
+use std::path::PathBuf;
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Runs, Settings};
 use orchestrate_core::review::{ReviewEntry, Risk};
@@ -31,6 +33,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         sandboxed("review::a_verifier_that_git_forgot_is_made_anew", a_verifier_that_git_forgot_is_made_anew),
+        sandboxed("review::what_is_staged_alone_is_kept", what_is_staged_alone_is_kept),
+        sandboxed("review::an_unfinished_merge_in_a_worktree_goes_on", an_unfinished_merge_in_a_worktree_goes_on),
         sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
         sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
         sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
@@ -284,15 +288,68 @@ fn a_verifier_that_git_forgot_is_made_anew() -> Outcome {
     type_in(&["approve", "T2"], 0).map(drop)
 }
 
+/// What a person has staged in a task's worktree, and only there, stops `clean` and is kept before new work begins.
+fn what_is_staged_alone_is_kept() -> Outcome {
+    let (home, repository) = one_waits_for_review()?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    let place = worktree_of(&repository, "T2")?;
+    std::fs::write(place.join("staged"), "precious\n")?;
+    repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    std::fs::remove_file(place.join("staged"))?;
+    let kept = type_in(&["clean"], 0)?.stdout;
+    if !kept.contains("what is staged there is kept nowhere else") || !place.exists() {
+        return fail(kept);
+    }
+    type_in(&["reject", "T2", "-m", "Again."], 1)?;
+    let recovered = type_in(&["recover", "--json"], 0)?.json()?;
+    let names = recovered.as_array().into_iter().flatten().filter_map(|kept| kept["name"].as_str());
+    let name = names.into_iter().find(|name| name.starts_with("T2/staged-"));
+    type_in(&["recover", "--restore", name.unwrap_or_default(), "--branch", "rescued"], 0)?;
+    let rescued = repository.show("rescued", "staged")?;
+    if rescued == "precious" { Ok(()) } else { fail(rescued) }
+}
+
+/// A person has begun a merge in a task's worktree, mended the file, and not told git so.
+fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let plan = "- [ ] T1 one (run: echo 1 > file)\n- [ ] T2 two\n";
+    repository.write("plan.md", plan)?;
+    let script = Script::default()
+        .rule(write("T2", "file", "2\n"))
+        .rule(Rule::task("T2").last_contains("Mended").call("read_file", &json!({"path": "file"})))
+        .rule(done("T2"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    type_in(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    let (one, two) = (worktree_of(&repository, "T1")?, worktree_of(&repository, "T2")?);
+    let (one, place) = (repository.git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?, two.display());
+    let merge = format!("git -C {place} merge -q {}; echo both > {place}/file", one.trim());
+    home.command("sh", repository.path(), &["-c", &merge]).run()?.exits(0)?;
+    let rejected = type_in(&["reject", "T2", "-m", "Mended."], 3)?;
+    let file = repository.show(&format!("{}~0", branch_of(&rejected.stdout, "T2")?), "file")?;
+    if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
+}
+
+fn worktree_of(repository: &Repository, task: &str) -> Result<PathBuf, Failed> {
+    let places = repository.git(&["worktree", "list", "--porcelain"])?;
+    let found = places.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+    found.into_iter().find(|place| place.ends_with(task)).ok_or_else(|| Failed::from(places.clone()))
+}
+
+/// Finds a task's branch in a report.
+fn branch_of<'a>(report: &'a str, task: &str) -> Result<&'a str, Failed> {
+    let branches = report.split_whitespace().filter(|word| word.starts_with("orchestrate/"));
+    branches.into_iter().find(|word| word.ends_with(task)).ok_or_else(|| Failed::from(report))
+}
+
 /// A person commits in a task's worktree as `clean` advises, and only then rejects the work.
 fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
     let (home, repository) = one_waits_for_review()?;
     let type_in = |arguments: &[&str], code: i32| -> Result<Ran, Failed> {
         home.orchestrate(repository.path(), arguments).run()?.exits(code)
     };
-    let places = repository.git(&["worktree", "list", "--porcelain"])?;
-    let place = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|place| place.ends_with("/T2"));
-    repository.git(&["-C", place.unwrap_or_default(), "switch", "-q", "-c", "mine"])?;
+    let place = worktree_of(&repository, "T2")?;
+    repository.git(&["-C", &place.display().to_string(), "switch", "-q", "-c", "mine"])?;
     let failed = type_in(&["reject", "T2", "-m", "Again."], 1)?.stdout;
     let told = failed.split('`').find_map(|part| part.strip_prefix("git "));
     let told = told.ok_or_else(|| Failed::from(failed.clone()))?;
@@ -477,10 +534,8 @@ fn a_commit_of_a_persons_is_kept() -> Outcome {
     repository.write("plan.md", "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n")?;
     let type_in = |typed: &[&str], code| home.orchestrate(repository.path(), typed).run()?.exits(code);
     type_in(&["run", "plan.md", "--merge", "review"], 3)?;
-    let places = repository.git(&["worktree", "list", "--porcelain"])?;
-    let place = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|place| place.ends_with("/T1"));
-    let place = place.ok_or_else(|| Failed::from(places.clone()))?;
-    repository.git(&["-C", place, "commit", "-q", "--allow-empty", "-m", "Mended by hand"])?;
+    let place = worktree_of(&repository, "T1")?.display().to_string();
+    repository.git(&["-C", &place, "commit", "-q", "--allow-empty", "-m", "Mended by hand"])?;
     let refused = type_in(&["approve", "T2"], 3)?.stderr;
     let commands: Vec<&str> = refused.split('`').filter_map(|part| part.strip_prefix("git ")).collect();
     for command in &commands {

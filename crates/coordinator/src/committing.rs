@@ -46,8 +46,29 @@ pub(crate) async fn keep_worktree(
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
 ) -> Result<(), CoordinatorError> {
+    keep_staged(context, record, worktree).await?;
     store(context, record, worktree, None).await?;
     Ok(())
+}
+
+/// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index.
+async fn keep_staged(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+) -> Result<(), CoordinatorError> {
+    let looked_at = Arc::clone(worktree);
+    let staged = context.git(move |repo| repo.staged_alone(&looked_at)).await?;
+    let (Some(tree), Some(tip)) = (staged, record.tip.clone()) else { return Ok(()) };
+    let spec = CommitSpec {
+        tree,
+        parents: vec![tip],
+        message: "Staged by a person".to_owned(),
+        trailers: trailers(context, record),
+        by: context.identities.clone(),
+        time_unix: unix_seconds(),
+    };
+    keep_commit(context, spec, format!("{}/staged", record.task.id.branch_component())).await.map(drop)
 }
 
 /// Stores the worktree; with a message as the branch's new tip, without one as a snapshot beside it.

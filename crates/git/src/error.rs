@@ -52,7 +52,10 @@ pub enum GitError {
         path: PathBuf,
     },
     /// A worktree's own files of git's are not the ones that were recorded when it was made.
-    #[error("trust the worktree at {path}: {what} is not what git wrote there; its files are kept")]
+    #[error(
+        "trust the worktree at {path}: {what} is not what git wrote there; its files are kept. If that is its `.git`, \
+         move it away, type `git worktree repair` in the project, and try again"
+    )]
     Tampered {
         /// The worktree.
         path: PathBuf,
@@ -119,6 +122,15 @@ pub enum GitError {
          folder, with `git switch -c NAME`, `git add -A` and `git commit`, or delete the folder yourself"
     )]
     Unkept {
+        /// The worktree.
+        path: PathBuf,
+    },
+    /// What is staged in a worktree is nowhere else, so it is not removed.
+    #[error(
+        "remove the worktree at {path}: what is staged there is kept nowhere else; commit it to a branch of your own, in \
+         that folder, with `git switch -c NAME` and `git commit`, or let it go with `git reset`"
+    )]
+    StagedAlone {
         /// The worktree.
         path: PathBuf,
     },

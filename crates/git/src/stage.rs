@@ -10,7 +10,7 @@
 //! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
 //! instant as the index was written is (git's own rule for "racy" entries).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
@@ -38,6 +38,8 @@ const REGULAR: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
+/// The bits of an entry's flags that say which side of a conflict it is; none are set where there is no conflict.
+const STAGE: u16 = 0x3000;
 
 /// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a second
 /// and wait for what others are writing.
@@ -83,6 +85,9 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let index_path = worktree.admin_dir().join("index");
     let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
     let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
+    // Of a merge that a person has begun there, what the files are counts; a conflicted path keeps no entry of its own.
+    let conflicted = index.has_conflicts();
+    drop_conflicts(&mut index)?;
     let mut walk = Walk::new(worktree, &repository)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
@@ -102,8 +107,17 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         // What is stored already is not written again, so nothing later would make it durable.
         repo.sync_objects()?;
     }
-    let changed = changed?;
+    let changed = changed? || conflicted;
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many })
+}
+
+/// Takes the paths in conflict out of an index in memory: there is no tree with them.
+pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
+    let sides = index.iter().filter(|entry| entry.flags & STAGE != 0);
+    let conflicted: BTreeSet<Vec<u8>> = sides.map(|entry| entry.path).collect();
+    conflicted.iter().try_for_each(|path| {
+        index.conflict_remove(&path_of(path)).map_err(GitError::library("drop the conflicts of an index"))
+    })
 }
 
 /// What became of one path.
@@ -135,8 +149,11 @@ impl Stager<'_> {
                 stored.push(entry);
             }
         }
-        for path in &deleted {
-            index.remove(&path_of(path), 0).map_err(GitError::library("take a file out of the index"))?;
+        for path in deleted.iter().map(|path| path_of(path)) {
+            // A conflicted one has no entry any more.
+            if index.get_path(&path, 0).is_some() {
+                index.remove(&path, 0).map_err(GitError::library("take a file out of the index"))?;
+            }
         }
         for entry in &stored {
             index.add(entry).map_err(|error| unstorable(&entry.path, error.message()))?;

@@ -125,6 +125,12 @@ fn a_tampered_pointer_quarantines_the_worktree() {
         let error = everything(&fixture, &repo, &worktree).unwrap_err();
         assert!(matches!(&error, GitError::Tampered { what, .. } if *what == expected), "{name}: {error}");
         assert_eq!(std::fs::read_to_string(worktree.path().join("work")).unwrap(), "kept\n");
+        if expected == ".git" {
+            // What the error advises.
+            drop(std::fs::rename(worktree.path().join(".git"), fixture.path().join(format!("{name}.git"))));
+            fixture.git(&["worktree", "repair"]);
+            repo.open_worktree(worktree.path()).unwrap();
+        }
     }
     assert!(!fixture.canary().exists());
 }

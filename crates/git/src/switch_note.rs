@@ -20,8 +20,9 @@ const NOTE: &str = "orchestrate-switch";
 /// Where it is written before it takes its place.
 const NEXT_NOTE: &str = "orchestrate-switch.new";
 
-/// What paths are listed for: the user had deleted them, or they get their old version again.
+/// What is told of a file: the user had deleted it, or had it, or it gets its old version again.
 const ABSENT: &[u8] = b"absent";
+const PRESENT: &[u8] = b"present";
 const BACK: &[u8] = b"back";
 
 /// A checkout that is being brought from one commit's files to another's.
@@ -29,9 +30,20 @@ pub(crate) struct Switch {
     pub(crate) place: Place,
     pub(crate) from: Oid,
     pub(crate) to: Oid,
-    /// The files of the old version that the user had deleted, sorted.
-    pub(crate) absent: Vec<PathBuf>,
+    /// How the file of the index looked before.
+    pub(crate) index: String,
+    /// What git is to write over or to delete, sorted.
+    pub(crate) old: Vec<OldFile>,
     pub(crate) stage: Stage,
+}
+
+/// A file of the old version.
+pub(crate) struct OldFile {
+    pub(crate) path: PathBuf,
+    /// How the index knew it before.
+    pub(crate) known_as: String,
+    /// Whether the user had deleted it.
+    pub(crate) is_absent: bool,
 }
 
 /// How far a switch has come.
@@ -80,15 +92,20 @@ impl Repo {
 }
 
 impl Switch {
-    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end. Each path has what
-    /// it is listed for before it.
+    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end. The last ones are
+    /// three for each file.
     fn text(&self) -> Vec<u8> {
-        let Switch { place: Place { path, git_dir }, from, to, absent, stage } = self;
+        let Switch { place: Place { path, git_dir }, from, to, index, old, stage } = self;
         let mut fields: Vec<&[u8]> = [from, to].map(|oid| oid.as_str().as_bytes()).into();
         fields.extend([path, git_dir].map(|path| path.as_os_str().as_bytes()));
-        let back = if let Stage::PuttingBack(back) = stage { back.as_slice() } else { &[] };
-        for (list, paths) in [(ABSENT, absent.as_slice()), (BACK, back)] {
-            fields.extend(paths.iter().flat_map(|path| [list, path.as_os_str().as_bytes()]));
+        fields.push(index.as_bytes());
+        for OldFile { path, known_as, is_absent } in old {
+            let told = match stage {
+                _ if *is_absent => ABSENT,
+                Stage::PuttingBack(back) if back.binary_search(path).is_ok() => BACK,
+                _ => PRESENT,
+            };
+            fields.extend([path.as_os_str().as_bytes(), known_as.as_bytes(), told]);
         }
         let mut text = fields.into_iter().flat_map(|field| [field, b"\0"]).collect::<Vec<_>>().concat();
         text.push(b'\n');
@@ -97,15 +114,20 @@ impl Switch {
 
     fn read(text: &[u8]) -> Option<Switch> {
         let mut fields = text.strip_suffix(b"\0\n")?.split(|byte| *byte == 0);
-        let oid = |text: &[u8]| Some(Oid::new(std::str::from_utf8(text).ok()?)).filter(|oid| theirs(oid).is_ok());
+        let string = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+        let oid = |text: &[u8]| Some(Oid::new(string(text)?)).filter(|oid| theirs(oid).is_ok());
         let (from, to) = (oid(fields.next()?)?, oid(fields.next()?)?);
         let (path, git_dir) = (path_of(fields.next()?), path_of(fields.next()?));
-        let (mut absent, mut back) = (Vec::new(), Vec::new());
-        while let Some(list) = fields.next() {
-            let list = if list == ABSENT { &mut absent } else { &mut back };
-            list.push(path_of(fields.next()?));
+        let index = string(fields.next()?)?;
+        let (mut old, mut back) = (Vec::new(), Vec::new());
+        while let Some(path) = fields.next().map(path_of) {
+            let (known_as, told) = (string(fields.next()?)?, fields.next()?);
+            if told == BACK {
+                back.push(path.clone());
+            }
+            old.push(OldFile { path, known_as, is_absent: told == ABSENT });
         }
         let stage = if back.is_empty() { Stage::Writing } else { Stage::PuttingBack(back) };
-        Some(Switch { place: Place { path, git_dir }, from, to, absent, stage })
+        Some(Switch { place: Place { path, git_dir }, from, to, index, old, stage })
     }
 }

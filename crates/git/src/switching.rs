@@ -8,6 +8,11 @@
 //! What git has written is removed first, which makes the room that the old version needs, and then noted, and only then
 //! written. So at each moment a file that is git's is known: it is gone, or it holds the beginning of the new version, or,
 //! if it is on the note's list, of the old one. A file that holds anything else is the user's.
+//!
+//! So is whatever he has come back to since, whose content says nothing: he may have reset the checkout after git came to
+//! its end without us, and taken files of the new version by hand. Git writes its index last and as a whole, so it is not
+//! done as long as a file is known there by the very times and numbers that it had before. A mere look (`git status`)
+//! changes those of none that is half written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -15,24 +20,24 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use git2::Tree;
+use git2::{Index, IndexEntry, Tree};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::lock::Held;
 use crate::place::Place;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, tree_of};
-use crate::switch_note::{Stage, Switch};
+use crate::repo::{Repo, theirs, tree_of};
+use crate::switch_note::{OldFile, Stage, Switch};
 
 /// How many paths one process is given.
 const PATHS_AT_ONCE: usize = 200;
 
-/// What git has begun to write, or what it has removed.
+/// What git has written, whole or in part, or removed.
 struct Written {
-    /// Of what the new version adds.
+    /// What was not there: what the new version adds, and what the user had deleted.
     added: Vec<PathBuf>,
-    /// Of what the old version has.
+    /// What was, sorted.
     old: Vec<PathBuf>,
 }
 
@@ -56,8 +61,7 @@ impl Repo {
         if refused.code != 0 {
             return Ok(refused);
         }
-        let absent = self.absent(place, [from, to])?;
-        let switch = Switch { place: place.clone(), from: from.clone(), to: to.clone(), absent, stage: Stage::Writing };
+        let switch = self.begin(place, [from, to])?;
         self.note(&switch)?;
         let ended = read_tree(&["-u"])?;
         if ended.code == 0 {
@@ -73,10 +77,14 @@ impl Repo {
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails once more.
     pub(crate) fn settle_switch(&self, held: &Held) -> Result<(), GitError> {
-        match self.noted()? {
-            Some(switch) => self.put_back(switch, "it was interrupted", held),
-            None => Ok(()),
+        let Some(switch) = self.noted()? else { return Ok(()) };
+        let handle = self.handle()?;
+        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        if [&switch.from, &switch.to].into_iter().all(|commit| theirs(commit).is_ok_and(|oid| objects.exists(oid))) {
+            return self.put_back(switch, "it was interrupted", held);
         }
+        // Whoever has deleted what was to land has done with it.
+        self.forget_note()
     }
 
     /// Puts back each file that git has written, or was about to write, and forgets the note.
@@ -93,7 +101,6 @@ impl Repo {
         let Written { added, old } = self.written(&switch)?;
         // What was added goes first: it may stand in a folder where a file was.
         added.iter().chain(&old).try_for_each(|path| remove(&switch.place, path))?;
-        let old: Vec<PathBuf> = old.into_iter().filter(|path| switch.absent.binary_search(path).is_err()).collect();
         if old.is_empty() {
             return Ok(());
         }
@@ -113,52 +120,93 @@ impl Repo {
         Ok(())
     }
 
-    /// Lists the files that the old version has and the user's checkout has not.
-    fn absent(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+    /// Looks at a checkout before git writes.
+    fn begin(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Switch, GitError> {
         let handle = self.handle()?;
-        let old = tree_of(&handle, from)?;
-        let mut changed = self.changed_paths(from, to)?;
-        changed.retain(|path| id_in(&old, path).is_some() && found(place, path).is_none());
-        Ok(changed)
+        let (tree, index) = (tree_of(&handle, from)?, place.index()?);
+        let mut old = Vec::new();
+        for path in self.changed_paths(from, to)? {
+            let (was, entry) = (id_in(&tree, &path), index.get_path(&path, 0));
+            // It may have the new version already, which git leaves alone.
+            if let Some(entry) = entry.filter(|entry| was == Some(entry.id)) {
+                let (known_as, is_absent) = (known_as(&entry), found(place, &path).is_none());
+                old.push(OldFile { path, known_as, is_absent });
+            }
+        }
+        let (place, from, to, index) = (place.clone(), from.clone(), to.clone(), look_of_index(place));
+        Ok(Switch { place, from, to, index, old, stage: Stage::Writing })
     }
 
     /// Lists what git has written, or was about to write.
     fn written(&self, switch: &Switch) -> Result<Written, GitError> {
-        let handle = self.handle()?;
-        let (old, index) = (tree_of(&handle, &switch.from)?, switch.place.index()?);
+        let Switch { place, from, to, old, .. } = switch;
+        let index = place.index()?;
+        let is_known =
+            |file: &&OldFile| index.get_path(&file.path, 0).is_some_and(|entry| known_as(&entry) == file.known_as);
+        let known: Vec<&OldFile> = old.iter().filter(is_known).collect();
         let mut written = Written { added: Vec::new(), old: Vec::new() };
-        for path in self.changed_paths(&switch.from, &switch.to)? {
-            let was = id_in(&old, &path);
-            // Git's index says the new version of what git is done with.
-            if index.get_path(&path, 0).map(|entry| entry.id) != was || !self.is_written(switch, &path)? {
-                continue;
+        for OldFile { path, is_absent, .. } in &known {
+            let versions: &[&Oid] = match &switch.stage {
+                Stage::Writing => &[to],
+                Stage::PuttingBack(back) if back.binary_search(path).is_ok() => &[to, from],
+                Stage::PuttingBack(_) => continue,
+            };
+            let is_written = match found(place, path) {
+                Some(found) => self.is_beginning(switch, path, &found, versions)?,
+                None => !is_absent,
+            };
+            if is_written {
+                if *is_absent { &mut written.added } else { &mut written.old }.push(path.clone());
             }
-            if was.is_some() { &mut written.old } else { &mut written.added }.push(path);
+        }
+        // What was added is gone before anything is put back.
+        if switch.stage == Stage::Writing && (!known.is_empty() || look_of_index(place) == switch.index) {
+            written.added.extend(self.added(switch, &index)?);
         }
         Ok(written)
     }
 
-    /// Tells whether a file is gone as the user did not leave it, or is a beginning of what is written, and not its old
-    /// version.
-    fn is_written(&self, switch: &Switch, path: &PathBuf) -> Result<bool, GitError> {
-        let Switch { place, from, to, absent, stage } = switch;
-        let is_put_back = match stage {
-            Stage::Writing => false,
-            Stage::PuttingBack(paths) if paths.binary_search(path).is_ok() => true,
-            Stage::PuttingBack(_) => return Ok(false),
-        };
-        let Some(found) = found(place, path) else { return Ok(absent.binary_search(path).is_err()) };
+    /// Lists what git has written of what the new version adds.
+    fn added(&self, switch: &Switch, index: &Index) -> Result<Vec<PathBuf>, GitError> {
+        let Switch { place, from, to, .. } = switch;
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, from)?;
+        let mut added = Vec::new();
+        for path in self.changed_paths(from, to)? {
+            let is_old = id_in(&tree, &path).is_some() || index.get_path(&path, 0).is_some();
+            if let Some(found) = found(place, &path).filter(|_| !is_old)
+                && self.is_beginning(switch, &path, &found, &[to])?
+            {
+                added.push(path);
+            }
+        }
+        Ok(added)
+    }
+
+    /// Tells whether a file is a beginning of one of these versions, and not its old version.
+    fn is_beginning(
+        &self,
+        Switch { place, from, .. }: &Switch,
+        path: &Path,
+        found: &Metadata,
+        versions: &[&Oid],
+    ) -> Result<bool, GitError> {
         let file = place.path.join(path);
         let content = match found.is_symlink() {
             true => std::fs::read_link(&file).map(|to| to.into_os_string().into_vec()),
             false if found.is_file() => std::fs::read(&file),
             false => return Ok(false),
         };
-        let content = content.map_err(GitError::io("read", &file))?;
-        let mode = mode_of(&found);
-        let begins = |commit| self.is_version(place, (commit, path), |version, _| version.starts_with(&content));
-        Ok(!self.is_version(place, (from, path), |old, old_mode| old_mode == mode && *old == content)?
-            && (begins(to)? || is_put_back && begins(from)?))
+        let (content, mode) = (content.map_err(GitError::io("read", &file))?, mode_of(found));
+        if self.is_version(place, (from, path), |old, old_mode| old_mode == mode && *old == content)? {
+            return Ok(false);
+        }
+        for version in versions {
+            if self.is_version(place, (version, path), |version, _| version.starts_with(&content))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Tells whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
@@ -202,6 +250,21 @@ fn id_in(tree: &Tree<'_>, path: &Path) -> Option<git2::Oid> {
 /// Finds a file; a folder is none.
 fn found(place: &Place, path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
+}
+
+/// Gives what an index has of a file: which version, and the times and the number by which git knows the file again.
+///
+/// The size is left out, which git takes away from a file of the index's own age.
+fn known_as(entry: &IndexEntry) -> String {
+    let IndexEntry { id, ino, mtime, ctime, .. } = entry;
+    let [mtime, ctime] = [mtime, ctime].map(|time| format!("{}.{}", time.seconds(), time.nanoseconds()));
+    format!("{id} {ino} {mtime} {ctime}")
+}
+
+/// Gives how the file of an index is, so that one that was written since is told from it.
+fn look_of_index(place: &Place) -> String {
+    let look = |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
+    std::fs::metadata(place.index_path()).map(look).unwrap_or_default()
 }
 
 /// Gives the mode that git would have of a file.

@@ -36,6 +36,23 @@ fn keep_note(fixture: &Fixture, then: &str) {
     meanwhile(fixture, &format!("cp {NOTE} {KEPT_NOTE}; {then}"));
 }
 
+/// Lands as whoever is killed while git writes: git has done its work, the branch has not moved, and the note is there.
+fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Landing) {
+    keep_note(fixture, "cat");
+    repo.land(landing).unwrap();
+    fixture.git(&["update-ref", "refs/heads/main", landing.base.as_str()]);
+    bring_note(fixture);
+    meanwhile(fixture, "cat");
+}
+
+/// Gives another commit on top of main, which changes no file of the first one.
+fn another(fixture: &Fixture, landing: &Landing) -> Landing {
+    fixture.git(&["switch", "-q", "-c", "another", landing.base.as_str()]);
+    let new = fixture.commit_files(&[("other", "2\n")], "another");
+    fixture.git(&["switch", "-q", "main"]);
+    Landing { new, ..landing.clone() }
+}
+
 /// As a kill leaves it.
 fn bring_note(fixture: &Fixture) {
     std::fs::rename(fixture.project().join(KEPT_NOTE), fixture.project().join(NOTE)).unwrap();
@@ -92,4 +109,83 @@ fn what_could_not_be_noted_is_put_back_by_the_next() {
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert_eq!(files_and_status(&fixture), before);
+}
+
+/// What the user has taken back, and then taken a part of by hand, is his, although git might have written just that.
+#[test]
+fn what_was_taken_by_hand_of_a_killed_landing_stays() {
+    for [of_a, of_new] in [["2\n", "2\n"], ["", ""]] {
+        let (fixture, repo, landing) = prepared_to_fail();
+        let other = another(&fixture, &landing);
+        land_killed(&fixture, &repo, &landing);
+        fixture.git(&["reset", "-q", "--hard"]);
+        write_files(&fixture.project(), &[("a", of_a), ("new", of_new)]);
+        let before = files_and_status(&fixture);
+        repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+        assert_eq!(files_and_status(&fixture), before);
+    }
+}
+
+#[test]
+fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
+    let (fixture, repo, mut landing) = prepared_to_fail();
+    let other = another(&fixture, &landing);
+    fixture.git(&["switch", "-q", "-c", "adds"]);
+    landing.new = fixture.commit_files(&[("new", "2\n")], "adds");
+    fixture.git(&["switch", "-q", "main"]);
+    land_killed(&fixture, &repo, &landing);
+    fixture.git(&["reset", "-q", "--hard"]);
+    write_files(&fixture.project(), &[("new", "2\n")]);
+    let before = files_and_status(&fixture);
+    repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+    assert_eq!(files_and_status(&fixture), before);
+}
+
+/// The user has put back himself what could not be put back, and then taken a part of it by hand.
+#[test]
+fn what_was_taken_by_hand_of_a_failed_landing_stays() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    let other = another(&fixture, &landing);
+    std::fs::write(fixture.project().join(".git/info/attributes"), "* filter=full\n").unwrap();
+    let script = "case $(cat .git/fails) in yes) exit 1;; esac; cat";
+    std::fs::write(fixture.project().join(".git/fails"), "yes").unwrap();
+    meanwhile(&fixture, script);
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
+    std::fs::write(fixture.project().join(".git/fails"), "no").unwrap();
+    fixture.git(&["reset", "-q", "--hard"]);
+    write_files(&fixture.project(), &[("a", "2\n"), ("new", "2\n")]);
+    let before = files_and_status(&fixture);
+    repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+    assert_eq!(files_and_status(&fixture), before);
+}
+
+/// Whoever looks lets git write its index again; what git has left half written is put back all the same.
+#[test]
+fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    keep_note(&fixture, "exit 1");
+    assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
+    std::fs::remove_file(fixture.project().join("d")).unwrap();
+    write_files(&fixture.project(), &[("a", "2"), ("d/x", "")]);
+    bring_note(&fixture);
+    fixture.git(&["status"]);
+    fixture.git(&["update-index", "--force-write-index"]);
+    meanwhile(&fixture, "cat");
+    repo.land(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.new, String::new()));
+}
+
+/// As after `git gc`, once the run is deleted.
+#[test]
+fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    let other = another(&fixture, &landing);
+    land_killed(&fixture, &repo, &landing);
+    fixture.git(&["reset", "-q", "--hard"]);
+    let note = std::fs::read_to_string(fixture.project().join(NOTE)).unwrap();
+    let gone = note.replace(landing.new.as_str(), &"1".repeat(40));
+    std::fs::write(fixture.project().join(NOTE), gone).unwrap();
+    repo.land(&other).unwrap();
+    assert!(!fixture.project().join(NOTE).exists());
 }

@@ -24,6 +24,7 @@ mod land;
 mod limits;
 mod messages;
 mod models;
+mod next_steps;
 mod output;
 mod real_input;
 mod repair;
@@ -48,6 +49,7 @@ fn cases() -> Vec<Case> {
         demo::cases,
         attacks::cases,
         bad_input::cases,
+        next_steps::cases,
         real_input::cases,
         settings::cases,
         standing::cases,

@@ -254,16 +254,19 @@ fn what_nobody_would_read_is_refused() -> Outcome {
         Ok::<_, Failed>((store.send(&run, &command)?, to, body))
     });
     let resumed = stage.resume(&run, &script, |_| {})?;
+    let reads_no_more = |agent: &str, state: &str, instead: &str| {
+        format!("agent '{agent}' is {state} and reads no more messages; `orchestrate {instead} --run {run}` ")
+    };
     let expected = [
-        "agent 'T1' is merged and reads no more messages; `orchestrate reject T1 -m TEXT` sends its work back",
-        "T2 is a command: no agent works on it that could read a message",
-        "agent 'T3' is failed and reads no more messages; `orchestrate retry T3 -m TEXT` lets it try again",
-        "a message needs a text",
+        reads_no_more("T1", "merged", "reject T1 -m TEXT"),
+        "T2 is a command: no agent works on it that could read a message".to_owned(),
+        reads_no_more("T3", "failed", "retry T3 -m TEXT"),
+        "a message needs a text".to_owned(),
     ];
     for (sent, expected) in sent.into_iter().zip(expected) {
         let (id, to, body) = sent?;
         match store.answer(id)? {
-            Some(Err(why)) if why.starts_with(expected) => {}
+            Some(Err(why)) if why.starts_with(&expected) => {}
             other => return fail(format!("to {to}: {body:?}: {other:?}")),
         }
     }

@@ -33,28 +33,28 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// A project and the user's directories, as a person has them.
-struct Desk {
-    home: Home,
-    repository: Repository,
+pub(crate) struct Desk {
+    pub(crate) home: Home,
+    pub(crate) repository: Repository,
 }
 
 impl Desk {
-    fn new(plan: &str) -> Result<Self, libtest_mimic::Failed> {
+    pub(crate) fn new(plan: &str) -> Result<Self, libtest_mimic::Failed> {
         let desk = Self { home: Home::new()?, repository: Repository::plain()? };
         desk.repository.write("plan.md", plan)?;
         Ok(desk)
     }
 
-    fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, libtest_mimic::Failed> {
+    pub(crate) fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, libtest_mimic::Failed> {
         self.home.orchestrate(self.repository.path(), arguments).run()?.exits(code)
     }
 
-    fn script(&self, script: &Script) -> Result<String, libtest_mimic::Failed> {
+    pub(crate) fn script(&self, script: &Script) -> Result<String, libtest_mimic::Failed> {
         script.write_to(&self.home.path().join("script.jsonl"))
     }
 }
 
-fn says(ran: &Ran, words: &[&str]) -> Outcome {
+pub(crate) fn says(ran: &Ran, words: &[&str]) -> Outcome {
     let all = format!("{}{}", ran.stdout, ran.stderr);
     match words.iter().find(|words| !all.contains(*words)) {
         None => Ok(()),

@@ -71,7 +71,7 @@ impl Display {
                 }
             }
             if !self.style.quiet
-                && let Some(line) = progress::line(&fact.event, self.style.verbose)
+                && let Some(line) = progress::line(fact, self.style.verbose)
             {
                 self.note(&line);
             }

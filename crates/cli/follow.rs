@@ -15,10 +15,10 @@ use tokio::runtime::Runtime;
 
 use crate::display::{Display, Format, Style};
 use crate::error::CommandError;
-use crate::output;
+use crate::named::Named;
 use crate::signals::Signals;
-use crate::table;
 use crate::terminal::Terminal;
+use crate::{next, output, table};
 
 /// How many facts are read at once: enough for any burst, little enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
@@ -209,8 +209,8 @@ impl Followed {
         match self.style.format {
             _ if self.is_deaf => {}
             Format::Text => {
-                let next = table::render_next(&table::next_commands(state, report));
-                output::result(&(table::render(report) + &table::unread(state.unread()) + &next))?;
+                let next = next::after(Named::new(&self.store, &state.run_id)?, state, report);
+                output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
             }
             Format::Json => output::json(report)?,
             Format::StreamJson => output::json(&last_line(report, state, self.seq))?,

@@ -7,6 +7,8 @@ mod display;
 mod error;
 mod follow;
 mod inbox;
+mod named;
+mod next;
 mod output;
 mod plain;
 mod plan_file;

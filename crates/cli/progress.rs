@@ -7,8 +7,9 @@ use std::time::Duration;
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
-use orchestrate_core::{Event, RunState, TaskRecord, TaskState, Usage};
+use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
 
+use crate::named::Named;
 use crate::output::one_line;
 
 /// The shortest wait that is worth a line.
@@ -17,8 +18,9 @@ const NOTICED: Duration = Duration::from_secs(2);
 const WIDTH: usize = 100;
 
 /// Gives the line of a fact; `verbose` gives one for nearly every fact.
-pub(crate) fn line(event: &Event, verbose: bool) -> Option<String> {
-    milestone(event).or_else(|| if verbose { detail(event) } else { None })
+pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
+    let Recorded { run_id, event, .. } = fact;
+    milestone(event).or_else(|| question(run_id, event)).or_else(|| if verbose { detail(event) } else { None })
 }
 
 /// Gives the line of a request that waits to be sent again; none where nobody would notice.
@@ -66,19 +68,28 @@ fn milestone(event: &Event) -> Option<String> {
         }
         Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
         Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
-        Event::ReviewRequested { task } => format!("{task}: waits for review: `orchestrate review {task}`"),
-        Event::ApprovalRequested { task, call, summary, .. } => format!(
-            "{task}: asks to run {}: `orchestrate approve {}` or `orchestrate reject {} -m TEXT`",
-            one_line(summary, WIDTH),
-            short(call.as_str()),
-            short(call.as_str())
-        ),
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld { checkout, commit } => format!(
             "the integration branch is checked out at {checkout} and is left where it is; \
              `git merge --ff-only {}` there brings it up to date",
             short(commit.as_str())
         ),
+        _ => return None,
+    })
+}
+
+/// What somebody is asked; the line may be read when there are newer runs.
+fn question(run: &RunId, event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ReviewRequested { task } => {
+            format!("{task}: waits for review: `{}`", Named::for_later(run).review(task))
+        }
+        Event::ApprovalRequested { task, call, summary, .. } => {
+            let call = short(call.as_str());
+            let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
+            let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
+            format!("{task}: asks to run {}: `{approve}` or `{reject}`", one_line(summary, WIDTH))
+        }
         _ => return None,
     })
 }
@@ -207,9 +218,14 @@ mod tests {
 
     #[test]
     fn facts_are_lines_and_most_only_when_asked_for() {
-        let table: [(Event, bool, Option<&str>); 4] = [
+        let table: [(Event, bool, Option<&str>); 5] = [
             (Event::TaskReady { task: "T1".into() }, false, None),
             (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
+            (
+                Event::ReviewRequested { task: "T1".into() },
+                false,
+                Some("T1: waits for review: `orchestrate review T1 --run r-abcdef`"),
+            ),
             (
                 Event::TaskMerged {
                     task: "T1".into(),
@@ -227,7 +243,8 @@ mod tests {
             ),
         ];
         for (event, verbose, expected) in table {
-            assert_eq!(line(&event, verbose).as_deref(), expected);
+            let fact = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 0, v: 1, event };
+            assert_eq!(line(&fact, verbose).as_deref(), expected);
         }
     }
 

@@ -1,9 +1,9 @@
-//! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens, and what to type next.
+//! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
-use orchestrate_core::report::{EXIT_OK, TaskReport};
-use orchestrate_core::run_state::{RunLimit, Verify};
-use orchestrate_core::{Report, RunState, TaskId, TaskState};
+use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::run_state::Verify;
+use orchestrate_core::{Report, TaskState};
 
 use crate::output::one_line;
 use crate::progress::{sender, short, tokens};
@@ -113,64 +113,4 @@ pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String
         format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
     };
     messages.map(line).collect()
-}
-
-/// Gives the commands that make sense next.
-pub(crate) fn next_commands(state: &RunState, report: &Report) -> Vec<String> {
-    let run = &report.run_id;
-    let mut next = Vec::new();
-    if report.status == STOPPED || report.status == "interrupted" {
-        next.push(format!("orchestrate resume {run}"));
-    }
-    for (call, _) in state.open_approvals() {
-        next.push(format!("orchestrate approve {}", short(call.as_str())));
-    }
-    for task in &report.tasks {
-        match task.state {
-            TaskState::AwaitingReview => next.push(format!("orchestrate review {}", task.id)),
-            TaskState::Conflicted | TaskState::Failed => {
-                next.push(format!("orchestrate log {} {}", run, task.id));
-                let go_on = let_go_on(state, &task.id);
-                if !next.contains(&go_on) {
-                    next.push(go_on);
-                }
-            }
-            TaskState::Merged if task.stale || is_report(task) => next.push(format!("orchestrate review {}", task.id)),
-            _ => {}
-        }
-    }
-    let merged = report.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
-    let is_landed = state.landed().is_some_and(|landing| landing.result == state.integration);
-    if !is_landed && merged && report.exit_code.is_some() {
-        next.push("orchestrate review".to_owned());
-        // Started from no branch, there is none to land on.
-        let merge = || format!("git merge {}", report.integration_commit);
-        next.push(state.base_branch.as_ref().map_or_else(merge, |_| "orchestrate land".to_owned()));
-    }
-    next
-}
-
-/// Gives the command that lets a task go on which ended without success: another try, unless it would be stopped again by
-/// the run's limit that has stopped it.
-pub(crate) fn let_go_on(state: &RunState, task: &TaskId) -> String {
-    let run = &state.run_id;
-    match state.task(task).and_then(|record| state.stopped_by(record)) {
-        Some(RunLimit::Tokens) => format!("orchestrate resume {run} --budget-tokens N"),
-        Some(RunLimit::Time) => format!("orchestrate resume {run} --timeout TIME"),
-        None => format!("orchestrate retry {task} -m TEXT"),
-    }
-}
-
-/// Tells whether what the task brought is the words of its agent.
-fn is_report(task: &TaskReport) -> bool {
-    task.agent.is_some() && task.commit.is_none() && task.turns > 0
-}
-
-/// Renders those commands.
-pub(crate) fn render_next(next: &[String]) -> String {
-    if next.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<String> = next.iter().map(|command| format!("  {command}")).collect();
-    format!("next:\n{}\n", lines.join("\n"))
 }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::output;
-use crate::table::render_next;
+use crate::{next, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {
@@ -40,7 +39,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     }
     text.push_str("branches and snapshots stay\n");
     if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
-        text.push_str(&render_next(&[format!("orchestrate clean {run} --ignored")]));
+        text.push_str(&next::render(&[format!("orchestrate clean {run} --ignored")]));
     }
     output::result(&text).map(|()| code)
 }

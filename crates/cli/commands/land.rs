@@ -10,8 +10,7 @@ use crate::context::Context;
 use crate::display::Format;
 use crate::error::CommandError;
 use crate::progress::short;
-use crate::table::render_next;
-use crate::{follow, output};
+use crate::{follow, next, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, CommandError> {
@@ -79,7 +78,7 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
         (false, true) => Vec::new(),
         (false, false) => vec![format!("orchestrate land --undo {run}"), format!("orchestrate clean {run}")],
     };
-    text.push_str(&render_next(&next));
+    text.push_str(&next::render(&next));
     text
 }
 

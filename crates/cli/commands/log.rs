@@ -117,7 +117,7 @@ fn print((store, letters): (&Store, &Letters), fact: &Recorded, arguments: &LogA
         return transcript((store, letters), &fact.event);
     }
     let time = orchestrate_core::event::rfc3339(fact.ts_ms);
-    let text = progress::line(&fact.event, true).unwrap_or_else(|| kind(fact));
+    let text = progress::line(fact, true).unwrap_or_else(|| kind(fact));
     output::line(&format!("{:>5} {time} {text}", fact.seq))?;
     match &fact.event {
         // What a check said is what one looks for when it is red.

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::args::RecoverArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::output;
 use crate::progress::short;
-use crate::table::{aligned, render_next};
+use crate::table::aligned;
+use crate::{next, output};
 
 const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
 
@@ -45,6 +45,6 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         let (commit, subject) = (short(kept.commit.as_str()).to_owned(), output::one_line(&kept.subject, 60));
         [output::one_line(&kept.name, 80), commit, time(kept.time_unix), subject]
     }));
-    let next = render_next(&[format!("orchestrate recover {run} --restore NAME")]);
+    let next = next::render(&[format!("orchestrate recover {run} --restore NAME")]);
     output::result(&format!("{}{next}", aligned(&rows))).map(|()| 0)
 }

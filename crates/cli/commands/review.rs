@@ -3,14 +3,16 @@
 use orchestrate_coordinator::Runs;
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{RunId, RunState, TaskId, TaskState};
+use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
 use crate::args::ReviewArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::output;
+use crate::named::Named;
 use crate::progress::{short, tokens};
-use crate::table::{STALE, aligned, check, let_go_on, render_next, standing};
+use crate::table::{STALE, aligned, check, standing};
+use crate::{next, output};
 
 const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
 
@@ -24,7 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
-        return if arguments.json.json { output::json(&entries) } else { list(&run, &entries) }.map(|()| 0);
+        return if arguments.json.json { output::json(&entries) } else { list((&store, &run), &entries) }.map(|()| 0);
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
@@ -39,7 +41,8 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     }
     // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    show(entry, &diff, said, &next(&state, entry)).map(|()| 0)
+    let next = next::after_review(Named::new(&store, &run)?, &state, entry);
+    show(entry, &diff, said, &next).map(|()| 0)
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
@@ -50,18 +53,19 @@ pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
     }
 }
 
-fn list(run: &RunId, entries: &[ReviewEntry]) -> Result<(), CommandError> {
+fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), CommandError> {
     if entries.is_empty() {
         return output::line(&format!("no task of run {run} has a branch yet"));
     }
+    let named = Named::new(store, run)?;
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(entries.iter().map(row));
     let next: Vec<String> = entries
         .iter()
         .filter(|entry| entry.state == TaskState::AwaitingReview || entry.stale)
-        .map(|entry| format!("orchestrate review {}", entry.task))
+        .map(|entry| named.review(&entry.task))
         .collect();
-    output::result(&format!("{}{}", aligned(&rows), render_next(&next)))
+    output::result(&format!("{}{}", aligned(&rows), next::render(&next)))
 }
 
 fn row(entry: &ReviewEntry) -> [String; 7] {
@@ -125,20 +129,8 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str, next: &[String]) -> Result<
         text.push_str(&output::quoted(said));
     }
     text.push_str(&format!("\n{diff}"));
-    text.push_str(&render_next(next));
+    text.push_str(&next::render(next));
     output::result(&text)
-}
-
-fn next(state: &RunState, entry: &ReviewEntry) -> Vec<String> {
-    let task = &entry.task;
-    match entry.state {
-        TaskState::AwaitingReview => {
-            vec![format!("orchestrate approve {task}"), format!("orchestrate reject {task} -m TEXT")]
-        }
-        TaskState::Merged => vec![format!("orchestrate reject {task} -m TEXT"), "orchestrate land".to_owned()],
-        TaskState::Failed | TaskState::Conflicted => vec![let_go_on(state, task)],
-        _ => Vec::new(),
-    }
 }
 
 fn with_words(entry: &ReviewEntry, diff: &str, said: &str) -> Value {

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::named::Named;
 use crate::progress::short;
 use crate::table::STOPPED;
-use crate::{output, table};
+use crate::{next, output, table};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
@@ -36,7 +37,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         ));
     }
     text.push_str(&table::unread(state.unread()));
-    text.push_str(&table::render_next(&table::next_commands(&state, &report)));
+    text.push_str(&next::render(&next::after(Named::new(&store, &run)?, &state, &report)));
     output::result(&text)?;
     Ok(0)
 }

@@ -15,9 +15,9 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
     let holder = store.lease(&run)?;
     if holder.is_none() {
         let said = match store.state(&run)?.status {
-            RunStatus::Running => "nobody works on it; `orchestrate resume` goes on",
-            RunStatus::Interrupted => "it is stopped already; `orchestrate resume` goes on",
-            _ => "it has ended",
+            RunStatus::Running => format!("nobody works on it; `orchestrate resume {run}` goes on"),
+            RunStatus::Interrupted => format!("it is stopped already; `orchestrate resume {run}` goes on"),
+            _ => "it has ended".to_owned(),
         };
         return if arguments.json.json {
             output::json(&json!({"run_id": run.as_str(), "answer": said}))

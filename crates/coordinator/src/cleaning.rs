@@ -115,7 +115,7 @@ impl Runs {
                 }
                 continue;
             }
-            match self.obstacle(record, &path, options)? {
+            match self.obstacle((run, record), &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
                 Some(Obstacle { reason, ignored }) => cleaned.kept.push(KeptWorktree { task, path, reason, ignored }),
             }
@@ -135,14 +135,14 @@ impl Runs {
     /// Removes a task's worktree if that is asked for and possible; says what stands against it.
     fn obstacle(
         &self,
-        record: &TaskRecord,
+        (run, record): (&RunId, &TaskRecord),
         path: &Path,
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
         let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored }));
         if is_at_work(record) {
-            let reason = "the task is unfinished; `orchestrate resume` goes on from these files";
-            return because(reason.to_owned(), Vec::new());
+            let reason = format!("the task is unfinished; `orchestrate resume {run}` goes on from these files");
+            return because(reason, Vec::new());
         }
         // Files whose place in git cannot be trusted or found are not provably kept.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {

@@ -89,7 +89,10 @@ fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Res
     }
     require_time(state)?;
     if record.tree.as_ref() != Some(tree) {
-        return Err(format!("{task} has changed since you looked at it; look again with `orchestrate review {task}`"));
+        return Err(format!(
+            "{task} has changed since you looked at it; look again with `orchestrate review {task} --run {}`",
+            state.run_id
+        ));
     }
     let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
     Ok((Batch::from(fact), format!("{task} is approved at tree {tree}")))
@@ -133,10 +136,10 @@ fn nothing_to_send_back(run: &RunId, record: &TaskRecord) -> String {
     let task = &record.task.id;
     let instead = match record.state {
         TaskState::Merged | TaskState::AwaitingReview | TaskState::Verified => {
-            format!("`orchestrate reject {task} -m TEXT` sends its work back")
+            format!("`orchestrate reject {task} -m TEXT --run {run}` sends its work back")
         }
         TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
-            format!("`orchestrate retry {task}` lets it try again")
+            format!("`orchestrate retry {task} --run {run}` lets it try again")
         }
         TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
         TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting | TaskState::Committed => {

@@ -170,8 +170,10 @@ pub enum MessageRefused {
         to: TaskId,
     },
     /// The agent has handed its work over, or has ended.
-    #[error("agent '{to}' is {} and reads no more messages; {}", state.as_str(), other_way(to, *state))]
+    #[error("agent '{to}' is {} and reads no more messages; {}", state.as_str(), other_way(run, to, *state))]
     ReadsNoMore {
+        /// The run.
+        run: RunId,
         /// Who was named.
         to: AgentId,
         /// Where it stands.
@@ -520,7 +522,7 @@ impl RunState {
             return Err(MessageRefused::Empty);
         }
         if !record.state.reads_messages() {
-            return Err(MessageRefused::ReadsNoMore { to: id, state: record.state });
+            return Err(MessageRefused::ReadsNoMore { run: self.run_id.clone(), to: id, state: record.state });
         }
         if body.len() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.len() });
@@ -667,14 +669,14 @@ fn hands_over(event: &Event) -> bool {
 }
 
 /// Says how an agent is reached that reads no messages where it stands.
-fn other_way(agent: &AgentId, state: TaskState) -> String {
+fn other_way(run: &RunId, agent: &AgentId, state: TaskState) -> String {
     match state {
         TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
-            format!("`orchestrate retry {agent} -m TEXT` lets it try again and tells it something")
+            format!("`orchestrate retry {agent} -m TEXT --run {run}` lets it try again and tells it something")
         }
         TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
         TaskState::Committed => "its check is running, and would wake it with what is wrong".to_owned(),
-        _ => format!("`orchestrate reject {agent} -m TEXT` sends its work back and tells it why"),
+        _ => format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why"),
     }
 }
 

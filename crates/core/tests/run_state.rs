@@ -345,8 +345,8 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
     story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false }).tell(committed());
     assert_eq!(
         story.state.check_message("a", "too late").unwrap_err().to_string(),
-        "agent 'a' is verified and reads no more messages; `orchestrate reject a -m TEXT` sends its work back and \
-         tells it why"
+        "agent 'a' is verified and reads no more messages; `orchestrate reject a -m TEXT --run r-abcdef` \
+         sends its work back and tells it why"
     );
 }
 

@@ -1,0 +1,46 @@
+//! Names a run in the commands that are about it.
+//!
+//! A command without a run is about the newest one, so each that is named to somebody says its run where that is another.
+
+use std::fmt::Display;
+
+use orchestrate_core::{RunId, TaskId};
+use orchestrate_journal::Store;
+
+use crate::error::CommandError;
+
+/// A run as the commands about it have to name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'r> {
+    run: &'r RunId,
+    is_newest: bool,
+}
+
+impl<'r> Named<'r> {
+    /// Looks which run the commands are about that name none.
+    pub(crate) fn new(store: &Store, run: &'r RunId) -> Result<Self, CommandError> {
+        Ok(Self { run, is_newest: store.latest_run()?.as_ref() == Some(run) })
+    }
+
+    /// Names the run for those who read it later, when another may be the newest.
+    pub(crate) fn for_later(run: &'r RunId) -> Self {
+        Self { run, is_newest: false }
+    }
+
+    /// Gives a command about the whole run.
+    pub(crate) fn whole(self, command: &str) -> String {
+        let run = if self.is_newest { String::new() } else { format!(" {}", self.run) };
+        format!("orchestrate {command}{run}")
+    }
+
+    /// Gives a command about a task or a call of the run.
+    pub(crate) fn within(self, command: impl Display) -> String {
+        let run = if self.is_newest { String::new() } else { format!(" --run {}", self.run) };
+        format!("orchestrate {command}{run}")
+    }
+
+    /// Gives the command that shows a task's work.
+    pub(crate) fn review(self, task: &TaskId) -> String {
+        self.within(format!("review {task}"))
+    }
+}

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use orchestrate_core::TaskId;
 
+/// What an endpoint is called as that was typed, in the place of a variable that sets one; a run keeps it.
+pub(crate) const TYPED_BASE: &str = "--base-url";
+
 /// Why a request got no reply, or no model could be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -77,7 +80,10 @@ pub enum ModelError {
         message: String,
     },
     /// The endpoint does not know the model (404).
-    #[error("find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}")]
+    #[error(
+        "find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}: a run keeps its \
+         model{}, so another takes a new run", if variable == TYPED_BASE { " and endpoint" } else { "" }
+    )]
     UnknownModel {
         /// `provider/model`.
         model: String,
@@ -131,7 +137,7 @@ pub enum ModelError {
         message: String,
     },
     /// Nothing answers at the endpoint.
-    #[error("reach {model} at {endpoint}: {cause}; start the server, or set {variable} to where it runs")]
+    #[error("reach {model} at {endpoint}: {cause}; start the server, or {}", move_to(variable))]
     Unreachable {
         /// `provider/model`.
         model: String,
@@ -212,6 +218,15 @@ impl ModelError {
 
 fn at_line(line: usize) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
+}
+
+/// Says how a run gets another endpoint.
+fn move_to(variable: &str) -> String {
+    if variable == TYPED_BASE {
+        format!("begin a new run with another {variable}, since a run keeps its own")
+    } else {
+        format!("set {variable} to where it runs")
+    }
 }
 
 fn with_status(status: u16) -> String {

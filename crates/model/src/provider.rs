@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::environment::Environment;
-use crate::error::ModelError;
+use crate::error::{ModelError, TYPED_BASE};
 use crate::wire::Protocol;
 
 /// Who answers; everything about one is one row of a table.
@@ -100,7 +100,7 @@ impl Provider {
     pub(crate) fn endpoint(self, environment: &Environment, base_url: Option<&str>) -> Result<Endpoint, ModelError> {
         let row = self.row();
         let named = match base_url {
-            Some(url) => Some(checked_url("--base-url", url)?),
+            Some(url) => Some(checked_url(TYPED_BASE, url)?),
             None => match environment.value(row.base_variable)? {
                 Some(url) if self == Self::Ollama => Some(ollama_url(&url)?),
                 Some(url) => Some(checked_url(row.base_variable, &url)?),
@@ -112,7 +112,7 @@ impl Provider {
         Ok(Endpoint {
             protocol: row.protocol,
             base_url: if base_url.is_some() { without_version(self, base) } else { with_path(self, base, row.path) },
-            base_variable: row.base_variable,
+            base_variable: if base_url.is_some() { TYPED_BASE } else { row.base_variable },
             key: self.key(environment)?,
             is_openai,
             is_default: named.is_none(),
@@ -182,8 +182,8 @@ impl Endpoint {
     pub(crate) fn of_base_url(base_url: &str) -> Result<Self, ModelError> {
         Ok(Self {
             protocol: Protocol::ChatCompletions,
-            base_url: checked_url("--base-url", base_url)?,
-            base_variable: "--base-url",
+            base_url: checked_url(TYPED_BASE, base_url)?,
+            base_variable: TYPED_BASE,
             key: None,
             is_openai: false,
             is_default: false,

@@ -160,7 +160,7 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "anthropic/m",
             404,
             r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#,
-            "find the model anthropic/m at URL: model: m; check its name, or the endpoint in ANTHROPIC_BASE_URL",
+            "find the model anthropic/m at URL: model: m; check its name, or the endpoint in ANTHROPIC_BASE_URL: a run keeps its model, so another takes a new run",
             false,
         ),
         (
@@ -256,6 +256,9 @@ fn nobody_there_is_said_with_the_url() {
         )
     );
     assert!(error.is_retryable());
+    let typed = Models::new(Environment::default(), Some(url)).remote(&ModelName::parse("vllm/m").unwrap()).unwrap();
+    let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {})).unwrap_err().to_string();
+    assert!(error.ends_with("or begin a new run with another --base-url, since a run keeps its own"), "{error}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod reconcile;
 mod refs;
 mod refusal;
 mod repo;
+mod retry;
 mod room;
 mod snapshot;
 mod stage;

@@ -5,11 +5,8 @@ use orchestrate_core::Oid;
 
 use crate::error::GitError;
 use crate::repo::{Repo, ours, theirs};
+use crate::retry;
 
-/// How often a ref that another git process has locked is tried again.
-const LOCKED_TRIES: u32 = 20;
-/// How long we wait between two tries: git holds a ref's lock for a millisecond.
-const LOCKED_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 /// What our moves are called in a ref's log.
 const LOG_MESSAGE: &str = "orchestrate";
 
@@ -66,10 +63,11 @@ impl Repo {
         let handle = self.handle()?;
         let target = theirs(new)?;
         let old = expected.map(theirs).transpose()?;
-        let moved = retry_while_locked(|| match old {
+        let attempt = || match old {
             Some(old) => handle.reference_matching(name, target, true, old, LOG_MESSAGE).map(drop),
             None => handle.reference(name, target, false, LOG_MESSAGE).map(drop),
-        });
+        };
+        let moved = retry::while_locked(|| retry::while_swept(attempt));
         let Err(error) = moved else { return Ok(()) };
         match error.code() {
             ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
@@ -134,19 +132,4 @@ impl Repo {
 /// Gives the full name of a branch.
 pub(crate) fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
-}
-
-#[expect(clippy::disallowed_methods, reason = "another program's lock file wakes nobody")]
-fn retry_while_locked(mut attempt: impl FnMut() -> Result<(), git2::Error>) -> Result<(), git2::Error> {
-    let mut last = attempt();
-    for _ in 0..LOCKED_TRIES {
-        match &last {
-            Err(error) if error.code() == ErrorCode::Locked => {
-                std::thread::sleep(LOCKED_PAUSE);
-                last = attempt();
-            }
-            _ => break,
-        }
-    }
-    last
 }

@@ -17,6 +17,7 @@ use crate::error::GitError;
 use crate::probe;
 use crate::program::Program;
 use crate::refusal::{Refusal, Warning};
+use crate::retry;
 use crate::room::Room;
 
 /// The folder of the branches of runs, which git cannot make beside a branch of that name.
@@ -282,7 +283,9 @@ impl Repo {
         let sign = |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
         let (author, committer) = (sign(&spec.by.author)?, sign(&spec.by.committer)?);
         let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-        let oid = handle.commit(None, &author, &committer, &spec.text(), &tree, &parents).map_err(failed())?;
+        let text = spec.text();
+        let oid = retry::while_swept(|| handle.commit(None, &author, &committer, &text, &tree, &parents));
+        let oid = oid.map_err(failed())?;
         Ok(ours(oid))
     }
 

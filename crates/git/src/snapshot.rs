@@ -14,6 +14,7 @@ use crate::beneath::path_of;
 use crate::diff::FileChange;
 use crate::error::GitError;
 use crate::repo::{Repo, ours, tree_of};
+use crate::retry;
 use crate::stage::{Staged, stage};
 use crate::worktree::Worktree;
 
@@ -160,7 +161,7 @@ fn is_most(lost: usize, total: usize) -> bool {
 }
 
 fn write_tree(repo: &Repo, staged: &mut Staged) -> Result<Oid, GitError> {
-    let written = staged.index.write_tree_to(&staged.store);
+    let written = retry::while_swept(|| staged.index.write_tree_to(&staged.store));
     if staged.unsynced {
         repo.sync_objects()?;
     }

@@ -22,6 +22,7 @@ use crate::error::GitError;
 use crate::full;
 use crate::probe;
 use crate::repo::Repo;
+use crate::retry;
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
 
@@ -196,7 +197,7 @@ impl Stager<'_> {
     fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
         let target = beneath::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        self.store.blob(&target).map_err(self.unstored(path, target.len()))
+        retry::while_swept(|| self.store.blob(&target)).map_err(self.unstored(path, target.len()))
     }
 
     fn store_file(
@@ -224,11 +225,15 @@ impl Stager<'_> {
             other => other?,
         };
         let id = if converts {
-            let mut writer = self.store.blob_writer(Some(&path_of(path))).map_err(failed())?;
-            std::io::Write::write_all(&mut writer, &bytes).map_err(GitError::io("store", path_of(path)))?;
-            writer.commit().map_err(failed())?
+            let convert = || {
+                let mut writer = self.store.blob_writer(Some(&path_of(path)))?;
+                std::io::Write::write_all(&mut writer, &bytes)
+                    .map_err(|error| git2::Error::from_str(&error.to_string()))?;
+                writer.commit()
+            };
+            retry::while_swept(convert).map_err(failed())?
         } else {
-            self.store.blob(&bytes).map_err(failed())?
+            retry::while_swept(|| self.store.blob(&bytes)).map_err(failed())?
         };
         Ok((id, stat))
     }

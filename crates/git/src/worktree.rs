@@ -480,13 +480,27 @@ impl Repo {
     /// [`GitError::Unkept`] and [`GitError::StagedAlone`] if they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
         let (files, kept) = (self.current_tree(worktree)?, self.kept_trees(worktree)?);
-        if !kept.contains(&files) {
+        if !kept.contains(&files) || !self.is_stored(&files)? {
             return Err(GitError::Unkept { path: worktree.path.clone() });
         }
         if kept.contains(&self.staged_tree(worktree)?) {
             Ok(())
         } else {
             Err(GitError::StagedAlone { path: worktree.path.clone() })
+        }
+    }
+
+    /// Tells whether everything below a tree is there: a `git gc --prune=now` beside a run may have taken it.
+    fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
+        let (handle, mut missing) = (self.handle()?, false);
+        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        let walked = tree_of(&handle, tree)?.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
+            missing |= !objects.exists(entry.id());
+            if missing { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+        });
+        match walked {
+            Err(error) if !missing => Err(GitError::library(format!("read the tree {tree}"))(error)),
+            _ => Ok(!missing),
         }
     }
 

@@ -239,6 +239,13 @@ fn only_kept_work_is_removed() {
     let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit).unwrap();
+    // A ref is worth what it leads to.
+    let blob = fixture.git(&["rev-parse", &format!("{commit}:new")]);
+    let (fan_out, rest) = blob.trim_end().split_at(2);
+    let object = fixture.project().join(".git/objects").join(fan_out).join(rest);
+    std::fs::rename(&object, fixture.path().join("object")).unwrap();
+    assert!(matches!(repo.remove_worktree(&worktree, &fixture.trash()), Err(GitError::Unkept { .. })));
+    std::fs::rename(fixture.path().join("object"), &object).unwrap();
     let removed = repo.remove_worktree(&worktree, &fixture.trash()).unwrap();
     assert!(removed.trashed.as_ref().unwrap().join("T1/new").exists());
     removed.delete().unwrap();

@@ -275,7 +275,8 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     if !refused.contains(&format!("git branch NAME {}", repository.git(&["rev-parse", branch])?)) || after != before {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
     }
-    type_in(&["land"], 0).map(drop)
+    let landed = type_in(&["land"], 0)?.stderr;
+    if landed.contains(&format!("`git merge {branch}` brings it")) { Ok(()) } else { fail(landed) }
 }
 
 /// Nobody works in the verifier, so it is made anew where git does not know it any more.

@@ -17,7 +17,7 @@ use crate::checks::{Check, run_check_blocking};
 use crate::committing::unix_seconds;
 use crate::coordinator::sandbox;
 use crate::error::CoordinatorError;
-use crate::integration;
+use crate::integration::{self, Position};
 use crate::plan_file::{self, Boxes, Target};
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::refusal::Refusal;
@@ -83,7 +83,7 @@ impl Runs {
         let ours = format!("orchestrate {run}");
         self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
         let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
-        self.catch_up(&state)?;
+        let strange = self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.forget_lost_landing(&journal, &branch)?;
         let state = journal.state();
@@ -92,7 +92,8 @@ impl Runs {
         let boxes =
             if options.write_back { self.boxes(&state, options, &branch, Target::Ticked)? } else { Boxes::Nothing };
         let Course { from, to, merged, .. } = course;
-        let (is_empty, warnings) = (state.integration == state.base, warnings(&state));
+        let is_empty = state.integration == state.base;
+        let warnings = warnings(&state).into_iter().chain(strange).collect();
         Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
     }
 
@@ -258,12 +259,19 @@ impl Runs {
     }
 
     /// Brings the integration branch to the result, if it stayed behind since a person had it checked out; one that is
-    /// gone, or that somebody has moved, stays so, since landing does not need it.
-    fn catch_up(&self, state: &RunState) -> Result<(), CoordinatorError> {
-        if self.repo.read_ref(&state.run_id.integration_ref())?.is_some() {
-            integration::follow(&self.repo, &state.run_id, &state.integration)?;
+    /// gone, or that somebody has moved, stays so, since landing does not need it. Says what of it is not landed.
+    fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
+        if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
+            return Ok(None);
         }
-        Ok(())
+        let Position::Elsewhere { found, .. } = integration::follow(&self.repo, &state.run_id, &state.integration)?
+        else {
+            return Ok(None);
+        };
+        let branch = state.run_id.integration_branch();
+        Ok(Some(format!(
+            "somebody has moved {branch} to {found}: that is not part of this; `git merge {branch}` brings it"
+        )))
     }
 
     fn boxes(

@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
             open_tasks_that_wait_for_a_closed_one_are_told,
         ),
         sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
+        sandboxed("standing::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
         case("standing::help_names_the_defaults", help_names_the_defaults),
@@ -197,7 +198,8 @@ fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
     says(&desk.types(&["run", "plan.md"], 0)?, &[told, "there was nothing to do: each open task depends on one that"])
 }
 
-fn an_approval_is_of_what_was_looked_at() -> Outcome {
+/// T1's work waits for a review, and has another tree once it is told to write 2.
+fn one_waits_for_review() -> Result<Desk, libtest_mimic::Failed> {
     let desk = Desk::new("- [ ] T1 one\n")?;
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
@@ -207,6 +209,29 @@ fn an_approval_is_of_what_was_looked_at() -> Outcome {
         .rule(done("T1"));
     let model = desk.script(&script)?;
     desk.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    Ok(desk)
+}
+
+/// The list shows no content, so it does not stand for work that has changed since; as JSON it names each tree.
+fn an_approval_is_of_what_was_listed() -> Outcome {
+    let (lists, as_json): (&[&str], &[&str]) = (&["review"], &["review", "--json"]);
+    for (looked, looked_again) in [(lists, &["review", "T1"][..]), (as_json, as_json)] {
+        let desk = one_waits_for_review()?;
+        desk.types(looked, 0)?;
+        desk.types(&["reject", "T1", "-m", "write 2"], 3)?;
+        says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you looked at it"])?;
+        if looked == lists {
+            desk.types(lists, 0)?;
+            desk.types(&["approve", "T1"], 2)?;
+        }
+        desk.types(looked_again, 0)?;
+        desk.types(&["approve", "T1"], 0)?;
+    }
+    Ok(())
+}
+
+fn an_approval_is_of_what_was_looked_at() -> Outcome {
+    let desk = one_waits_for_review()?;
     desk.types(&["diff", "T1"], 0)?;
     desk.types(&["reject", "T1", "-m", "write 2"], 3)?;
     says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you looked at it"])?;

@@ -1,6 +1,6 @@
 //! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
 
-use orchestrate_coordinator::Runs;
+use orchestrate_coordinator::{CoordinatorError, Runs};
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::Store;
@@ -26,6 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     let runs = context.runs()?;
     let entries = runs.review(&run)?;
     let Some(task) = task else {
+        note_listed(&runs, (&run, &entries), arguments.json.json);
         return if arguments.json.json { output::json(&entries) } else { list((&store, &run), &entries) }.map(|()| 0);
     };
     let state = store.state(&run)?;
@@ -48,7 +49,22 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
 pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
     let tree = state.task(task).and_then(|record| record.tree.as_ref());
-    if let Some(Err(error)) = tree.map(|tree| runs.note_shown(&state.run_id, task, tree)) {
+    warn_unless_noted(tree.map_or(Ok(()), |tree| runs.note_shown(&state.run_id, task, tree)));
+}
+
+/// Notes what a list shows. The one for people shows no content, so it does not stand for work that somebody looked at
+/// before it changed; the one for programs names each tree.
+fn note_listed(runs: &Runs, (run, entries): (&RunId, &[ReviewEntry]), as_json: bool) {
+    let trees = entries.iter().filter_map(|entry| Some((&entry.task, entry.tree.as_ref()?)));
+    let noted = trees.map(|(task, tree)| match runs.shown(run, task)? {
+        Some(_) if !as_json => Ok(()),
+        _ => runs.note_shown(run, task, tree),
+    });
+    warn_unless_noted(noted.collect());
+}
+
+fn warn_unless_noted(noted: Result<(), CoordinatorError>) {
+    if let Err(error) = noted {
         output::warning(&format!("failed to {error}; an approval will be of the work as it is then"));
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("commands::roles_are_listed_and_shown", roles_are_listed_and_shown),
         case("commands::completions_name_every_command", completions_name_every_command),
         sandboxed("commands::boxes_are_written_wherever_landing_is_typed", boxes_are_written_wherever_landing_is_typed),
+        sandboxed("commands::landing_on_a_full_disk_puts_all_back", landing_on_a_full_disk).needs(Need::MOUNTS),
         sandboxed("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
         case("commands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
     ]
@@ -41,6 +42,32 @@ fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The file that grows comes after one that shrinks, whose old version has no room any more once both are written.
+fn landing_on_a_full_disk() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("a.txt", &"o".repeat(300_000))?;
+    repository.write("b.txt", "o")?;
+    repository.git(&["add", "."])?;
+    repository.git(&["commit", "-q", "-m", "large"])?;
+    let task = "- [ ] T1 Make it (run: head -c 200000 /dev/urandom > a.txt; head -c 400000 /dev/urandom > b.txt)\n";
+    repository.write("plan.md", task)?;
+    let (program, copy) = (env!("CARGO_BIN_EXE_orchestrate"), home.path().join("copy"));
+    std::fs::create_dir(&copy)?;
+    let script = format!(
+        "set -e; mount -t tmpfs -o size=16m none {0}; cp -a . {0}; cd {0}; {program} run plan.md; set +e
+        head -c $(( ($(df --output=avail -k . | tail -1) - 80) * 1024 )) /dev/zero > .git/filler
+        {program} land --no-write-back; echo first $?; git status --porcelain --untracked-files=no; rm .git/filler
+        {program} land --no-write-back; echo second $?; wc -c a.txt b.txt",
+        copy.display()
+    );
+    let arguments = ["--user", "--map-root-user", "--mount", "sh", "-c", &script];
+    let ran = home.command("unshare", repository.path(), &arguments).run()?.exits(0)?;
+    let words = ["b.txt (No space left on the disk of", "they are as they were", "hint: free some space"];
+    let landed = ["first 1\nrun ", "second 0\n", "200000 a.txt\n", "400000 b.txt\n"];
+    let said = words.iter().all(|words| ran.stderr.contains(words));
+    if said && landed.iter().all(|words| ran.stdout.contains(words)) { Ok(()) } else { fail(ran.stdout + &ran.stderr) }
 }
 
 fn consent_is_typed_once() -> Outcome {

@@ -8,6 +8,9 @@ use orchestrate_core::Oid;
 
 use crate::refusal::Refusal;
 
+/// What the system says of a full disk.
+pub(crate) const NO_SPACE: &str = "No space left";
+
 /// The reason why something with git failed; fits "failed to {error}".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -214,7 +217,7 @@ pub enum GitError {
         /// What git said.
         reason: String,
         /// Why they could not be put back.
-        left: String,
+        left: Box<GitError>,
     },
     /// Some files of the checkout are in conflict, as after `git stash pop`, and git moves none until they are settled.
     #[error(
@@ -256,7 +259,7 @@ pub enum GitError {
     },
     /// The branch could not follow the files of its checkout, and the files could not go back.
     #[error(
-        "land on {branch}: the files of {path} are those of {to} already, but it failed to {unmoved}, and then to {reason}; \
+        "land on {branch}: the files of {path} are those of {to} already, but it failed to {unmoved}, and then to {ahead}; \
          once that is mended, land again: it goes on from there"
     )]
     FilesAhead {
@@ -269,7 +272,7 @@ pub enum GitError {
         /// Why the branch did not follow.
         unmoved: Box<GitError>,
         /// Why the files did not go back.
-        reason: String,
+        ahead: Box<GitError>,
     },
     /// The git program failed.
     #[error("run git {command}: {reason}")]
@@ -319,8 +322,10 @@ impl GitError {
             GitError::Io { source, .. } => {
                 matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
             }
-            GitError::Library { source: LibraryError(error), .. } => error.message().contains("No space left"),
-            GitError::Program { reason, .. } => reason.contains("No space left"),
+            GitError::Library { source: LibraryError(error), .. } => error.message().contains(NO_SPACE),
+            GitError::Program { reason, .. } | GitError::NotWritten { reason, .. } => reason.contains(NO_SPACE),
+            GitError::HalfWritten { reason, left, .. } => reason.contains(NO_SPACE) || left.is_disk_full(),
+            GitError::FilesAhead { unmoved, ahead, .. } => unmoved.is_disk_full() || ahead.is_disk_full(),
             _ => false,
         }
     }
@@ -371,4 +376,25 @@ fn listed(paths: &[PathBuf]) -> String {
         text.push(format!("and {} more", paths.len() - LISTED_PATHS));
     }
     text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_seen_through_what_it_led_to() {
+        let full = || Box::new(GitError::io("write", "a")(std::io::ErrorKind::StorageFull.into()));
+        let other = || Box::new(GitError::BranchGone { branch: "main".to_owned() });
+        let half = |left| GitError::HalfWritten { path: "a".into(), reason: "it was interrupted".to_owned(), left };
+        let ahead = |ahead| GitError::FilesAhead {
+            branch: "main".to_owned(),
+            path: "a".into(),
+            to: Oid::new("1".repeat(40)),
+            unmoved: other(),
+            ahead,
+        };
+        let seen = [half(full()), ahead(full()), half(other()), ahead(other())].map(|error| error.is_disk_full());
+        assert_eq!(seen, [true, true, false, false]);
+    }
 }

@@ -193,19 +193,13 @@ impl Repo {
         }
         let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
         // The branch moved in this instant; the files go back to where they were.
-        let reason = match self.switch(place, [to, from], held) {
+        let ahead = match self.switch(place, [to, from], held) {
             Ok(back) if back.code == 0 => return Err(unmoved),
-            Ok(back) => back.failure("read-tree").to_string(),
-            Err(error) => error.to_string(),
+            Ok(back) => back.failure("read-tree"),
+            Err(error) => error,
         };
-        let path = place.path.clone();
-        Err(GitError::FilesAhead {
-            branch: branch.to_owned(),
-            path,
-            to: to.clone(),
-            unmoved: Box::new(unmoved),
-            reason,
-        })
+        let (branch, path, to) = (branch.to_owned(), place.path.clone(), to.clone());
+        Err(GitError::FilesAhead { branch, path, to, unmoved: Box::new(unmoved), ahead: Box::new(ahead) })
     }
 
     /// Lists the files that differ between two commits and that have one of these states in the user's checkout.

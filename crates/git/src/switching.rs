@@ -24,6 +24,7 @@ use git2::{Index, IndexEntry, Tree};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::full;
 use crate::lock::Held;
 use crate::place::Place;
 use crate::program::{Ended, Run};
@@ -63,11 +64,11 @@ impl Repo {
         }
         let switch = self.begin(place, [from, to])?;
         self.note(&switch)?;
-        let ended = read_tree(&["-u"])?;
-        if ended.code == 0 {
-            return self.forget_note().map(|()| ended);
-        }
-        let reason = ended.stderr.trim().to_owned();
+        let reason = match read_tree(&["-u"]) {
+            Ok(ended) if ended.code == 0 => return self.forget_note().map(|()| ended),
+            Ok(ended) => full::complaint(&ended, &place.path),
+            Err(error) => error.to_string(),
+        };
         self.put_back(switch, &reason, held)?;
         Err(GitError::NotWritten { path: place.path.clone(), reason })
     }
@@ -91,7 +92,7 @@ impl Repo {
     fn put_back(&self, switch: Switch, reason: &str, held: &Held) -> Result<(), GitError> {
         let path = switch.place.path.clone();
         self.restore_written(switch, held).map_err(|error| {
-            let (reason, left) = (reason.to_owned(), error.to_string());
+            let (reason, left) = (reason.to_owned(), Box::new(error));
             GitError::HalfWritten { path, reason, left }
         })?;
         self.forget_note()
@@ -114,7 +115,8 @@ impl Repo {
             let args = ["checkout-index", "--"].map(OsStr::new).into_iter();
             let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), Some(held))?;
             if ended.code != 0 {
-                return Err(ended.failure("checkout-index"));
+                let (command, reason) = ("checkout-index".to_owned(), full::complaint(&ended, &place.path));
+                return Err(GitError::Program { command, reason });
             }
         }
         Ok(())

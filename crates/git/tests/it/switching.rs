@@ -111,6 +111,16 @@ fn what_could_not_be_noted_is_put_back_by_the_next() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
+#[test]
+fn what_git_wrote_before_it_was_killed_is_put_back() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    let before = files_and_status(&fixture);
+    meanwhile(&fixture, "kill $PPID; exit 1");
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+    assert_eq!(files_and_status(&fixture), before);
+}
+
 /// What the user has taken back, and then taken a part of by hand, is his, although git might have written just that.
 #[test]
 fn what_was_taken_by_hand_of_a_killed_landing_stays() {

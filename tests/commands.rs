@@ -1,11 +1,19 @@
 //! Commands that people type beside `run`: consents on a terminal, the log, the roles, completions, two runs at once.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
 use libtest_mimic::Failed;
+use orchestrate_coordinator::{Coordinator, Runs, Settings};
+use orchestrate_core::RunId;
+use orchestrate_journal::{Command, Journal, Received, Store};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::run::done;
-use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, sandboxed};
+use crate::run::{done, runtime};
+use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, sandboxed, until};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -19,6 +27,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("commands::landing_on_a_full_disk_puts_all_back", landing_on_a_full_disk).needs(Need::MOUNTS),
         sandboxed("commands::two_runs_work_side_by_side", two_runs_work_side_by_side),
         case("commands::a_required_sandbox_is_required_of_a_takeover", a_required_sandbox_is_required),
+        sandboxed("commands::one_goes_to_whoever_took_the_run_just_before", one_goes_to_whoever_was_quicker),
+        sandboxed("commands::one_whose_coordinator_ends_is_carried_out", one_whose_coordinator_ends_is_carried_out),
     ]
 }
 
@@ -273,4 +283,61 @@ fn a_required_sandbox_is_required() -> Outcome {
     }
     home.orchestrate(repository.path(), &["message", "T2", "go on"]).run()?.exits(1)?;
     Ok(())
+}
+
+/// A run whose only task awaits review, with its store.
+fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", PLAN)?;
+    home.orchestrate(repository.path(), &["run", "plan.md", "--merge", "review"]).run()?.exits(3)?;
+    let store = Runs::open(repository.path(), Settings::new(home.state()))?.store().clone();
+    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    Ok((home, repository, store, run))
+}
+
+/// Waits for a command that has been sent to a run.
+fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
+    until(Duration::from_secs(60), || Ok(store.open_commands(run)?.pop()))
+}
+
+/// Another process takes the run between the command's look, which finds nobody, and its own try.
+fn one_goes_to_whoever_was_quicker() -> Outcome {
+    let (home, repository, store, run) = awaiting_review()?;
+    let folder = home.path().join("config/orchestrate");
+    std::fs::create_dir_all(&folder)?;
+    let pipe = folder.join("config.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    let asking = home.orchestrate(repository.path(), &["reject", "T1", "-m", "no", "--json"]).start()?;
+    // The settings are read in between; a pipe can be opened so once somebody reads it.
+    let settings = until(Duration::from_secs(60), || {
+        Ok(OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&pipe).ok())
+    })?;
+    let quicker = Journal::resume(&store, &run)?;
+    drop(settings);
+    let received = sent(&store, &run)?;
+    runtime()?.block_on(quicker.answer(received.id, Ok("heard".to_owned())))?;
+    let answer = asking.end()?.exits(0)?.json()?;
+    if *at(&answer, "/answer")? == "heard" { Ok(()) } else { fail(answer) }
+}
+
+/// Whoever sent it takes the run over when nobody is left who could answer.
+fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
+    let (home, repository, store, run) = awaiting_review()?;
+    let ending = Journal::resume(&store, &run)?;
+    let asking = home.orchestrate(repository.path(), &["approve", "T1"]).start()?;
+    let id = sent(&store, &run)?.id;
+    drop(ending);
+    let ran = asking.end()?.exits(0)?;
+    let log = home.orchestrate(repository.path(), &["log", "--json"]).run()?.exits(0)?.stdout;
+    let is_answered = matches!(store.answer(id)?, Some(Ok(said)) if ran.stderr.contains(&said));
+    let once = ["\"review.approved\"", "\"task.merged\""].map(|fact| log.matches(fact).count());
+    if !is_answered || once != [1, 1] {
+        return fail(format!("{ran:?}\n{log}"));
+    }
+    // Who comes later still finds that it was answered.
+    let (coordinator, facts) =
+        (Coordinator::open(repository.path(), Settings::new(home.state()))?, store.state(&run)?.seq);
+    let again = Command::Message { to: "T1".into(), body: "twice".to_owned() };
+    let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id, again))?;
+    if late.is_none() && store.state(&run)?.seq == facts { Ok(()) } else { fail("it was carried out again") }
 }

@@ -1,12 +1,14 @@
 //! Hands a command to the coordinator of a run, or takes the run over where there is none.
+//!
+//! A command is carried out once, whoever carries it out: once it has been sent, it is taken over by its number.
 
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::Layer;
-use orchestrate_coordinator::{Coordinator, settings_of};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, settings_of};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
-use orchestrate_journal::{Command, JournalError, Purpose, Store};
+use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
 use serde_json::json;
 
 use crate::context::Context;
@@ -20,41 +22,83 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether the coordinator is still there.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Sends a command to a live coordinator and says what it answered.
+/// How often a command follows a run from hand to hand: each time another process was quicker, or ended.
+const HANDS: usize = 8;
+
+/// Sends a command to a live coordinator and says what it answered, or that it has ended.
 pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
-    if let Some(holder) = store.lease(run)?.filter(|holder| holder.purpose != Purpose::Run) {
-        return Err(JournalError::Held { run: run.clone(), holder }.into());
+    let id = send(store, run, command)?;
+    match answer(store, run, id)? {
+        Some(answer) => say(answer, run, as_json),
+        None if store.lease(run)?.is_none() => say(Ok("it has ended".to_owned()), run, as_json),
+        None => Err(unanswered(run)),
     }
-    let id = store.send(run, command)?;
-    let mut waited = Duration::ZERO;
-    let answer = loop {
-        match store.wait_for_answer(id, LOOK_AGAIN)? {
-            None if waited < PATIENCE && store.lease(run)?.is_some() => waited += LOOK_AGAIN,
-            answer => break answer,
-        }
-    };
-    let Some(answer) = answer else {
-        if store.lease(run)?.is_none() && matches!(command, Command::Stop { .. }) {
-            return say(Ok("it has ended".to_owned()), run, as_json);
-        }
-        let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
-        return Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it")));
-    };
-    say(answer, run, as_json)
 }
 
 /// Sends a command; without a live coordinator takes the run over, and gives the run's exit code.
+///
+/// Who works on the run may change at any moment: the command goes to whoever took it in between, and is carried out
+/// here if that one ends without an answer.
 pub(crate) fn ask_or_take_over(
     context: &Context,
     (store, run): (&Store, &RunId),
     command: &Command,
     typed: Vec<(&'static str, String)>,
 ) -> Result<u8, CommandError> {
-    if store.lease(run)?.is_some() {
-        let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
-        let format = format.or_else(|| context.output_format());
-        return ask(store, run, command, matches!(format.as_deref(), Some("json" | "stream-json")));
+    let mut sent = None;
+    for _ in 0..HANDS {
+        if store.lease(run)?.is_some() {
+            let id = if let Some(id) = sent { id } else { *sent.insert(send(store, run, command)?) };
+            if let Some(answer) = answer(store, run, id)? {
+                let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
+                let format = format.or_else(|| context.output_format());
+                return say(answer, run, matches!(format.as_deref(), Some("json" | "stream-json")));
+            }
+            if store.lease(run)?.is_some() {
+                return Err(unanswered(run));
+            }
+        }
+        if let Some(code) = take_over(context, (store, run), (command, sent), typed.clone())? {
+            return Ok(code);
+        }
     }
+    let message = format!("run {run} goes from one process to another, and none of them has answered");
+    Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows how it stands")))
+}
+
+/// Writes a command down for the process that works on the run; one that does something else with it takes none.
+fn send(store: &Store, run: &RunId, command: &Command) -> Result<InboxId, CommandError> {
+    match store.lease(run)? {
+        Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
+        _ => Ok(store.send(run, command)?),
+    }
+}
+
+/// Waits for an answer; none if it takes too long, or if nobody is there any more to give one.
+fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, CommandError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        // In this order: who answers does so before letting the run go.
+        let is_held = store.lease(run)?.is_some();
+        match store.wait_for_answer(id, if is_held { LOOK_AGAIN } else { Duration::ZERO })? {
+            None if is_held && waited < PATIENCE => waited += LOOK_AGAIN,
+            answer => return Ok(answer),
+        }
+    }
+}
+
+fn unanswered(run: &RunId) -> CommandError {
+    let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
+    CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
+}
+
+/// Takes the run over for a command; none if another process was quicker, or has answered it before it ended.
+fn take_over(
+    context: &Context,
+    (store, run): (&Store, &RunId),
+    asked: (&Command, Option<InboxId>),
+    typed: Vec<(&'static str, String)>,
+) -> Result<Option<u8>, CommandError> {
     let mut loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
@@ -62,34 +106,39 @@ pub(crate) fn ask_or_take_over(
     loaded.run = state.settings;
     follow::require_sandbox(&loaded, run)?;
     let settings = settings_of(&loaded, &context.directories()?);
+    let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = follow::runtime()?;
-    let code = runtime.block_on(take_over(context, (run, command), settings, (style, state.seq)));
+    let code = runtime.block_on(carry_out(&coordinator, run, asked, (style, state.seq)));
     runtime.shutdown_background();
     code
 }
 
-async fn take_over(
-    context: &Context,
-    (run, command): (&RunId, &Command),
-    settings: orchestrate_coordinator::Settings,
+async fn carry_out(
+    coordinator: &Coordinator,
+    run: &RunId,
+    (command, sent): (&Command, Option<InboxId>),
     (style, begun): (Style, u64),
-) -> Result<u8, CommandError> {
-    let coordinator = Coordinator::open(&context.directory, settings)?;
-    if !style.quiet {
-        output::note(&format!("nobody works on run {run}: taking it over"));
-    }
-    match coordinator.resume_with(run, command.clone()).await? {
-        Ok((taken, said)) => {
+) -> Result<Option<u8>, CommandError> {
+    let taken = match sent {
+        None => coordinator.resume_with(run, command.clone()).await.map(Some),
+        Some(id) => coordinator.resume_with_sent(run, id, command.clone()).await,
+    };
+    match taken {
+        Err(CoordinatorError::Journal(JournalError::Held { holder, .. })) if holder.purpose == Purpose::Run => Ok(None),
+        Ok(Some(Ok((taken, said)))) => {
             if !style.quiet {
+                output::note(&format!("nobody works on run {run}: taking it over"));
                 output::note(&said);
             }
-            follow::follow(taken, style, begun).await
+            follow::follow(taken, style, begun).await.map(Some)
         }
-        Err(refused) => Err(refusal(run, &refused)),
+        Ok(Some(Err(refused))) => Err(refusal(run, &refused)),
+        Ok(None) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn say(answer: Result<String, String>, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
+fn say(answer: Reply, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
     match answer {
         Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
         Ok(said) => output::line(&said),

@@ -13,7 +13,7 @@ use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, Repo};
-use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, Received, Store};
+use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::Executor;
@@ -280,13 +280,45 @@ impl Coordinator {
         command: Command,
     ) -> Result<Result<(Run, String), String>, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        require_models(&context, reopened(&command).as_slice())?;
-        // Branches that somebody else has moved are refused before the run is open again.
-        recovery::settle(&context).await?;
+        prepare(&context, &command).await?;
         let id = self.store.send(run, &command)?;
+        self.go_on_with(context, Received { id, sent_ms: 0, command }).await
+    }
+
+    /// As [`Coordinator::resume_with`], for a command that was sent to a process which has ended since; none if it was
+    /// answered all the same, by that process or another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coordinator::resume`]; the command is answered with the error then, so that it can be sent again.
+    pub async fn resume_with_sent(
+        &self,
+        run: &RunId,
+        id: InboxId,
+        command: Command,
+    ) -> Result<Option<Result<(Run, String), String>>, CoordinatorError> {
+        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        // Nobody else can answer it from here on.
+        if self.store.answer(id)?.is_some() {
+            return Ok(None);
+        }
+        if let Err(error) = prepare(&context, &command).await {
+            context.journal.answer(id, Err(error.to_string())).await?;
+            return Err(error);
+        }
+        self.go_on_with(context, Received { id, sent_ms: 0, command }).await.map(Some)
+    }
+
+    /// Carries a command out before anything else, and then works on the run.
+    async fn go_on_with(
+        &self,
+        context: Arc<RunContext>,
+        received: Received,
+    ) -> Result<Result<(Run, String), String>, CoordinatorError> {
+        let id = received.id;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
-        commands::carry_out_after(&context, Some(resumed), Received { id, sent_ms: 0, command }).await?;
+        commands::carry_out_after(&context, Some(resumed), received).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
                 recovery::settle(&context).await?;
@@ -381,6 +413,13 @@ impl Coordinator {
         }
         Ok(replies)
     }
+}
+
+/// Makes sure that a run which is taken over for a command can go on: nothing is recorded yet.
+async fn prepare(context: &Arc<RunContext>, command: &Command) -> Result<(), CoordinatorError> {
+    require_models(context, reopened(command).as_slice())?;
+    // Branches that somebody else has moved are refused before the run is open again.
+    recovery::settle(context).await
 }
 
 async fn work_on(context: RunContext, open_ended: bool) -> Result<Run, CoordinatorError> {

@@ -10,6 +10,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
         case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
         case("check::no_repository_is_needed", no_repository_is_needed),
+        sandboxed("check::a_check_whose_file_is_missing_is_told_as_by_a_run", a_check_whose_file_is_missing_is_told),
         case(
             "check::what_a_run_refuses_in_the_repository_is_a_warning",
             what_a_run_refuses_in_the_repository_is_a_warning,
@@ -121,6 +122,32 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
         }
     }
     Ok(())
+}
+
+fn a_check_whose_file_is_missing_is_told() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("there.sh", "true\n")?;
+    repository.commit_all("Add a check")?;
+    repository.write("plan.md", "---\nverify: ./missing.sh\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n- [ ] T2 b (run: true) (verify: A=1 ./nowhere/check)\n")?;
+    let type_in = |arguments: &[&str]| home.orchestrate(repository.path(), arguments).run();
+    let told = [("line 2, column 1", "./missing.sh"), ("line 5, column 1", "./nowhere/check")];
+    let told =
+        told.map(|(place, file)| format!("{place}: the file `{file}` is not in the commit that the run starts from"));
+    let said = type_in(&["check", "plan.md"])?.exits(0)?.stdout + &type_in(&["run", "plan.md"])?.stderr;
+    if told.iter().any(|told| said.matches(told).count() != 2) || said.matches("is not in the commit").count() != 4 {
+        return fail(said);
+    }
+    // Its own setup may make any file, and an older commit may not have what this one has.
+    repository.write("orchestrate.toml", "[worktree]\nsetup = \"true\"\n")?;
+    let made = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
+    std::fs::remove_file(repository.path().join("orchestrate.toml"))?;
+    repository.write("plan.md", "---\nbase: HEAD~1\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n")?;
+    let older = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
+    if !made.contains("is not in the commit") && older.contains("`./there.sh` is not in the commit") {
+        Ok(())
+    } else {
+        fail(made + &older)
+    }
 }
 
 fn no_repository_is_needed() -> Outcome {

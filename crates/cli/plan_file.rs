@@ -2,7 +2,8 @@
 //! it into complaints with their places.
 //!
 //! `check` and `run` both read it here, so what is wrong with the text both refuse. A check whose program is not there is
-//! refused by `run` alone, which asks the sandbox; `check` looks on the user's own search path, and warns.
+//! refused by `run` alone, which asks the sandbox; `check` looks on the user's own search path, and warns. Of one whose file
+//! is not in the commit both warn.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 
 use orchestrate_coordinator::settings::{Layer, Loaded, Problem, Source};
 use orchestrate_coordinator::{Project, Roles, known_names};
-use orchestrate_core::plan::{self, CheckReport, Finding, FindingCode, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings};
+use orchestrate_core::plan::{
+    self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
+};
 
 use crate::args;
 use crate::context::Context;
@@ -110,10 +113,16 @@ impl PlanFile {
         chosen.and_then(|chosen| chosen.place.as_ref()).map_or_else(|| self.shown.clone(), ToString::to_string)
     }
 
+    /// Tells whether a run of the plan may have a file; the project's setup may make any.
+    pub(crate) fn may_have(&self, project: &Project, path: &str) -> bool {
+        let base = self.loaded.resolved.text("base");
+        self.loaded.run.worktree_setup.is_some() || project.may_have(base.as_deref(), path)
+    }
+
     /// Says what a run of the plan would do, and what is wrong with it.
-    pub(crate) fn check(&self, program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
+    pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
-        plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, program_exists })
+        plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, exists })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use orchestrate_coordinator::{CoordinatorError, Project};
-use orchestrate_core::plan::{Finding, FindingCode};
+use orchestrate_core::plan::{Finding, FindingCode, FirstWord};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 
 use crate::args::CheckArgs;
@@ -24,7 +24,10 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     let file = plan_file::open(context, &arguments.plan, Vec::new(), project.as_ref())?;
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
     let search = context.variables.get("PATH").cloned().unwrap_or_default();
-    let mut report = file.check(&|program| is_found(&search, program));
+    let mut report = file.check(&|first| match first {
+        FirstWord::Program(name) => is_found(&search, name),
+        FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
+    });
     report.warnings.splice(0..0, refused.as_ref().map(would_be_refused));
     let open = report.tasks.iter().filter(|task| task.status.runs());
     let used = open.filter_map(|task| task.agent.as_deref());

@@ -24,6 +24,7 @@ use crate::host::Host;
 use crate::layout::Layout;
 use crate::models::{self, Models};
 use crate::open_files::require_open_files;
+use crate::project::commit_may_have;
 use crate::project_texts::ProjectTexts;
 use crate::recovery;
 use crate::retries::Retries;
@@ -356,12 +357,9 @@ impl Coordinator {
         }
     }
 
-    /// Tells whether the commit that runs start from has a file, as far as the commit alone tells: where a link leads, on
-    /// the way or at the end, may be elsewhere.
-    pub(crate) fn base_may_have(&self, path: &Path) -> Result<bool, CoordinatorError> {
-        let base = self.base()?.0;
-        let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
-        Ok(parts.any(|part| !matches!(self.repo.read_file(&base, part), Ok(None))))
+    /// Tells whether the commit that runs start from may have a file.
+    pub(crate) fn base_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
+        Ok(commit_may_have(&self.repo, &self.base()?.0, path))
     }
 
     fn identities(&self) -> Result<Identities, CoordinatorError> {

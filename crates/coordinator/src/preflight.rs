@@ -102,10 +102,8 @@ fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Re
     let mut found = Vec::new();
     for check in checks {
         let FirstWord::File(path) = check.first else { continue };
-        let path = PathBuf::from(path).components().collect::<PathBuf>();
-        let path = path.strip_prefix(".").unwrap_or(&path);
         if !coordinator.base_may_have(path)? {
-            found.push(check.missing(" in the commit that the run starts from"));
+            found.push(check.missing(""));
         }
     }
     Ok(found)

@@ -3,8 +3,9 @@
 //! Nothing here starts a process but git, takes a lease or writes a fact.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
+use orchestrate_core::Oid;
 use orchestrate_core::plan::KnownNames;
 use orchestrate_git::{GitError, Refusal, Repo};
 use orchestrate_journal::Store;
@@ -74,16 +75,25 @@ impl Project {
     ///
     /// Fails if there is no such revision, or if a role file cannot be used.
     pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
-        let commit = match base {
-            Some(rev) => self.repo.resolve(rev)?,
-            None => self.repo.head()?.commit,
-        };
-        Roles::load(&self.repo, &commit, user_config_dir)
+        Roles::load(&self.repo, &self.base(base)?, user_config_dir)
+    }
+
+    fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
+        match base {
+            Some(rev) => Ok(self.repo.resolve(rev)?),
+            None => Ok(self.repo.head()?.commit),
+        }
     }
 
     /// Tells whether a revision names a commit.
     pub fn has_revision(&self, rev: &str) -> bool {
         self.repo.resolve(rev).is_ok()
+    }
+
+    /// Tells whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a revision
+    /// that there is not, nothing is known.
+    pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
+        self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
     }
 
     /// Gives what the user should know and what does not stop a run.
@@ -104,6 +114,14 @@ impl Project {
     pub fn git(&self) -> String {
         format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
     }
+}
+
+/// Tells whether a commit has a file, as far as it alone tells: where a link leads, on the way or at the end, may be
+/// elsewhere.
+pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
+    let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+    let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+    parts.any(|part| !matches!(repo.read_file(commit, part), Ok(None)))
 }
 
 /// Gives the names that a plan may use; `any_model` says that a server of the user's own takes every name.

@@ -1,13 +1,13 @@
 //! What `orchestrate check` says about a plan: what would run, in which order, and what is wrong.
 //!
 //! The shape of [`CheckReport`] as JSON is a contract. Nothing here spends a token or starts a program;
-//! whether a program exists is the caller's to know.
+//! whether a program or a file exists is the caller's to know.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::{PlannedCommand, commands_of_checks, commands_of_tasks};
+use super::command::{FirstWord, commands_of_checks, commands_of_tasks};
 use super::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
 use super::names::KnownNames;
 use super::parse::{self, Plan};
@@ -88,8 +88,8 @@ pub struct Surroundings<'a> {
     pub settings: &'a RunSettings,
     /// What else keeps it from running.
     pub refused: &'a [PlanError],
-    /// Tells whether a program is there.
-    pub program_exists: &'a dyn Fn(&str) -> bool,
+    /// Tells whether what a command begins with is there.
+    pub exists: &'a dyn Fn(FirstWord<'_>) -> bool,
 }
 
 /// Reads a plan and says everything about it.
@@ -103,7 +103,7 @@ pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport
         _ => Vec::new(),
     };
     let mut warnings = plan.warnings.clone();
-    warnings.extend(missing_programs(&plan, around));
+    warnings.extend(missing(&plan, around));
     warnings.sort_by_key(|warning| (warning.line, warning.column));
     CheckReport {
         plan: name.to_owned(),
@@ -174,12 +174,11 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
     }
 }
 
-/// Finds the commands whose program is not there.
-fn missing_programs(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
+/// Finds the commands whose program or file is not there.
+fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
-    let is_missing =
-        |command: &PlannedCommand<'_>| command.program().is_some_and(|name| !(around.program_exists)(name));
-    checks.chain(commands_of_tasks(plan)).filter(is_missing).map(|command| command.missing("")).collect()
+    let commands = checks.chain(commands_of_tasks(plan));
+    commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing("")).collect()
 }
 
 fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {

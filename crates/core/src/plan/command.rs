@@ -62,8 +62,7 @@ impl<'a> PlannedCommand<'a> {
         }
     }
 
-    /// Says that what it begins with is missing, and where: `place` follows "is not found" of a program, and "is not" of a
-    /// file.
+    /// Says that what it begins with is missing; `place` says where a program was looked for, and follows "is not found".
     pub fn missing(&self, place: &str) -> Finding {
         let (message, suggestion) = match self.first {
             FirstWord::Program(name) => (
@@ -71,7 +70,10 @@ impl<'a> PlannedCommand<'a> {
                 format!("install `{name}`, or correct the command"),
             ),
             FirstWord::File(path) => (
-                format!("the file `{path}` is not{place}: a task or `.worktreeinclude` has to bring it"),
+                format!(
+                    "the file `{path}` is not in the commit that the run starts from: a task or `.worktreeinclude` has \
+                     to bring it"
+                ),
                 "correct the command if none does".to_owned(),
             ),
         };

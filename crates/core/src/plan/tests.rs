@@ -517,7 +517,7 @@ fn boxes_are_written_back_and_nothing_else() {
 }
 
 /// Checks a plan with the settings that its front matter gives to its run.
-fn checked(source: &str, refused: &[Finding], program_exists: &dyn Fn(&str) -> bool) -> CheckReport {
+fn checked(source: &str, refused: &[Finding], exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
     let front = front_matter(source);
     let settings = crate::RunSettings {
         verify: front.verify,
@@ -525,7 +525,7 @@ fn checked(source: &str, refused: &[Finding], program_exists: &dyn Fn(&str) -> b
         budget_tokens: front.budget_tokens,
         ..crate::RunSettings::default()
     };
-    check("plan.md", source, &Surroundings { known: &known(), settings: &settings, refused, program_exists })
+    check("plan.md", source, &Surroundings { known: &known(), settings: &settings, refused, exists })
 }
 
 #[test]
@@ -555,7 +555,7 @@ fn a_check_refuses_what_a_run_refuses() {
 #[test]
 fn the_report_of_a_check() {
     let source = "---\nverify: make check\n---\n# P\n\n- [ ] T1 a (verify: nosuch --now) (files: x)\n- [x] T2 b\n- [ ] T3 c (run: echo hi) (depends: T1, T2)\n- plain\n";
-    let report = checked(source, &[], &|program| program == "make");
+    let report = checked(source, &[], &|first| first == FirstWord::Program("make"));
     let expected = serde_json::json!({
         "plan": "plan.md",
         "title": "P",

@@ -29,6 +29,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::a_branch_that_is_gone_or_rewound_is_refused", a_branch_that_is_gone_or_rewound_is_refused),
         case("land::a_detached_head_is_refused", a_detached_head_is_refused),
         case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
+        case("land::files_of_a_lost_landing_go_back_before_the_next", files_of_a_lost_landing_go_back),
         case("land::a_plan_that_was_edited_is_left_alone", a_plan_that_was_edited_is_left_alone),
         case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
         case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
@@ -299,6 +300,30 @@ fn undo_refuses_once_the_branch_has_moved() -> Outcome {
         }
         other => fail(format!("{other:?}")),
     }
+}
+
+/// Somebody moves the branch while git writes its checkout, and git fails to write back what it has written.
+fn files_of_a_lost_landing_go_back() -> Outcome {
+    let ended = Ended::new(None)?;
+    let (repository, base) = (&ended.stage.repository, ended.report.base_commit.to_string());
+    let conflicting = ended.git(&["commit-tree", "-p", "HEAD", "-m", "Meanwhile", "stash@{0}^{tree}"])?;
+    ended.git(&["update-ref", "refs/heads/main", &conflicting])?;
+    let expected = ended.look()?;
+    ended.git(&["update-ref", "refs/heads/main", &base])?;
+    let script = format!(
+        "echo >> .git/times; case $(wc -l < .git/times) in 1) git update-ref refs/heads/main {conflicting};; 2) exit 1;; esac; cat"
+    );
+    ended.git(&["config", "filter.mine.smudge", &script])?;
+    ended.git(&["config", "filter.mine.clean", "cat"])?;
+    ended.git(&["config", "filter.mine.required", "true"])?;
+    repository.write(".git/info/attributes", "kept.txt filter=mine\n")?;
+    match ended.land() {
+        Err(error) if says("are those of")(&error) => {}
+        other => return fail(format!("{other:?}")),
+    }
+    ended.git(&["config", "--remove-section", "filter.mine"])?;
+    ended.require_refusal(is(|refusal| matches!(refusal, Refusal::Conflict { .. })))?;
+    same(&ended.look()?, &expected)
 }
 
 fn a_plan_that_was_edited_is_left_alone() -> Outcome {

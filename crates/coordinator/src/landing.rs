@@ -247,12 +247,14 @@ impl Runs {
     }
 
     /// Forgets a landing that was recorded and never happened, or that the user has taken back, once the branch has gone
-    /// on without it.
+    /// on without it; files that it may have written go back first.
     fn forget_lost_landing(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
         let state = journal.state();
         let Some(landed) = state.landed().filter(|landed| landed.branch == branch) else { return Ok(()) };
         let tip = self.repo.branch_tip(branch)?;
         if tip != landed.from && !self.repo.contains(&tip, &landed.to)? {
+            let lost = Moved { old: landed.from.clone(), new: landed.to.clone(), checkout: None };
+            self.repo.take_back_files(&lost, branch)?;
             journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: tip })?;
         }
         Ok(())

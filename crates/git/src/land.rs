@@ -21,7 +21,7 @@ use crate::probe;
 use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::refusal::Refusal;
-use crate::repo::{Repo, tree_of};
+use crate::repo::{Repo, id_in, tree_of};
 
 /// A branch to be landed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,23 @@ impl Repo {
         }
     }
 
+    /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
+    /// written them all the same. They stay if the branch has some of them by now, as after a commit of the user's.
+    ///
+    /// # Errors
+    /// As [`Repo::unland`].
+    pub fn take_back_files(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
+        let held = lock::common(self.common_dir())?;
+        self.settle_switch(&held)?;
+        let (tip, ways) = (self.branch_tip(branch)?, [&landed.new, &landed.old]);
+        match self.only_checkout(branch)? {
+            Some(place) if self.index_holds(&place, &landed.new, ways)? && !self.has_some_of(&tip, ways)? => {
+                self.move_files(&place, branch, ways, &held)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Gives the commit that a branch is at.
     ///
     /// # Errors
@@ -172,6 +189,20 @@ impl Repo {
     /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
     /// changes overlap, then the branch. It can be repeated from anywhere in between.
     fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+        self.move_files(place, branch, [from, to], held)?;
+        let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
+        // The branch moved in this instant; the files go back to where they were.
+        let ahead = match self.switch(place, [to, from], held) {
+            Ok(back) if back.code == 0 => return Err(unmoved),
+            Ok(back) => back.failure("read-tree"),
+            Err(error) => error,
+        };
+        let (branch, path, to) = (branch.to_owned(), place.path.clone(), to.clone());
+        Err(GitError::FilesAhead { branch, path, to, unmoved: Box::new(unmoved), ahead: Box::new(ahead) })
+    }
+
+    /// Moves the files and the index of a checkout alone.
+    fn move_files(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
         let in_conflict = in_conflict(place)?;
         if !in_conflict.is_empty() {
             return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
@@ -191,15 +222,7 @@ impl Repo {
                 false => GitError::LocalChanges { branch: branch.to_owned(), paths },
             });
         }
-        let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
-        // The branch moved in this instant; the files go back to where they were.
-        let ahead = match self.switch(place, [to, from], held) {
-            Ok(back) if back.code == 0 => return Err(unmoved),
-            Ok(back) => back.failure("read-tree"),
-            Err(error) => error,
-        };
-        let (branch, path, to) = (branch.to_owned(), place.path.clone(), to.clone());
-        Err(GitError::FilesAhead { branch, path, to, unmoved: Box::new(unmoved), ahead: Box::new(ahead) })
+        Ok(())
     }
 
     /// Lists the files that differ between two commits and that have one of these states in the user's checkout.
@@ -263,6 +286,13 @@ impl Repo {
             }
         }
         Ok(true)
+    }
+
+    /// Tells whether a commit has something of what the first of two commits has, and the second has not.
+    fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+        let handle = self.handle()?;
+        let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
+        Ok(self.changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
     }
 
     fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {

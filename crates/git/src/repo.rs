@@ -434,6 +434,11 @@ pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<g
         .map_err(GitError::library(format!("read the tree of {treeish}")))
 }
 
+/// Gives which version of a file a tree has, if it has one.
+pub(crate) fn id_in(tree: &git2::Tree<'_>, path: &Path) -> Option<git2::Oid> {
+    tree.get_path(path).ok().map(|entry| entry.id())
+}
+
 fn durable_settings() -> Result<OwnedFd, GitError> {
     use std::io::Write;
     let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use git2::{Index, IndexEntry, Tree};
+use git2::{Index, IndexEntry};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
@@ -28,7 +28,7 @@ use crate::full;
 use crate::lock::Held;
 use crate::place::Place;
 use crate::program::{Ended, Run};
-use crate::repo::{Repo, theirs, tree_of};
+use crate::repo::{Repo, id_in, theirs, tree_of};
 use crate::switch_note::{OldFile, Stage, Switch};
 
 /// How many paths one process is given.
@@ -243,10 +243,6 @@ impl Repo {
             None => run,
         })
     }
-}
-
-fn id_in(tree: &Tree<'_>, path: &Path) -> Option<git2::Oid> {
-    tree.get_path(path).ok().map(|entry| entry.id())
 }
 
 /// Finds a file; a folder is none.

@@ -416,3 +416,25 @@ fn files_that_cannot_go_back_are_told() {
     std::fs::remove_file(lock).unwrap();
     assert_eq!(fixture.tip("main"), landing.base);
 }
+
+/// As a kill leaves it before the branch is moved, which somebody else then moves; the user may have committed the files.
+#[test]
+fn files_of_a_landing_go_back_unless_they_were_committed() {
+    for is_committed in [false, true] {
+        let (fixture, repo, landing) = prepared();
+        busy_user(&fixture);
+        let files = files_and_status(&fixture).0;
+        let elsewhere = fixture.git(&["commit-tree", "-p", "main", "-m", "elsewhere", "main^{tree}"]);
+        let landed = repo.land(&landing).unwrap();
+        fixture.git(&["update-ref", "refs/heads/main", landing.base.as_str()]);
+        if is_committed {
+            fixture.git(&["commit", "-q", "-m", "mine", "--", "a"]);
+        } else {
+            fixture.git(&["update-ref", "refs/heads/main", &elsewhere]);
+        }
+        let landed_files = files_and_status(&fixture).0;
+        repo.take_back_files(&landed, "main").unwrap();
+        let expected = if is_committed { landed_files } else { files };
+        assert!(files_and_status(&fixture).0 == expected, "committed: {is_committed}");
+    }
+}

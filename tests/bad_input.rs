@@ -185,7 +185,7 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
 }
 
 /// Puts a program of this name in front of all others.
-fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
+pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
     let folder = home.path().join("programs");
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(name);

@@ -9,9 +9,12 @@ use orchestrate_sandbox::Confinement;
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::bad_input::with_program;
 use crate::cancel::{is_alive, require_gone, seconds};
 use crate::run::done;
-use crate::support::{Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, at, case, fail, until};
+use crate::support::{
+    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, at, case, fail, sandboxed, until,
+};
 
 /// How long a command may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,6 +35,8 @@ pub(crate) fn cases() -> Vec<Case> {
             .in_tier(Confinement::Fallback),
         case("ends::a_closed_terminal_stops_the_run", a_closed_terminal).needs(Need::TERMINAL),
         case("ends::a_kill_from_elsewhere_asks_no_process", a_kill_from_elsewhere),
+        sandboxed("ends::a_signal_stops_a_landing_that_has_moved_nothing", a_signal_before_a_landing_moves),
+        sandboxed("ends::a_landing_that_moves_goes_to_its_end", a_signal_while_a_landing_moves),
         case("ends::the_journal_has_the_exit_code_of_the_process", the_journal_has_the_exit_code),
     ]
 }
@@ -222,4 +227,48 @@ fn the_journal_has_the_exit_code() -> Outcome {
         scene.require("interrupted", Some(code), &["ready", "pending"])?;
     }
     Ok(())
+}
+
+/// A run that has ended with a file to land.
+fn one_to_land(home: Home, options: &[&str]) -> Result<(Home, Repository), Failed> {
+    let repository = Repository::plain()?;
+    std::fs::write(home.path().join("plan.md"), "- [ ] T1 Make one (run: touch one)\n")?;
+    let plan = home.path().join("plan.md").display().to_string();
+    home.orchestrate(repository.path(), &[&["run", &plan], options].concat()).run()?.exits(0)?;
+    Ok((home, repository))
+}
+
+fn a_signal_before_a_landing_moves() -> Outcome {
+    let home = Home::new()?;
+    let word = seconds(home.path(), 7);
+    let (home, repository) = one_to_land(home, &["--verify", &format!("test ! -e mine || sleep {word}")])?;
+    repository.write("mine", "1\n")?;
+    repository.commit_all("Meanwhile")?;
+    let before = repository.fingerprint()?;
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let landing = home.orchestrate(repository.path(), &["land"]).start()?;
+        wait_until_alive(&word)?;
+        landing.signal(signal)?;
+        let ended = landing.end()?.exits(code)?;
+        if !ended.stderr.contains("interrupted before anything was moved; `orchestrate land r-") {
+            return fail(ended.stderr);
+        }
+        require_gone(&word)?;
+        before.require_same(&repository.fingerprint()?)?;
+    }
+    Ok(())
+}
+
+/// The signal comes from the very process that moves the checkout.
+fn a_signal_while_a_landing_moves() -> Outcome {
+    let (home, repository) = one_to_land(Home::new()?, &[])?;
+    let real = home.command("sh", home.path(), &["-c", "command -v git"]).run()?.exits(0)?.stdout;
+    let script = format!("case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"", real.trim_end());
+    let path = with_program(&home, "git", &script)?;
+    let landed = home.orchestrate(repository.path(), &["land"]).env("PATH", &path).run()?.exits(0)?;
+    if repository.git(&["status", "--porcelain"])?.is_empty() && repository.path().join("one").exists() {
+        Ok(())
+    } else {
+        fail(landed.stdout + &landed.stderr)
+    }
 }

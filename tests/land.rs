@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Boxes, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings,
+    Boxes, Cancel, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
@@ -77,7 +77,7 @@ impl Ended {
     }
 
     fn options(&self) -> LandOptions {
-        LandOptions { directory: self.stage.repository.path().to_owned(), write_back: true }
+        LandOptions { directory: self.stage.repository.path().to_owned(), write_back: true, cancel: Cancel::new() }
     }
 
     fn land(&self) -> Result<Landed, CoordinatorError> {

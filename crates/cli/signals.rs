@@ -1,6 +1,9 @@
 //! Signals, as what they ask of a run: the first Ctrl-C drains, the second stops, the third kills.
 
-use orchestrate_coordinator::ShutdownLevel;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use orchestrate_coordinator::{Cancel, ShutdownLevel};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_TERMINATED};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -57,6 +60,41 @@ impl Signals {
                 Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_INTERRUPTED, hung_up: true }
             }
         }
+    }
+}
+
+/// What a signal asks of something short that must not stop half-way: not to begin.
+pub(crate) struct Attention {
+    /// Raised by the first signal.
+    pub(crate) cancel: Cancel,
+    exit_code: Arc<AtomicU8>,
+}
+
+impl Attention {
+    /// Takes over what the signals do, until this process ends.
+    pub(crate) fn listen() -> Result<Attention, CommandError> {
+        let failed = |error| CommandError::internal(format!("failed to listen to signals: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let mut signals = {
+            let _entered = runtime.enter();
+            Signals::listen()?
+        };
+        let attention = Attention { cancel: Cancel::new(), exit_code: Arc::default() };
+        let (cancel, exit_code) = (attention.cancel.clone(), Arc::clone(&attention.exit_code));
+        let listen = move || {
+            let request = runtime.block_on(signals.next());
+            exit_code.store(request.exit_code, Ordering::SeqCst);
+            cancel.cancel();
+            // The signals stay taken over as long as the runtime is there.
+            runtime.block_on(std::future::pending::<()>());
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(failed)?;
+        Ok(attention)
+    }
+
+    /// Gives the exit code of what did not begin because of a signal.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code.load(Ordering::SeqCst)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings};
+use orchestrate_coordinator::{Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings};
 use orchestrate_core::event::Event;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_journal::{Command, Store, fault};
@@ -164,7 +164,7 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
         Deed::Land | Deed::Undo | Deed::Clean => {
             let runs = Runs::open(&here, settings(home))?;
             let run = runs.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
-            let options = LandOptions { directory: here, write_back: true };
+            let options = LandOptions { directory: here, write_back: true, cancel: Cancel::new() };
             Ok(match deed {
                 Deed::Land => format!("{:?}", runs.land(&run, &options)?),
                 Deed::Undo => format!("{:?}", runs.unland(&run, &options)?),

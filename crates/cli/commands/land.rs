@@ -1,7 +1,7 @@
 //! `land`: brings a run's result into the branch that it started from, and takes it back.
 
 use orchestrate_coordinator::settings::{Layer, Loaded};
-use orchestrate_coordinator::{Boxes, LandOptions, Landed, Runs, settings_of};
+use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs, settings_of};
 use orchestrate_core::RunId;
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::display::Format;
 use crate::error::CommandError;
 use crate::progress::short;
+use crate::signals::Attention;
 use crate::{follow, next, output};
 
 /// Runs the command.
@@ -21,7 +22,15 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     let loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
     let (_, run) = context.find_run(arguments.which.run.as_deref())?;
-    let landed = if arguments.undo { take_back(context, &loaded, &run)? } else { bring(context, &loaded, &run)? };
+    let attention = Attention::listen()?;
+    let (runs, options) = open(context, &loaded)?;
+    let options = LandOptions { cancel: attention.cancel.clone(), ..options };
+    let landed = if arguments.undo { runs.unland(&run, &options) } else { runs.land(&run, &options) };
+    if let Err(CoordinatorError::Refused(interrupted @ Refusal::Interrupted { .. })) = &landed {
+        output::note(&format!("failed to {interrupted}"));
+        return Ok(attention.exit_code());
+    }
+    let landed = landed?;
     landed.warnings.iter().for_each(|warning| output::warning(warning));
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
@@ -36,16 +45,11 @@ pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<L
     Ok(runs.land(run, &options)?)
 }
 
-fn take_back(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
-    let (runs, options) = open(context, loaded)?;
-    Ok(runs.unland(run, &options)?)
-}
-
 fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
     let runs = Runs::open(&context.directory, settings_of(loaded, &context.directories()?))?;
     let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
-    Ok((runs, LandOptions { directory: context.directory.clone(), write_back }))
+    Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))
 }
 
 /// Says for people what landing, or undoing it, did.

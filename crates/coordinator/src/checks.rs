@@ -73,8 +73,12 @@ pub(crate) async fn run_check(
 }
 
 /// Runs a command confined, from a thread that may block.
-pub(crate) fn run_check_blocking(sandbox: &Sandbox, check: &Check<'_>) -> Result<CheckResult, CoordinatorError> {
-    Ok(CheckResult::of(&sandbox.run(&check.job(), &Cancel::new())?, check.timeout_ms))
+pub(crate) fn run_check_blocking(
+    sandbox: &Sandbox,
+    check: &Check<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, CoordinatorError> {
+    Ok(CheckResult::of(&sandbox.run(&check.job(), cancel)?, check.timeout_ms))
 }
 
 impl Check<'_> {

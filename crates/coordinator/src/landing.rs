@@ -12,6 +12,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
+use orchestrate_sandbox::Cancel;
 
 use crate::checks::{Check, run_check_blocking};
 use crate::committing::unix_seconds;
@@ -31,6 +32,8 @@ pub struct LandOptions {
     pub directory: PathBuf,
     /// Whether the plan's boxes are written.
     pub write_back: bool,
+    /// Raised, it stops a landing that has not begun to move anything; one that has goes to its end.
+    pub cancel: Cancel,
 }
 
 /// What landing, or undoing it, did.
@@ -87,7 +90,10 @@ impl Runs {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.forget_lost_landing(&journal, &branch)?;
         let state = journal.state();
-        let course = self.course(&state, &branch)?;
+        let course = self.course(&state, &branch, &options.cancel)?;
+        if options.cancel.is_cancelled() {
+            return Err(Refusal::Interrupted { run: run.clone() }.into());
+        }
         let checkout = self.go(&journal, &state, &branch, &course)?;
         let boxes =
             if options.write_back { self.boxes(&state, options, &branch, Target::Ticked)? } else { Boxes::Nothing };
@@ -132,7 +138,7 @@ impl Runs {
         Ok(None)
     }
 
-    fn course(&self, state: &RunState, branch: &str) -> Result<Course, CoordinatorError> {
+    fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<Course, CoordinatorError> {
         let (repo, result) = (&self.repo, &state.integration);
         let from = repo.branch_tip(branch)?;
         if !repo.contains(&from, &state.base)? {
@@ -151,12 +157,17 @@ impl Runs {
         if repo.contains(result, &from)? {
             return Ok(course(result.clone(), false, false));
         }
-        let merged = self.merge_with(state, branch, &from)?;
+        let merged = self.merge_with(state, (branch, &from), cancel)?;
         Ok(course(merged, true, false))
     }
 
     /// Merges the result with the branch's new commits and checks that exact tree.
-    fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid) -> Result<Oid, CoordinatorError> {
+    fn merge_with(
+        &self,
+        state: &RunState,
+        (branch, tip): (&str, &Oid),
+        cancel: &Cancel,
+    ) -> Result<Oid, CoordinatorError> {
         let run = &state.run_id;
         // No task is called so: the name is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
@@ -178,11 +189,16 @@ impl Runs {
             time_unix: unix_seconds(),
         })?;
         self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
-        self.require_green(state, branch, &commit)?;
+        self.require_green(state, (branch, &commit), cancel)?;
         Ok(commit)
     }
 
-    fn require_green(&self, state: &RunState, branch: &str, commit: &Oid) -> Result<(), CoordinatorError> {
+    fn require_green(
+        &self,
+        state: &RunState,
+        (branch, commit): (&str, &Oid),
+        cancel: &Cancel,
+    ) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };
         // What a filter would make of the files is not what the check would see.
         self.repo.require_plain_tree(commit)?;
@@ -192,7 +208,10 @@ impl Runs {
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         for command in verifier::commands(&state.settings, command) {
             let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
-            let result = run_check_blocking(&sandbox, &check)?;
+            let result = run_check_blocking(&sandbox, &check, cancel)?;
+            if result.cancelled {
+                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+            }
             if !result.passed {
                 let output = cut(result.output.trim(), EVIDENCE_BYTES);
                 let (branch, command) = (branch.to_owned(), command.to_owned());

@@ -57,7 +57,7 @@ pub use error::CoordinatorError;
 pub use landing::{LandOptions, Landed};
 pub use layout::Layout;
 pub use open_files::raise_open_files;
-pub use orchestrate_sandbox::{Confinement, protect_process, run_helper_if_asked};
+pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};
 pub use plan_file::Boxes;
 pub use preflight::{MissingPrograms, missing_programs, require_model, settings_of};
 pub use project::{Project, known_names};

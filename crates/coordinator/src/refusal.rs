@@ -48,6 +48,12 @@ pub enum Refusal {
         /// The end of its output.
         output: String,
     },
+    /// Somebody asked to stop before anything was moved.
+    #[error("land run {run}: it was interrupted before anything was moved; `orchestrate land {run}` lands it")]
+    Interrupted {
+        /// The run.
+        run: RunId,
+    },
     /// There is no landing to undo.
     #[error("undo the landing of run {run}: it has not landed, or that was undone already{}", undo_other(.other.as_ref()))]
     NotLanded {

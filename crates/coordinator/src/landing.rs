@@ -77,6 +77,7 @@ impl Runs {
     /// another process works on the run. Nothing of the user's has changed then.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         self.repo.require_at_rest()?;
+        self.repo.put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         if state.exit_code.is_none() {
@@ -109,6 +110,8 @@ impl Runs {
     ///
     /// As [`Runs::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        // Also where nothing is to be taken back: a landing that has failed is recorded as undone.
+        self.repo.put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
         let Some(landing) = state.landed().cloned() else {

@@ -104,6 +104,14 @@ impl Repo {
         }
     }
 
+    /// Puts back what a landing, or taking it back, has left half written; both begin with that.
+    ///
+    /// # Errors
+    /// [`GitError::HalfWritten`] if that fails once more.
+    pub fn put_back_half_written(&self) -> Result<(), GitError> {
+        self.settle_switch(&lock::common(self.common_dir())?)
+    }
+
     /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
     /// written them all the same. They stay if the branch has some of them by now, as after a commit of the user's.
     ///

@@ -29,6 +29,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("limits::turns_end_a_task", turns_end_a_task),
         case("limits::a_tasks_own_turns_win", a_tasks_own_turns_win),
         case("limits::a_tasks_budget_ends_it", a_tasks_budget_ends_it),
+        sandboxed(
+            "limits::more_of_one_limit_does_not_help_where_both_are_used_up",
+            more_of_one_limit_does_not_help_where_both_are_used_up,
+        ),
         case("limits::the_runs_budget_is_never_exceeded", the_runs_budget_is_never_exceeded),
         sandboxed("limits::a_person_gives_a_run_more_tokens", a_person_gives_a_run_more_tokens),
         case("limits::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
@@ -310,9 +314,42 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     let coordinator = stage.coordinator(&script, |_| {})?;
     let report = runtime()?.block_on(async {
         let resumed = coordinator.resume_within(&run, within(Duration::from_secs(600))).await?;
-        Ok::<_, Failed>(resumed.wait().await?)
+        // Whoever dies from here on leaves nothing behind that was to go on: it does so in the batch of the first fact.
+        let facts: Vec<Event> = store.events(&run, 0, usize::MAX)?.into_iter().map(|fact| fact.event).collect();
+        let begun = facts.iter().rposition(|fact| matches!(fact, Event::RunResumed { .. })).unwrap_or_default();
+        match facts.get(begun + 1) {
+            Some(Event::TaskReturned { task, .. }) if task.as_str() == "T1" => Ok::<_, Failed>(resumed.wait().await?),
+            other => fail(format!("{other:?}")),
+        }
     })?;
     Played::of(coordinator, report)?.require(4, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])
+}
+
+/// T1 has too few tokens and T2 too little time; with more tokens alone, T1 could not go on either.
+fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 one\n- [ ] T2 slow (run: sleep 50)\n")?;
+    let model = Script::default().rule(done("T1")).write_to(&home.path().join("script.jsonl"))?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    let ran = type_in(&["run", "plan.md", "--model", &model, "--budget-tokens", "3000", "--timeout", "1s"], 4)?;
+    if !ran.stdout.contains(" --budget-tokens N --timeout TIME\n") {
+        return fail(ran.stdout);
+    }
+    let log = type_in(&["log", "--json"], 0)?.stdout;
+    for (given, told) in [
+        (
+            &["--budget-tokens", "100000"][..],
+            "T1 cannot go on: the time of the run, 1 s, is used up too; `orchestrate resume r-",
+        ),
+        (&["--timeout", "1s"], "T2 cannot go on: the time of the run, 1 s, is used up; `orchestrate resume r-"),
+    ] {
+        let refused = type_in(&[&["resume"], given].concat(), 2)?.stderr;
+        let flags = if given[0] == "--timeout" { " --timeout TIME` " } else { " --budget-tokens N --timeout TIME` " };
+        if !refused.contains(told) || !refused.contains(flags) || type_in(&["log", "--json"], 0)?.stdout != log {
+            return fail(refused);
+        }
+    }
+    Ok(())
 }
 
 fn more_time_is_what_is_named_next() -> Outcome {

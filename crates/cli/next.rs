@@ -1,5 +1,7 @@
 //! What to type next: the commands that make sense after a result.
 
+use std::time::Duration;
+
 use orchestrate_core::report::TaskReport;
 use orchestrate_core::review::ReviewEntry;
 use orchestrate_core::run_state::RunLimit;
@@ -61,6 +63,9 @@ pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEnt
 fn let_go_on(named: Named<'_>, state: &RunState, task: &TaskId) -> String {
     let run = &state.run_id;
     match state.task(task).and_then(|record| state.stopped_by(record)) {
+        Some(RunLimit::Tokens) if state.time_left() == Some(Duration::ZERO) => {
+            format!("orchestrate resume {run} --budget-tokens N --timeout TIME")
+        }
         Some(RunLimit::Tokens) => format!("orchestrate resume {run} --budget-tokens N"),
         Some(RunLimit::Time) => format!("orchestrate resume {run} --timeout TIME"),
         None => named.within(format!("retry {task} -m TEXT")),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::run_state::RunLimit;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
@@ -14,6 +15,55 @@ use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
 use crate::error::CoordinatorError;
 use crate::prompts::Prompts;
 use crate::run_context::RunContext;
+
+/// What an agent is told that goes on without a comment.
+const TRY_AGAIN: &str = "Try again.";
+
+/// What a run is allowed from now on, what it has used already included; none leaves a limit as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// The time that the whole run may take.
+    pub time: Option<Duration>,
+    /// The tokens that the whole run may use.
+    pub tokens: Option<u64>,
+}
+
+impl Allowance {
+    /// Gives the tasks that have failed for want of what the run is given more of.
+    pub(crate) fn lets_go_on<'a>(&self, state: &'a RunState) -> Vec<&'a TaskId> {
+        let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
+            Some(RunLimit::Tokens) => self.tokens.is_some(),
+            Some(RunLimit::Time) => self.time.is_some(),
+            None => false,
+        };
+        state.tasks().filter(is_given).map(|record| &record.task.id).collect()
+    }
+
+    /// Gives the time that the whole run may take from now on, in milliseconds.
+    fn timeout_ms(&self) -> Option<u64> {
+        self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Records that somebody goes on with a run, and in the same batch what that allows to go on, so that a process that
+/// dies in between leaves nothing behind; or says why that could not go on, and records nothing.
+pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<(), CoordinatorError> {
+    let prompts = context.prompts.clone();
+    let decide = move |state: &RunState| {
+        let again = allowance.lets_go_on(state);
+        require_time_for(&again, allowance, state)?;
+        let (timeout_ms, budget_tokens) = (allowance.timeout_ms(), allowance.tokens);
+        let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens };
+        let mut batch = Batch::default();
+        if !again.is_empty() {
+            batch = returned(&again, &prompts, (ReturnCause::Retried, TRY_AGAIN));
+        }
+        batch.events.insert(0, resumed);
+        Ok(batch)
+    };
+    let decided = context.journal.append_if(decide).await?;
+    decided.map(drop).map_err(|why| CoordinatorError::CannotGoOn { run: context.run.clone(), why })
+}
 
 /// Decides a command on the newest state, records the facts and the answer.
 pub(crate) async fn carry_out(context: &RunContext, received: Received) -> Result<(), CoordinatorError> {
@@ -54,7 +104,7 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
             send_back(state, task, prompts, (ReturnCause::Rejected, &format!("{place}{message}")))
         }
         Command::Retry { task, message } => {
-            let text = message.as_deref().unwrap_or("Try again.");
+            let text = message.as_deref().unwrap_or(TRY_AGAIN);
             send_back(state, task, prompts, (ReturnCause::Retried, text))
         }
         Command::Decide { call, allowed, message } => {
@@ -123,12 +173,19 @@ fn send_back(
     if state.merges.current() == Some(task) {
         return Err(format!("{task} is being merged at this moment; try again when it is done"));
     }
+    let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
+    Ok((returned(&[task], prompts, (cause, message)), said))
+}
+
+/// Gives the facts that send tasks back with the same words.
+fn returned(tasks: &[&TaskId], prompts: &Prompts, (cause, message): (ReturnCause, &str)) -> Batch {
     let name = if cause == ReturnCause::Rejected { "rejected" } else { "retried" };
     let blob = Blob::new(prompts.render(name, &[("message", message)]).into_bytes());
-    let (task_id, text) = (task.clone(), blob.id().clone());
-    let fact = Event::TaskReturned { task: task_id, cause, text, onto: None };
-    let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
-    Ok((Batch::from(fact).with_blob(blob), said))
+    let fact = |task: &&TaskId| {
+        let (task, text) = (TaskId::clone(task), blob.id().clone());
+        Event::TaskReturned { task, cause, text, onto: None }
+    };
+    Batch::from(tasks.iter().map(fact).collect::<Vec<_>>()).with_blob(blob)
 }
 
 /// Says why a task has no work to send back, and what can be done instead.
@@ -157,11 +214,30 @@ fn require_time(state: &RunState) -> Result<(), String> {
     if state.time_left() == Some(Duration::ZERO) { Err(out_of_time(state)) } else { Ok(()) }
 }
 
+/// Refuses to let tasks go on with more of one limit where the run's time is used up all the same.
+fn require_time_for(tasks: &[&TaskId], allowance: Allowance, state: &RunState) -> Result<(), String> {
+    let limit = allowance.timeout_ms().or(state.settings.timeout_ms).filter(|limit| *limit <= state.worked_ms());
+    let Some(limit) = limit.filter(|_| !tasks.is_empty()) else { return Ok(()) };
+    let tasks = tasks.iter().map(|task| task.as_str()).collect::<Vec<_>>().join(", ");
+    let too = if allowance.time.is_none() { " too" } else { "" };
+    let tokens = if allowance.tokens.is_some() { " --budget-tokens N" } else { "" };
+    Err(format!(
+        "{tasks} cannot go on: the time of the run, {} s, is used up{too}; `orchestrate resume {}{tokens} --timeout TIME` \
+         gives it more",
+        seconds(limit),
+        state.run_id
+    ))
+}
+
 /// Says that the run may be worked on no more, and how it goes on all the same.
 pub(crate) fn out_of_time(state: &RunState) -> String {
-    let limit = Duration::from_millis(state.settings.timeout_ms.unwrap_or_default()).as_secs_f64();
+    let limit = seconds(state.settings.timeout_ms.unwrap_or_default());
     let resume = format!("`orchestrate resume {} --timeout TIME`", state.run_id);
     format!("the time of the run, {limit} s, is used up; {resume} gives it more, and lets what it stopped go on")
+}
+
+fn seconds(ms: u64) -> f64 {
+    Duration::from_millis(ms).as_secs_f64()
 }
 
 fn known<'a>(state: &'a RunState, task: &TaskId) -> Result<&'a TaskRecord, String> {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
-use orchestrate_core::run_state::RunLimit;
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
@@ -18,7 +17,7 @@ use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::Executor;
 
-use crate::commands;
+use crate::commands::{self, Allowance};
 use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::layout::Layout;
@@ -99,15 +98,6 @@ pub struct PlanInput {
     pub title: Option<String>,
     /// Its tasks.
     pub tasks: Vec<Task>,
-}
-
-/// What a run is allowed from now on, what it has used already included; none leaves a limit as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allowance {
-    /// The time that the whole run may take.
-    pub time: Option<Duration>,
-    /// The tokens that the whole run may use.
-    pub tokens: Option<u64>,
 }
 
 /// One repository with its runs.
@@ -247,23 +237,11 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// As [`Coordinator::resume`].
+    /// As [`Coordinator::resume`], and if these tasks could not go on all the same ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = self.context(Journal::resume(&self.store, run)?)?;
-        let Allowance { time, tokens: budget_tokens } = allowance;
-        let state = context.state();
-        let may_go_on = |record: &&TaskRecord| match state.stopped_by(record) {
-            Some(RunLimit::Tokens) => budget_tokens.is_some(),
-            Some(RunLimit::Time) => time.is_some(),
-            None => false,
-        };
-        let again: Vec<&TaskId> = state.tasks().filter(may_go_on).map(|record| &record.task.id).collect();
-        require_models(&context, &again)?;
-        let timeout_ms = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        context.record(vec![Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens }]).await?;
-        for task in again {
-            self.store.send(run, &Command::Retry { task: task.clone(), message: None })?;
-        }
+        require_models(&context, &allowance.lets_go_on(&context.state()))?;
+        commands::go_on(&context, allowance).await?;
         work_on(context, false).await
     }
 

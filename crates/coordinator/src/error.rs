@@ -105,6 +105,14 @@ pub enum CoordinatorError {
         /// The task.
         task: TaskId,
     },
+    /// What a run is allowed does not let go on what it was to let go on; nothing has changed.
+    #[error("resume run {run}: {why}")]
+    CannotGoOn {
+        /// The run.
+        run: RunId,
+        /// Why not, and what would.
+        why: String,
+    },
     /// A branch of a run is not where the run left it.
     #[error(
         "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
@@ -167,6 +175,7 @@ impl CoordinatorError {
             | Self::UnknownRole { .. }
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
+            | Self::CannotGoOn { .. }
             | Self::Plan(_) => true,
             _ => false,
         }

@@ -51,7 +51,8 @@ mod worktrees;
 
 pub use children::{ChildEvents, ChildHandle, ChildSpec};
 pub use cleaning::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
-pub use coordinator::{Allowance, ConfinementChoice, Coordinator, PlanInput, Settings};
+pub use commands::Allowance;
+pub use coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
 pub use diagnosis::{Check, CheckStatus, Diagnosis};
 pub use error::CoordinatorError;
 pub use landing::{LandOptions, Landed};

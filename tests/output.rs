@@ -8,6 +8,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("output::others_words_move_no_cursor", others_words_move_no_cursor),
         case("output::a_red_landing_shows_the_checks_output_as_text", a_red_landing_shows_the_output_as_text),
+        case("output::a_landings_stream_has_its_facts", a_landings_stream_has_its_facts),
         case("output::the_log_shows_what_tools_and_checks_said", the_log_shows_what_tools_and_checks_said),
     ]
 }
@@ -83,6 +84,28 @@ fn a_red_landing_shows_the_output_as_text() -> Outcome {
         return fail(ran.stderr);
     }
     is_plain(&ran)
+}
+
+/// Each line has what every line has, and the last one is the landing's object.
+fn a_landings_stream_has_its_facts() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let type_in = |arguments: &[&str]| home.orchestrate(repository.path(), arguments).run()?.exits(0);
+    type_in(&["run", "plan.md"])?;
+    // The last finds everything there, so it has no fact of its own.
+    let typed: [&[&str]; 4] = [&["land"], &["land", "--undo"], &["land", "--no-write-back"], &["land"]];
+    for (at, typed) in typed.into_iter().enumerate() {
+        let streamed = lines(&type_in(&[typed, &["--output-format", "stream-json"]].concat())?.stdout)?;
+        let newest = lines(&type_in(&["log", "--json"])?.stdout)?.pop().unwrap_or_default();
+        let [line] = streamed.as_slice() else { return fail(format!("{typed:?}: {streamed:#?}")) };
+        let common = ["ts", "run_id", "seq", "v"].map(|key| (key, line[key] == newest[key] && !line[key].is_null()));
+        let kind = if at == 1 { "run.unlanded" } else { "run.landed" };
+        if common.iter().any(|(_, is_same)| !is_same) || line["type"] != kind || line["exit_code"] != 0 {
+            return fail(format!("{typed:?}: {common:?} {line:#}\n{newest:#}"));
+        }
+    }
+    let plain = type_in(&["land", "--json"])?.json()?;
+    if plain["seq"].is_null() { Ok(()) } else { fail(plain) }
 }
 
 fn the_log_shows_what_tools_and_checks_said() -> Outcome {

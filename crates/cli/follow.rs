@@ -10,6 +10,7 @@ use orchestrate_coordinator::{CoordinatorError, Run, Shutdown, ShutdownLevel};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -213,19 +214,20 @@ impl Followed {
                 output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
             }
             Format::Json => output::json(report)?,
-            Format::StreamJson => output::json(&last_line(report, state, self.seq))?,
+            Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,
         }
         Ok(report.exit_code.unwrap_or(EXIT_OK))
     }
 }
 
-/// Gives the last line of the stream: the report's object, with the fields that every line has.
-fn last_line(report: &Report, state: &RunState, seq: u64) -> Value {
+/// Gives the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that every
+/// line has.
+pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
     let mut object = serde_json::Map::new();
-    if let Ok(Value::Object(fields)) = serde_json::to_value(report) {
+    if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
         object.extend(fields);
     }
-    object.insert("ts".to_owned(), Value::from(orchestrate_core::event::rfc3339(state.updated_ms)));
+    object.insert("ts".to_owned(), Value::from(orchestrate_core::event::rfc3339(updated_ms)));
     object.insert("seq".to_owned(), Value::from(seq));
     object.insert("v".to_owned(), Value::from(orchestrate_core::event::VERSION));
     Value::Object(object)

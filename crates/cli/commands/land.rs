@@ -2,7 +2,8 @@
 
 use orchestrate_coordinator::settings::{Layer, Loaded};
 use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs, settings_of};
-use orchestrate_core::RunId;
+use orchestrate_core::{Recorded, RunId};
+use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
 use crate::args::LandArgs;
@@ -13,6 +14,9 @@ use crate::progress::short;
 use crate::signals::Attention;
 use crate::{follow, next, output};
 
+/// More facts than a landing records: at most that an older one was lost, its own, and that git refused it.
+const FACTS: usize = 8;
+
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, CommandError> {
     let mut typed = arguments.output.values();
@@ -21,7 +25,8 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     }
     let loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
-    let (_, run) = context.find_run(arguments.which.run.as_deref())?;
+    let (store, run) = context.find_run(arguments.which.run.as_deref())?;
+    let begun = store.state(&run)?.seq;
     let attention = Attention::listen()?;
     let (runs, options) = open(context, &loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
@@ -34,9 +39,21 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     landed.warnings.iter().for_each(|warning| output::warning(warning));
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
-        Format::Json | Format::StreamJson => output::json(&object(&landed, arguments.undo)),
+        Format::Json => output::json(&object(&landed, arguments.undo)),
+        Format::StreamJson => stream((&store, &run), begun, &object(&landed, arguments.undo)),
     }
     .map(|()| 0)
+}
+
+/// Prints the facts that a landing has recorded; the object takes the place of its own, as a run's does at its end.
+fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<(), CommandError> {
+    let state = store.state(run)?;
+    let facts = store.events(run, begun, FACTS)?;
+    let lines = facts.iter().map(Recorded::stream_json);
+    for line in lines.filter(|line| line["seq"] != state.seq || line["type"] != object["type"]) {
+        output::json(&line)?;
+    }
+    output::json(&follow::last_line(object, state.updated_ms, state.seq))
 }
 
 /// Lands a run.

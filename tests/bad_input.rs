@@ -393,7 +393,7 @@ fn programs_of_checks_are_looked_for(tier: Confinement) -> Outcome {
     text.push_str("- [ ] T8 a (depends: T7) (verify: no-such-program-4)\n");
     let plan = Plan::parse(&text, &KnownNames::roles(["reviewer"])).map_err(|wrong| format!("{wrong:?}"))?;
     let roles = coordinator.roles()?;
-    let missing = runtime()?.block_on(missing_programs(&coordinator, (&plan, &roles), &RunSettings::default()))?;
+    let missing = runtime()?.block_on(missing_programs(&coordinator, &plan, &roles, &RunSettings::default()))?;
     let lines = |findings: &[Finding]| findings.iter().map(|finding| finding.line).collect::<Vec<usize>>();
     let expected = match tier {
         // An earlier task may bring it, and it is looked for from another folder.

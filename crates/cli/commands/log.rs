@@ -27,16 +27,16 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
         return Err(CommandError::usage(format!("run {run} has no task {task}"))
             .hint(format!("`orchestrate status {run}` lists its tasks")));
     }
-    let (mut seen, mut letters) = (0, Letters::default());
+    let (mut seen, mut reader) = (0, Reader { store: store.clone(), letters: BTreeMap::new() });
     loop {
         let facts = match &task {
             Some(task) => store.events_of_task(&run, task, seen, FACTS_AT_ONCE)?,
             None => store.events(&run, seen, FACTS_AT_ONCE)?,
         };
         for fact in &facts {
-            letters.note(&fact.event);
+            reader.note(&fact.event);
             if is_wanted(&fact.event, arguments) {
-                print((&store, &letters), fact, arguments)?;
+                reader.print(fact, arguments)?;
             }
         }
         match facts.last() {
@@ -51,22 +51,109 @@ pub(crate) fn execute(context: &Context, arguments: &LogArgs) -> Result<u8, Comm
     Ok(0)
 }
 
-/// The messages that were sent so far, by receiver, sender and its number: the fact of a delivery only names one.
-#[derive(Default)]
-struct Letters(BTreeMap<(AgentId, Sender, u64), Envelope>);
+/// Reads facts in their order, with what they only name.
+struct Reader {
+    store: Store,
+    /// The messages that were sent so far, by receiver, sender and its number: the fact of a delivery only names one.
+    letters: BTreeMap<(AgentId, Sender, u64), Envelope>,
+}
 
-impl Letters {
+impl Reader {
     fn note(&mut self, event: &Event) {
         if let Event::MessageSent { envelope } = event {
             let Envelope { to, from, sequence, .. } = envelope;
-            self.0.insert((to.clone(), from.clone(), *sequence), envelope.clone());
+            self.letters.insert((to.clone(), from.clone(), *sequence), envelope.clone());
         }
     }
 
     /// Gives a message as its reader was told it; none if it came too late for that.
     fn delivered(&self, event: &Event) -> Option<String> {
         let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
-        self.0.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
+        self.letters.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
+    }
+
+    fn print(&self, fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
+        if arguments.json {
+            let mut object = fact.stream_json();
+            if arguments.tools || arguments.transcript {
+                self.add_content(&fact.event, &mut object)?;
+            }
+            return output::json(&object);
+        }
+        if arguments.transcript {
+            return self.transcript(&fact.event);
+        }
+        let time = orchestrate_core::event::rfc3339(fact.ts_ms);
+        let text = progress::line(fact, true).unwrap_or_else(|| kind(fact));
+        output::line(&format!("{:>5} {time} {text}", fact.seq))?;
+        match &fact.event {
+            // What a check said is what one looks for when it is red.
+            Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
+            Event::ToolFinished { .. } if !arguments.tools => Ok(()),
+            event => match self.printed_by(event)? {
+                Some(text) => output::result(&output::quoted(&text)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Adds what a fact only names by its hash.
+    fn add_content(&self, event: &Event, object: &mut Value) -> Result<(), CommandError> {
+        let content = match event {
+            Event::ModelReplied { reply, .. } => serde_json::to_value(self.reply_of(reply)?)
+                .map_err(|error| CommandError::internal(error.to_string()))?,
+            event => match self.printed_by(event)?.or_else(|| self.delivered(event)) {
+                Some(text) => Value::from(text),
+                None => return Ok(()),
+            },
+        };
+        if let Some(object) = object.as_object_mut() {
+            object.insert("content".to_owned(), content);
+        }
+        Ok(())
+    }
+
+    /// Gives the text that a call, a check or a return left, as the model was told it.
+    fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
+        Ok(match event {
+            Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),
+            Event::VerifyFinished { output, .. } => {
+                Some(String::from_utf8_lossy(&self.store.blob(output)?).into_owned())
+            }
+            Event::TaskReturned { text, .. } => Some(String::from_utf8_lossy(&self.store.blob(text)?).into_owned()),
+            _ => None,
+        })
+    }
+
+    fn reply_of(&self, reply: &BlobId) -> Result<ModelReply, CommandError> {
+        serde_json::from_slice(&self.store.blob(reply)?)
+            .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))
+    }
+
+    /// Prints what the model said and what it was told.
+    fn transcript(&self, event: &Event) -> Result<(), CommandError> {
+        match event {
+            Event::ModelReplied { task, turn, reply, .. } => {
+                let reply = self.reply_of(reply)?;
+                let calls = reply.tool_calls.iter().map(|call| {
+                    let call = output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
+                    format!("> {call}\n")
+                });
+                let calls: String = calls.collect();
+                output::result(&format!("--- {task}, turn {turn}\n{}{calls}", output::quoted(&reply.text)))
+            }
+            event => {
+                let head = match event {
+                    Event::ToolFinished { tool, outcome, .. } => {
+                        format!("< {}: {}", output::one_line(tool, usize::MAX), progress::outcome_words(*outcome))
+                    }
+                    Event::MessageDelivered { .. } => "< message:".to_owned(),
+                    _ => "< returned:".to_owned(),
+                };
+                let text = self.printed_by(event)?.or_else(|| self.delivered(event)).unwrap_or_default();
+                output::result(&format!("{head}\n{}", output::quoted(&text)))
+            }
+        }
     }
 }
 
@@ -105,90 +192,7 @@ fn is_wanted(event: &Event, arguments: &LogArgs) -> bool {
         )
 }
 
-fn print((store, letters): (&Store, &Letters), fact: &Recorded, arguments: &LogArgs) -> Result<(), CommandError> {
-    if arguments.json {
-        let mut object = fact.stream_json();
-        if arguments.tools || arguments.transcript {
-            add_content((store, letters), &fact.event, &mut object)?;
-        }
-        return output::json(&object);
-    }
-    if arguments.transcript {
-        return transcript((store, letters), &fact.event);
-    }
-    let time = orchestrate_core::event::rfc3339(fact.ts_ms);
-    let text = progress::line(fact, true).unwrap_or_else(|| kind(fact));
-    output::line(&format!("{:>5} {time} {text}", fact.seq))?;
-    match &fact.event {
-        // What a check said is what one looks for when it is red.
-        Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
-        Event::ToolFinished { .. } if !arguments.tools => Ok(()),
-        event => match printed_by(store, event)? {
-            Some(text) => output::result(&output::quoted(&text)),
-            None => Ok(()),
-        },
-    }
-}
-
 fn kind(fact: &Recorded) -> String {
     let object = fact.stream_json();
     object.get("type").and_then(|kind| kind.as_str()).unwrap_or("?").to_owned()
-}
-
-/// Adds what a fact only names by its hash.
-fn add_content((store, letters): (&Store, &Letters), event: &Event, object: &mut Value) -> Result<(), CommandError> {
-    let content = match event {
-        Event::ModelReplied { reply, .. } => {
-            serde_json::to_value(reply_of(store, reply)?).map_err(|error| CommandError::internal(error.to_string()))?
-        }
-        event => match printed_by(store, event)?.or_else(|| letters.delivered(event)) {
-            Some(text) => Value::from(text),
-            None => return Ok(()),
-        },
-    };
-    if let Some(object) = object.as_object_mut() {
-        object.insert("content".to_owned(), content);
-    }
-    Ok(())
-}
-
-/// Gives the text that a call, a check or a return left, as the model was told it.
-fn printed_by(store: &Store, event: &Event) -> Result<Option<String>, CommandError> {
-    Ok(match event {
-        Event::ToolFinished { result, .. } => Some(text_of_result(&store.blob(result)?)?),
-        Event::VerifyFinished { output, .. } => Some(String::from_utf8_lossy(&store.blob(output)?).into_owned()),
-        Event::TaskReturned { text, .. } => Some(String::from_utf8_lossy(&store.blob(text)?).into_owned()),
-        _ => None,
-    })
-}
-
-fn reply_of(store: &Store, reply: &BlobId) -> Result<ModelReply, CommandError> {
-    serde_json::from_slice(&store.blob(reply)?)
-        .map_err(|error| CommandError::internal(format!("failed to read a recorded reply: {error}")))
-}
-
-/// Prints what the model said and what it was told.
-fn transcript((store, letters): (&Store, &Letters), event: &Event) -> Result<(), CommandError> {
-    match event {
-        Event::ModelReplied { task, turn, reply, .. } => {
-            let reply = reply_of(store, reply)?;
-            let calls = reply.tool_calls.iter().map(|call| {
-                let call = output::one_line(&format!("{}({})", call.name, call.arguments), usize::MAX);
-                format!("> {call}\n")
-            });
-            let calls: String = calls.collect();
-            output::result(&format!("--- {task}, turn {turn}\n{}{calls}", output::quoted(&reply.text)))
-        }
-        event => {
-            let head = match event {
-                Event::ToolFinished { tool, outcome, .. } => {
-                    format!("< {}: {}", output::one_line(tool, usize::MAX), progress::outcome_words(*outcome))
-                }
-                Event::MessageDelivered { .. } => "< message:".to_owned(),
-                _ => "< returned:".to_owned(),
-            };
-            let text = printed_by(store, event)?.or_else(|| letters.delivered(event)).unwrap_or_default();
-            output::result(&format!("{head}\n{}", output::quoted(&text)))
-        }
-    }
 }

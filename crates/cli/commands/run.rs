@@ -80,7 +80,7 @@ async fn require_programs(
     plan: &Plan,
     style: Style,
 ) -> Result<(), CommandError> {
-    let missing = missing_programs(coordinator, (plan, &file.roles), &file.loaded.run).await;
+    let missing = missing_programs(coordinator, plan, &file.roles, &file.loaded.run).await;
     let missing = missing.map_err(CommandError::at_start)?;
     for finding in missing.warnings.iter().filter(|_| !style.quiet) {
         output::warning(&format!("{}: {finding}", file.place(finding)));

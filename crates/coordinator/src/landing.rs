@@ -160,17 +160,12 @@ impl Runs {
         if repo.contains(result, &from)? {
             return Ok(course(result.clone(), false, false));
         }
-        let merged = self.merge_with(state, (branch, &from), cancel)?;
+        let merged = self.merge_with(state, branch, &from, cancel)?;
         Ok(course(merged, true, false))
     }
 
     /// Merges the result with the branch's new commits and checks that exact tree.
-    fn merge_with(
-        &self,
-        state: &RunState,
-        (branch, tip): (&str, &Oid),
-        cancel: &Cancel,
-    ) -> Result<Oid, CoordinatorError> {
+    fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid, cancel: &Cancel) -> Result<Oid, CoordinatorError> {
         let run = &state.run_id;
         // No task is called so: the name is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
@@ -192,14 +187,15 @@ impl Runs {
             time_unix: unix_seconds(),
         })?;
         self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
-        self.require_green(state, (branch, &commit), cancel)?;
+        self.require_green(state, branch, &commit, cancel)?;
         Ok(commit)
     }
 
     fn require_green(
         &self,
         state: &RunState,
-        (branch, commit): (&str, &Oid),
+        branch: &str,
+        commit: &Oid,
         cancel: &Cancel,
     ) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };

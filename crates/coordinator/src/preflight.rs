@@ -72,7 +72,8 @@ pub struct MissingPrograms {
 /// Fails if no command can be run.
 pub async fn missing_programs(
     coordinator: &Coordinator,
-    (plan, roles): (&Plan, &Roles),
+    plan: &Plan,
+    roles: &Roles,
     settings: &RunSettings,
 ) -> Result<MissingPrograms, CoordinatorError> {
     let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers == Delivers::Report);

@@ -24,7 +24,7 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
         // that failed before that has left the branch where it was.
         let stands = record.prepared || record.state.is_handed_over();
         if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
-            settle_branch(context, &record.task.id, (branch.clone(), tip.clone())).await?;
+            settle_branch(context, &record.task.id, branch.clone(), tip.clone()).await?;
         }
         if record.state == TaskState::Running && record.prepared {
             sweep(context, record).await?;
@@ -49,11 +49,7 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
 }
 
 /// Moves a task's branch to where the facts say it is, if it only has to follow.
-async fn settle_branch(
-    context: &RunContext,
-    task: &TaskId,
-    (branch, tip): (String, Oid),
-) -> Result<(), CoordinatorError> {
+async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip: Oid) -> Result<(), CoordinatorError> {
     let (short, to) = (branch.clone(), tip.clone());
     let own = context.layout.worktree(&context.run, task);
     let elsewhere = context.git(move |repo| {

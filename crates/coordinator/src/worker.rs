@@ -176,7 +176,7 @@ async fn hand_over_or_send_back(
 ) -> Result<bool, CoordinatorError> {
     match hand_over(workplace, record, summary).await {
         Err(error) => match error.return_cause() {
-            Some(cause) => send_back_unstored(workplace, record, (cause, error)).await,
+            Some(cause) => send_back_unstored(workplace, record, cause, error).await,
             None => Err(error),
         },
         handed => handed,
@@ -256,7 +256,8 @@ async fn send_back_conflict(
 async fn send_back_unstored(
     workplace: &Workplace,
     record: &TaskRecord,
-    (cause, error): (ReturnCause, CoordinatorError),
+    cause: ReturnCause,
+    error: CoordinatorError,
 ) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     if record.is_command() || record.rounds >= assignment.limits.merge_rounds {

@@ -4,7 +4,7 @@
 //! from the target, not from whatever the user has checked out, and the repository's configuration, which may name
 //! programs, is not there. The user's own configuration and merge drivers are used.
 //!
-//! A result is held by a ref before it is handed out: `git gc --prune=now` takes what no ref reaches.
+//! Git writes the merged tree into the real one's objects, where nothing holds it yet: see [`Repo::merge`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -81,10 +81,11 @@ impl Repo {
         let Some(switch) = self.noted()? else { return Ok(()) };
         let handle = self.handle()?;
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
-        if [&switch.from, &switch.to].into_iter().all(|commit| theirs(commit).is_ok_and(|oid| objects.exists(oid))) {
+        let is_there = |commit: &Oid| theirs(commit).is_ok_and(|oid| objects.exists(oid));
+        if switch.place.path.exists() && is_there(&switch.from) && is_there(&switch.to) {
             return self.put_back(switch, "it was interrupted", held);
         }
-        // Whoever has deleted what was to land has done with it.
+        // Whoever has deleted the checkout, or what was to land in it, has done with it.
         self.forget_note()
     }
 

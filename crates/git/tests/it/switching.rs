@@ -199,3 +199,20 @@ fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     repo.land(&other).unwrap();
     assert!(!fixture.project().join(NOTE).exists());
 }
+
+#[test]
+fn a_landing_whose_checkout_is_gone_is_in_nobodys_way() {
+    let (fixture, repo, landing) = prepared_to_fail();
+    fixture.git(&["switch", "-q", "-c", "elsewhere"]);
+    let linked = fixture.path().join("linked");
+    fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
+    let note = fixture.project().join(NOTE);
+    meanwhile(&fixture, &format!("cp {0} {0}.kept; exit 1", note.display()));
+    let error = repo.land(&landing).unwrap_err();
+    assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
+    std::fs::rename(note.with_extension("kept"), &note).unwrap();
+    std::fs::remove_dir_all(linked).unwrap();
+    meanwhile(&fixture, "cat");
+    repo.land(&Landing { branch: "elsewhere".to_owned(), ..landing }).unwrap();
+    assert!(!note.exists());
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
-use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree};
+use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree, WrittenConflict};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
 
 use crate::committing::Made;
@@ -81,17 +81,25 @@ impl GitLink {
         begun.await
     }
 
-    /// Merges what work was returned onto into the worktree, conflict markers included.
+    /// Merges what work was returned onto into the worktree, conflict markers included; names the files in conflict that
+    /// hold no text: a tool that writes text can neither keep them nor bring a version back.
     ///
     /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
     /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.
-    pub(crate) async fn write_return(&self, onto: Oid) -> Result<(), CoordinatorError> {
+    pub(crate) async fn write_return(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
         self.keep_replaced().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let anchor = worktrees::conflict_anchor(&self.context, &self.task);
         let written = self.context.git(move |repo| {
             repo.restart_worktree(&worktree, &tip, &tip)?;
-            repo.write_conflict(&worktree, &onto, &tip, &anchor).map(|_| ())
+            let WrittenConflict { tree, files, .. } = repo.write_conflict(&worktree, &onto, &tip, &anchor)?;
+            let mut binary = Vec::new();
+            for file in repo.untouched(&worktree, &files)? {
+                if repo.read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                    binary.push(named(&file));
+                }
+            }
+            Ok(binary)
         });
         written.await
     }
@@ -111,23 +119,6 @@ impl GitLink {
                 marked: marked.iter().map(|path| path.display().to_string()).collect(),
                 untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
             })
-        });
-        found.await
-    }
-
-    /// Names the undecided files of a conflict that hold no text: a tool that writes text can neither keep them nor bring a
-    /// version back.
-    pub(crate) async fn binary_conflicts(&self, repair: &Repair) -> Result<Vec<String>, CoordinatorError> {
-        let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
-        let found = self.context.git(move |repo| {
-            let Merge::Conflict { files, tree, .. } = repo.merge(&onto, &tip)? else { return Ok(Vec::new()) };
-            let mut binary = Vec::new();
-            for file in repo.untouched(&worktree, &files)? {
-                if repo.read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
-                    binary.push(named(&file));
-                }
-            }
-            Ok(binary)
         });
         found.await
     }

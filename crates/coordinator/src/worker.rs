@@ -120,31 +120,30 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
 
 /// Merges what work was returned onto into the worktree; tells whether its author goes on, or a person has to.
 async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
-    if let Some(onto) = record.onto.clone() {
-        workplace.git.write_return(onto).await?;
-    }
+    let binary = match record.onto.clone() {
+        Some(onto) => workplace.git.write_return(onto).await?,
+        None => Vec::new(),
+    };
     let task = workplace.task().clone();
     let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
-    let asked = left_to_a_person(workplace, record).await?.map(|message| Event::TaskConflicted { task, message });
+    let asked = left_to_a_person(workplace, &binary).map(|message| Event::TaskConflicted { task, message });
     let goes_on = asked.is_none();
     // What a person makes of the merge is what another attempt goes on from.
     workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
     Ok(goes_on)
 }
 
-/// Says why a person is asked about the merge, if its author has no means to decide about all of it.
-async fn left_to_a_person(workplace: &Workplace, record: &TaskRecord) -> Result<Option<String>, CoordinatorError> {
-    let (Some(repair), false) = (&record.repair, can_decide(workplace)) else { return Ok(None) };
-    let binary = workplace.git.binary_conflicts(repair).await?;
-    let message = || {
-        format!(
-            "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and the \
-             worktree are kept",
-            binary.join(", "),
-            DECIDING_TOOLS.join("` nor `")
-        )
-    };
-    Ok((!binary.is_empty()).then(message))
+/// Says why a person is asked about the files of a merge that are no text, if its author has no means to decide about them.
+fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
+    if binary.is_empty() || can_decide(workplace) {
+        return None;
+    }
+    Some(format!(
+        "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and the \
+         worktree are kept",
+        binary.join(", "),
+        DECIDING_TOOLS.join("` nor `")
+    ))
 }
 
 /// Tells whether the agent can decide about a file that is no text.

@@ -505,6 +505,10 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     if at(&landed, "/to")? != at(&ended, "/integration_commit")? {
         return fail(format!("{landed:#}\n{ended:#}"));
     }
+    let reviewed = type_in(&["review", "T1"], 0)?.stdout;
+    if reviewed.contains("orchestrate land") {
+        return fail(reviewed);
+    }
     let written = [repository.read("one.txt")?, repository.read("plan.md")?];
     if written != ["1\n".to_owned(), plan.replace("[ ]", "[x]")] {
         return fail(written.join("\n"));

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::finding::{FindingCode, Findings, Pending};
 use super::identify::{self, Label};
+use super::quotes::Quotes;
 use super::source::Inline;
 use super::{text, value};
 use crate::words::{edit_distance, nearest};
@@ -140,8 +141,8 @@ impl Attributes {
             }
             Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
             Key::Model => self.model = Some(located(text)),
-            Key::Verify => self.verify = field.require(command(text), "a shell command", findings),
-            Key::Run => self.run = field.require(command(text), "a shell command", findings),
+            Key::Verify => self.verify = field.command(text, findings),
+            Key::Run => self.run = field.command(text, findings),
             Key::Tokens => {
                 self.tokens = field.require(value::count(text), "a number of tokens, as 50000 or 50k", findings)
             }
@@ -182,15 +183,25 @@ fn fill<T: Clone>(own: &mut Option<T>, group: &Option<T>) {
     }
 }
 
-fn command(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
 fn turns(text: &str) -> Option<u32> {
     text.parse().ok().filter(|turns| *turns > 0)
 }
 
 impl Field<'_> {
+    /// Reads a shell command, and judges one that seems to have been cut in two.
+    fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
+        let found = |message| {
+            let advice = "write the command between backticks if a parenthesis stands in quotes";
+            Pending::new(self.offset, FindingCode::Unclosed, self.value, message).suggest(Some(advice.to_owned()))
+        };
+        match Quotes::of(text) {
+            Quotes::Closed => {}
+            Quotes::Doubtful => findings.warn(found("a quote of this command seems not to be closed")),
+            Quotes::Open => findings.error(found("a quote of this command is not closed")),
+        }
+        self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
+    }
+
     /// Records that the value is not what its key takes, if there is none.
     fn require<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
         if value.is_none() {

@@ -62,6 +62,9 @@ pub struct CheckedTask {
     pub files: Vec<String>,
     /// The role that carries it out; null for a command.
     pub agent: Option<String>,
+    /// The command that carries it out, for people; the fields of the JSON are fixed.
+    #[serde(skip)]
+    pub run: Option<String>,
     /// The command that must pass in its worktree.
     pub verify: Option<String>,
     /// Whether it is marked `[P]`.
@@ -155,7 +158,10 @@ fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
 }
 
 fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
-    let default = || settings.agent.clone();
+    let (agent, run) = match &task.work {
+        Work::Agent(agent) => (Some(agent.as_ref().unwrap_or(&settings.agent).clone()), None),
+        Work::Run(command) => (None, Some(command.clone())),
+    };
     CheckedTask {
         id: task.id.clone(),
         title: task.title.clone(),
@@ -164,10 +170,8 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
         line: task.line,
         depends: task.depends.clone(),
         files: task.files.clone(),
-        agent: match &task.work {
-            Work::Agent(agent) => Some(agent.clone().unwrap_or_else(default)),
-            Work::Run(_) => None,
-        },
+        agent,
+        run,
         verify: task.verify.clone(),
         parallel: task.parallel,
         details: task.details.clone(),
@@ -238,8 +242,11 @@ impl CheckReport {
                 TaskStatus::Cancelled => '-',
                 TaskStatus::Blocked => '!',
             };
-            let agent = task.agent.as_deref().map_or("run".to_owned(), |agent| format!("@{agent}"));
-            let _ = write!(out, "  [{mark}] {:width$}  {}  {agent}", task.id.as_str(), task.title);
+            let _ = write!(out, "  [{mark}] {:width$}  {}", task.id.as_str(), task.title);
+            let agent = task.agent.as_ref().map(|agent| format!("@{agent}"));
+            for who in agent.into_iter().chain(task.run.as_ref().map(|run| format!("run: {run}"))) {
+                let _ = write!(out, "  {who}");
+            }
             for (word, list) in [("depends", names(&task.depends)), ("files", task.files.join(", "))] {
                 if !list.is_empty() {
                     let _ = write!(out, "  {word}: {list}");

@@ -78,7 +78,7 @@ pub enum FindingCode {
     InvalidValue,
     /// A key given twice to one task.
     DuplicateKey,
-    /// `(key: value` without its closing parenthesis.
+    /// `(key: value` without its closing parenthesis, or a command without its closing quote.
     Unclosed,
     /// An id that no task may have.
     InvalidId,

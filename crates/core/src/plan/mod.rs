@@ -20,6 +20,7 @@ mod order;
 mod outline;
 mod overlap;
 mod parse;
+mod quotes;
 mod reference;
 mod source;
 mod stuck;

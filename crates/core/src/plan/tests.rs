@@ -581,7 +581,7 @@ plan.md: P
 Tasks:
   [ ] T1  a  @implementer  files: x  verify: nosuch --now
   [x] T2  b  @implementer
-  [ ] T3  c  run  depends: T1, T2
+  [ ] T3  c  run: echo hi  depends: T1, T2
 
 Order:
   wave 1: T1
@@ -594,6 +594,28 @@ Not tasks:
 warning: line 6, column 1: the program `nosuch` is not found (install `nosuch`, or correct the command)
 ";
     assert_eq!(report.render(), text);
+}
+
+#[test]
+fn a_command_whose_quote_is_not_closed_is_told() {
+    let advice = "→ write the command between backticks if a parenthesis stands in quotes";
+    fails(
+        "- [ ] T1 x (verify: test \"a)b\" = \"a)b\")\n- [ ] T2 y\n  - run: echo it's done\n- [ ] T3 z (run: echo ')' > u)\n",
+        &[
+            &format!("1:21 unclosed test \"a {advice}"),
+            &format!("3:10 unclosed echo it's done {advice}"),
+            &format!("4:18 unclosed echo ' {advice}"),
+        ],
+    );
+    reads(
+        "- [ ] T1 x (verify: `test \"a)b\" = \"a)b\"`)\n- [ ] T2 y (run: echo it\\'s \"'\" '\"\\' # don't)\n",
+        &["T1: x | verify test \"a)b\" = \"a)b\"", "T2: y | run echo it\\'s \"'\" '\"\\' # don't"],
+    );
+    // Only a shell can tell what is quoted inside of these.
+    warns(
+        "- [ ] T1 x (verify: test \"$(cat 'a\"b')\" = 1)\n",
+        &[&format!("1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}")],
+    );
 }
 
 #[test]

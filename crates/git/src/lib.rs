@@ -22,6 +22,7 @@ mod full;
 mod glob;
 mod ignore;
 mod include;
+mod kept;
 mod land;
 mod lock;
 mod merge;

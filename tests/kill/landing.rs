@@ -24,9 +24,19 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("kill::at_an_append_a_landing_is_finished_by_the_next", || at_each_append(false)),
         case("kill::at_an_append_a_landing_with_a_merge_is_finished_by_the_next", || at_each_append(true)),
-        case("kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::Before)),
+        case("kill::before_git_writes_the_checkout_a_landing_is_finished_by_the_next", || {
+            around_git(Moment::Before("read-tree"))
+        }),
         case("kill::while_git_writes_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::While)),
-        case("kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next", || around_git(Moment::After)),
+        case("kill::after_git_wrote_the_checkout_a_landing_is_finished_by_the_next", || {
+            around_git(Moment::After("read-tree"))
+        }),
+        case("kill::before_git_moves_the_branch_a_landing_is_finished_by_the_next", || {
+            around_git(Moment::Before("update-ref"))
+        }),
+        case("kill::after_git_moved_the_branch_a_landing_is_finished_by_the_next", || {
+            around_git(Moment::After("update-ref"))
+        }),
         case("kill::without_room_to_put_back_a_landing_is_finished_by_the_next", || without_room("exit 1", FAILED)),
         case("kill::while_files_are_put_back_a_landing_is_finished_by_the_next", || without_room(KILL_ONCE, KILLED)),
     ]
@@ -121,12 +131,12 @@ fn at_each_append(has_moved: bool) -> Outcome {
     Ok(())
 }
 
-/// When the coordinator dies, seen from the git program that writes the user's files.
+/// When the coordinator dies, seen from the git program that does what this names, or that writes the user's files.
 #[derive(Clone, Copy)]
 enum Moment {
-    Before,
+    Before(&'static str),
     While,
-    After,
+    After(&'static str),
 }
 
 impl Moment {
@@ -134,11 +144,11 @@ impl Moment {
     fn arm(self, run: &Landable, name: &str, child: Invocation) -> Result<Invocation, Failed> {
         let program = real_git()?.display().to_string();
         let kill = KILL_ONCE.replace("COORDINATOR", CHILD_ARGUMENT);
-        let reading = "case \" $* \" in *\" read-tree \"*)";
+        let dies_of = |command| format!("case \" $* \" in *\" {command} \"*) {kill};; esac");
         let script = match self {
-            Self::Before => format!("coordinator=$PPID; {reading} {kill};; esac\nexec {program} \"$@\""),
-            Self::After => {
-                format!("coordinator=$PPID; {program} \"$@\"; code=$?; {reading} {kill};; esac\nexit $code")
+            Self::Before(command) => format!("coordinator=$PPID; {}\nexec {program} \"$@\"", dies_of(command)),
+            Self::After(command) => {
+                format!("coordinator=$PPID; {program} \"$@\"; code=$?; {}\nexit $code", dies_of(command))
             }
             // Git starts it for each file that it writes, and is itself what the coordinator started.
             Self::While => format!("read -r _ _ _ coordinator _ < /proc/$PPID/stat; {kill}; exec cat"),

@@ -77,7 +77,7 @@ impl Repo {
             return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: new.clone() });
         }
         match checkout {
-            None => self.advance(&branch_ref(branch), Some(expected), new)?,
+            None => self.advance_to_its_end(&branch_ref(branch), expected, new, &held)?,
             Some(place) => self.move_checkout(&place, branch, [expected, new], &held)?,
         }
         Ok(landed)
@@ -99,7 +99,7 @@ impl Repo {
         }
         self.require_at(branch, from, &actual)?;
         match checkout {
-            None => self.advance(&branch_ref(branch), Some(from), to),
+            None => self.advance_to_its_end(&branch_ref(branch), from, to, &held),
             Some(place) => self.move_checkout(&place, branch, [from, to], &held),
         }
     }
@@ -198,7 +198,7 @@ impl Repo {
     /// changes overlap, then the branch. It can be repeated from anywhere in between.
     fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
         self.move_files(place, branch, [from, to], held)?;
-        let Err(unmoved) = self.advance(&branch_ref(branch), Some(from), to) else { return Ok(()) };
+        let Err(unmoved) = self.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
         // The branch moved in this instant; the files go back to where they were.
         let ahead = match self.switch(place, [to, from], held) {
             Ok(back) if back.code == 0 => return Err(unmoved),

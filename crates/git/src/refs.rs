@@ -1,9 +1,13 @@
 //! Refs: read, and moved by compare-and-swap; none is ever deleted.
 
+use std::path::PathBuf;
+
 use git2::ErrorCode;
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
+use crate::lock::Held;
+use crate::program::Run;
 use crate::repo::{Repo, ours, theirs};
 use crate::retry;
 
@@ -71,18 +75,46 @@ impl Repo {
         let Err(error) = moved else { return Ok(()) };
         match error.code() {
             ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
-            ErrorCode::Locked => Err(GitError::Locked { path: self.common_dir().join(format!("{name}.lock")) }),
-            _ => {
-                let actual = self.read_ref(name)?;
-                if actual.as_ref() == Some(new) {
-                    Ok(())
-                } else if actual.as_ref() != expected {
-                    Err(GitError::RefMoved { name: name.to_owned(), expected: expected.cloned(), actual })
-                } else {
-                    Err(GitError::library(format!("move {name}"))(error))
-                }
-            }
+            ErrorCode::Locked => Err(GitError::Locked { path: self.lock_of(name) }),
+            _ if self.is_there(name, expected, new)? => Ok(()),
+            _ => Err(GitError::library(format!("move {name}"))(error)),
         }
+    }
+
+    /// As [`Repo::advance`], for a ref of the user's, and so that it goes on to its end if we are killed: a lock file that
+    /// nobody takes away would be in the user's way.
+    ///
+    /// # Errors
+    /// As [`Repo::advance`].
+    pub(crate) fn advance_to_its_end(
+        &self,
+        name: &str,
+        expected: &Oid,
+        new: &Oid,
+        held: &Held,
+    ) -> Result<(), GitError> {
+        let args = ["update-ref", "-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()];
+        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string());
+        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]).outlives_us(held);
+        let ended = self.shared.program.run(&run)?;
+        if ended.code == 0 || self.is_there(name, Some(expected), new)? {
+            return Ok(());
+        }
+        let lock = self.lock_of(name);
+        Err(if lock.exists() { GitError::Locked { path: lock } } else { ended.failure("update-ref") })
+    }
+
+    /// Tells whether a ref that could not be moved is there already; if it is not where it was either, that is why.
+    fn is_there(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<bool, GitError> {
+        let actual = self.read_ref(name)?;
+        if actual.as_ref() != Some(new) && actual.as_ref() != expected {
+            return Err(GitError::RefMoved { name: name.to_owned(), expected: expected.cloned(), actual });
+        }
+        Ok(actual.as_ref() == Some(new))
+    }
+
+    fn lock_of(&self, name: &str) -> PathBuf {
+        self.common_dir().join(format!("{name}.lock"))
     }
 
     /// Creates a branch at a commit; one that is there already must be at that commit.

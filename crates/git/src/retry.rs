@@ -8,6 +8,8 @@ use git2::{Error, ErrorClass, ErrorCode};
 const LOCKED_TRIES: u32 = 20;
 /// How long we wait between two tries: git holds a lock for a millisecond.
 const LOCKED_PAUSE: Duration = Duration::from_millis(10);
+/// How long we wait for it altogether.
+pub(crate) const LOCKED_PATIENCE: Duration = LOCKED_PAUSE.saturating_mul(LOCKED_TRIES);
 /// How often what a clean-up took the folder of is tried again: each time it would have to come again in that instant.
 const SWEPT_TRIES: u32 = 8;
 /// How the system says that a folder is gone.

@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
         sandboxed("standing::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
+        sandboxed("standing::a_comment_is_about_a_place_that_there_is", a_comment_is_about_a_place_that_there_is),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
         case("standing::help_names_the_defaults", help_names_the_defaults),
@@ -226,6 +227,36 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
         }
         desk.types(looked_again, 0)?;
         desk.types(&["approve", "T1"], 0)?;
+    }
+    Ok(())
+}
+
+/// A place is one that the diff shows: also a line of a file that the task has removed.
+fn a_comment_is_about_a_place_that_there_is() -> Outcome {
+    let desk = Desk::new(
+        "- [ ] T1 one (run: seq 3 > three.txt; date +%N > time; rm kept.txt; ln -s nowhere link) (review: required)\n",
+    )?;
+    desk.repository.write("kept.txt", "1\n2")?;
+    desk.repository.commit_all("Two lines")?;
+    desk.types(&["run", "plan.md"], 3)?;
+    let log = || Ok::<_, libtest_mimic::Failed>(desk.types(&["log"], 0)?.stdout);
+    let before = log()?;
+    for (place, why) in [
+        ("nofile:3", "there is no such file"),
+        ("src:1", "there is no such file"),
+        ("/etc/passwd:1", "there is no such file"),
+        ("../three.txt:1", "there is no such file"),
+        ("three.txt:4", "it has 3 lines"),
+        ("kept.txt:3", "it has 2 lines"),
+    ] {
+        let refused = desk.types(&["reject", "T1", "-m", "Why?", "--at", place], 2)?;
+        says(&refused, &[place, why, "orchestrate review T1 --run r-"])?;
+    }
+    if log()? != before {
+        return fail(log()?);
+    }
+    for place in ["./three.txt:3", "kept.txt:2", "src/lib.txt:1", "link:1"] {
+        desk.types(&["reject", "T1", "-m", "Why?", "--at", place], 3)?;
     }
     Ok(())
 }

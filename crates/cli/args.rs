@@ -258,11 +258,26 @@ fn words(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("say what is to be done".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+/// A line of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The file, from the top of the repository.
+    pub(crate) file: String,
+    /// From 1.
+    pub(crate) line: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
 /// Reads a place in a file.
-fn place(text: &str) -> Result<String, String> {
-    let line =
-        text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(|(_, line)| line.parse::<u32>().ok());
-    line.filter(|line| *line > 0).map(|_| text.to_owned()).ok_or_else(|| "write it as src/lib.rs:12".to_owned())
+fn place(text: &str) -> Result<Place, String> {
+    let read = |(file, line): (&str, &str)| Some(Place { file: file.to_owned(), line: line.parse().ok()? });
+    let place = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(read);
+    place.filter(|place| place.line > 0).ok_or_else(|| "write it as src/lib.rs:12".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -311,7 +326,7 @@ pub(crate) struct RejectArgs {
     pub(crate) message: String,
     /// The place that the comment is about
     #[arg(long, value_name = "FILE:LINE", value_parser = place)]
-    pub(crate) at: Option<String>,
+    pub(crate) at: Option<Place>,
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,

@@ -2,7 +2,7 @@
 
 use orchestrate_journal::Command;
 
-use crate::args::RejectArgs;
+use crate::args::{Place, RejectArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
 use crate::inbox;
@@ -10,9 +10,14 @@ use crate::inbox;
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
-    let (message, at) = (arguments.message.clone(), arguments.at.clone());
+    let (message, at) = (arguments.message.clone(), arguments.at.as_ref());
     let command = match subject_of(&store.state(&run)?, &arguments.what)? {
-        Subject::Task(task) => Command::Reject { task, message, at },
+        Subject::Task(task) => {
+            if let Some(Place { file, line }) = at {
+                context.runs()?.require_place(&run, &task, (file, *line))?;
+            }
+            Command::Reject { task, message, at: at.map(ToString::to_string) }
+        }
         Subject::Call(_) if at.is_some() => {
             return Err(CommandError::usage("--at names a place in a task's work, and a call has none"));
         }

@@ -113,6 +113,20 @@ pub enum CoordinatorError {
         /// Why not, and what would.
         why: String,
     },
+    /// A comment is about a place that is not in the work of its task.
+    #[error("find {file}:{line} in the work of {task}: {}; `orchestrate review {task} --run {run}` shows it", no_place(*.lines))]
+    NoPlace {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The file, from the top of the repository.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// How many lines the file has; none if there is no such file.
+        lines: Option<usize>,
+    },
     /// A branch of a run is not where the run left it.
     #[error(
         "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
@@ -154,6 +168,14 @@ pub enum CoordinatorError {
     Ended(RunId),
 }
 
+fn no_place(lines: Option<usize>) -> String {
+    match lines {
+        None => "there is no such file".to_owned(),
+        Some(1) => "it has 1 line".to_owned(),
+        Some(lines) => format!("it has {lines} lines"),
+    }
+}
+
 impl CoordinatorError {
     /// Tells whether nothing was begun because of what was asked for or of what is missing: asking differently helps.
     pub fn is_refusal(&self) -> bool {
@@ -175,6 +197,7 @@ impl CoordinatorError {
             | Self::UnknownRole { .. }
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }
+            | Self::NoPlace { .. }
             | Self::CannotGoOn { .. }
             | Self::Plan(_) => true,
             _ => false,

@@ -1,10 +1,11 @@
 //! Reads what the branches of a run change, for [`orchestrate_core::review`].
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::FileChange;
+use orchestrate_git::{FileChange, GitError};
 
 use crate::error::CoordinatorError;
 use crate::runs::Runs;
@@ -39,11 +40,52 @@ impl Runs {
     /// Fails if there is no such task, and if one of its commits is gone.
     pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
         let state = self.store.state(run)?;
-        let unknown = || CoordinatorError::UnknownTask { run: run.clone(), task: task.clone() };
-        let record = state.task(task).ok_or_else(unknown)?;
+        let record = known(&state, task)?;
         match self.range(&state, record)? {
             Some((from, to)) => Ok(self.repo.diff_text(&from, &to)?),
             None => Ok(String::new()),
+        }
+    }
+
+    /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of a
+    /// link that leads elsewhere nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what there is instead, also if there is no such task; and if one of its commits is gone.
+    pub fn require_place(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        (file, line): (&str, usize),
+    ) -> Result<(), CoordinatorError> {
+        let state = self.store.state(run)?;
+        let record = known(&state, task)?;
+        let commits = match self.range(&state, record)? {
+            Some((from, to)) => vec![from, to],
+            None => vec![record.base.clone().unwrap_or_else(|| state.base.clone())],
+        };
+        let mut most = None;
+        for commit in commits {
+            most = most.max(self.lines_of(&commit, file)?);
+        }
+        if most.is_some_and(|lines| line <= lines) {
+            return Ok(());
+        }
+        let (run, task, file) = (run.clone(), task.clone(), file.to_owned());
+        Err(CoordinatorError::NoPlace { run, task, file, line, lines: most })
+    }
+
+    /// Counts the lines of a file as a commit has it; none if it has no such file.
+    fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
+        let path: PathBuf = Path::new(file).components().filter(|part| *part != Component::CurDir).collect();
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Ok(None);
+        }
+        match self.repo.read_file(commit, &path) {
+            Ok(content) => Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count())),
+            Err(GitError::Io { .. }) => Ok(Some(usize::MAX)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -92,6 +134,11 @@ impl Runs {
             None => Ok(Some((base, tip))),
         }
     }
+}
+
+fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
+    let unknown = || CoordinatorError::UnknownTask { run: state.run_id.clone(), task: task.clone() };
+    state.task(task).ok_or_else(unknown)
 }
 
 fn changed_file(change: FileChange) -> ChangedFile {

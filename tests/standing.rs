@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
         sandboxed("standing::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
+        sandboxed("standing::a_rejection_that_changed_nothing_is_taken_back", a_rejection_is_taken_back),
         sandboxed("standing::a_comment_is_about_a_place_that_there_is", a_comment_is_about_a_place_that_there_is),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
@@ -229,6 +230,26 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
         desk.types(&["approve", "T1"], 0)?;
     }
     Ok(())
+}
+
+/// Its agent answers and leaves its work as it is, and what depends on it waits for it again.
+fn a_rejection_is_taken_back() -> Outcome {
+    let plan = "---\nverify: test -e one.txt\n---\n- [ ] T1 one (review: required) (verify: test -e one.txt)\n\
+                - [ ] T2 two (depends: T1) (run: touch two)\n";
+    let desk = Desk::new(plan)?;
+    let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    desk.types(&["run", "plan.md", "--model", &model], 3)?;
+    let rejected = desk.types(&["reject", "T1", "-m", "Why so?"], 1)?;
+    says(&rejected, &["T1: no_changes", "\n  orchestrate approve T1\n", "T2    skipped"])?;
+    says(&desk.types(&["review", "T1"], 0)?, &["+1\n", "\n  orchestrate approve T1\n"])?;
+    says(&desk.types(&["approve", "T1"], 0)?, &["T1    merged", "T2    merged"])?;
+    says(&desk.types(&["land"], 0)?, &["has landed"])?;
+    // What was merged before is in the result whether it is approved or not.
+    let rejected = desk.types(&["reject", "T1", "-m", "Why so?"], 1)?;
+    if rejected.stdout.contains("orchestrate approve") {
+        return fail(rejected.stdout);
+    }
+    says(&desk.types(&["approve", "T1"], 2)?, &["T1 is failed, and only work that awaits a review can be approved"])
 }
 
 /// A place is one that the diff shows: also a line of a file that the task has removed.

@@ -26,6 +26,7 @@ pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<
             TaskState::AwaitingReview => next.push(named.review(&task.id)),
             TaskState::Conflicted | TaskState::Failed => {
                 next.push(format!("orchestrate log {} {}", run, task.id));
+                next.extend(take_back(named, state, &task.id));
                 let go_on = let_go_on(named, state, &task.id);
                 if !next.contains(&go_on) {
                     next.push(go_on);
@@ -53,7 +54,9 @@ pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEnt
         TaskState::AwaitingReview => vec![named.within(format!("approve {task}")), reject()],
         TaskState::Merged if is_landed(state) => vec![reject()],
         TaskState::Merged => vec![reject(), named.whole("land")],
-        TaskState::Failed | TaskState::Conflicted => vec![let_go_on(named, state, task)],
+        TaskState::Failed | TaskState::Conflicted => {
+            take_back(named, state, task).into_iter().chain([let_go_on(named, state, task)]).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -61,6 +64,12 @@ pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEnt
 /// Tells whether all that is merged has landed.
 fn is_landed(state: &RunState) -> bool {
     state.landed().is_some_and(|landing| landing.result == state.integration)
+}
+
+/// Gives the command that takes a rejection back, where that can be.
+fn take_back(named: Named<'_>, state: &RunState, task: &TaskId) -> Option<String> {
+    let record = state.task(task).filter(|record| record.may_take_rejection_back());
+    record.map(|_| named.within(format!("approve {task}")))
 }
 
 /// Gives the command that lets a task go on which ended without success: another try, unless it would be stopped

@@ -134,7 +134,8 @@ fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Res
         let branch = record.branch.as_deref().unwrap_or("it");
         return Err(format!("nothing is merged with `--merge none`, so there is nothing to approve; {branch} stays"));
     }
-    if !matches!(record.state, TaskState::AwaitingReview | TaskState::Verified) {
+    let waits = matches!(record.state, TaskState::AwaitingReview | TaskState::Verified);
+    if !waits && !record.may_take_rejection_back() {
         return Err(format!("{task} is {}, and only work that awaits a review can be approved", record.state.as_str()));
     }
     require_time(state)?;

@@ -373,7 +373,7 @@ impl RunState {
                 self.approvals.insert(call.clone(), Approval { task, tool, summary, rule, decision: None });
             }
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
-            Event::TaskReturned { .. } if before.is_settled() => self.unskip(&id),
+            Event::TaskReturned { .. } | Event::ReviewApproved { .. } if before.is_settled() => self.unskip(&id),
             _ => {}
         }
         Ok(())

@@ -275,6 +275,15 @@ impl TaskRecord {
         self.working_since = self.is_at_work().then_some(now);
     }
 
+    /// Tells whether a person may take a rejection back: its agent has left the work as it was, which stands on its branch,
+    /// is nowhere merged and has passed its check.
+    pub fn may_take_rejection_back(&self) -> bool {
+        let is_unchanged = self.error.as_ref().is_some_and(|error| error.cause == FailureCause::NoChanges.to_string());
+        let is_standing = self.commit.is_some() && self.commit == self.tip && self.rejected.is_none();
+        let is_green = self.verify == Verify::Passed || self.verify == Verify::None && self.task.verify.is_none();
+        self.state == TaskState::Failed && self.rejection_stands && is_unchanged && is_standing && is_green
+    }
+
     /// Tells whether what the work was returned onto still has to be merged into the worktree.
     pub fn owes_merge(&self) -> bool {
         self.onto.is_some() && !self.joined
@@ -371,8 +380,12 @@ impl TaskRecord {
             Event::VerifyStarted { .. } => Ok(()),
             Event::ReviewRequested { .. } => self.step(&[TaskState::Verified], TaskState::AwaitingReview),
             Event::ReviewApproved { tree, .. } => {
-                self.approved = Some(tree.clone());
-                self.step(&[TaskState::AwaitingReview, TaskState::Verified], TaskState::Verified)
+                if !self.may_take_rejection_back() {
+                    self.require(&[TaskState::AwaitingReview, TaskState::Verified])?;
+                }
+                (self.approved, self.error, self.rejection_stands) = (Some(tree.clone()), None, false);
+                self.state = TaskState::Verified;
+                Ok(())
             }
             Event::TaskMerged { commit, summary, .. } => {
                 let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };

@@ -575,6 +575,39 @@ fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
 }
 
 #[test]
+fn a_rejection_that_changed_nothing_may_be_taken_back() {
+    let failed = |cause| Event::TaskFailed { task: id("a"), cause, message: String::new() };
+    let approved = || Event::ReviewApproved { task: id("a"), tree: oid("tree of a1") };
+    let rejected = |then: &[Event]| {
+        let plan = vec![task("a", &[]), task("b", &["a"])];
+        let mut story = Story::of(RunSettings { merge: MergeMode::Review, ..RunSettings::default() }, plan);
+        story
+            .tell(Event::TaskReady { task: id("a") })
+            .tell(spawned("a", 1))
+            .tell(snapshot("a", "a1"))
+            .commit("a", "a1");
+        story.tell(Event::ReviewRequested { task: id("a") }).tell(returned("a", ReturnCause::Rejected));
+        story.tell(spawned("a", 2));
+        then.iter().for_each(|event| {
+            story.tell(event.clone());
+        });
+        story
+    };
+    let mut story = rejected(&[failed(FailureCause::NoChanges)]);
+    story.tell(Event::TaskSkipped { task: id("b"), because: id("a") }).tell(approved());
+    let states = ["a", "b"].map(|task| story.state.task(&id(task)).unwrap().state);
+    assert_eq!(
+        (states, story.state.task(&id("a")).unwrap().error.clone()),
+        ([TaskState::Verified, TaskState::Pending], None)
+    );
+    // What it has made since, and what it did not get done, is another matter.
+    for then in [vec![failed(FailureCause::Turns)], vec![snapshot("a", "a2"), failed(FailureCause::NoChanges)]] {
+        let refused = rejected(&then).try_tell(approved()).unwrap_err().reason;
+        assert_eq!(refused, "task a: it is failed");
+    }
+}
+
+#[test]
 fn each_attempt_of_a_command_begins_anew() {
     let command = Task { work: Work::Run("make".to_owned()), ..task("a", &[]) };
     let mut story = Story::of(RunSettings::default(), vec![command]);

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) room: Mutex<Option<Room>>,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
     durable: OwnedFd,
+    /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the worktree.
+    synced: Mutex<BTreeMap<PathBuf, Oid>>,
 }
 
 #[derive(Default)]
@@ -124,6 +126,7 @@ impl Repo {
             handles: Handles::default(),
             room: Mutex::default(),
             durable,
+            synced: Mutex::default(),
         };
         Ok(Repo { shared: Arc::new(shared) })
     }
@@ -353,11 +356,25 @@ impl Repo {
         Ok(repository)
     }
 
-    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] before anything names them.
+    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before anything
+    /// names them.
     pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         let none: [&Path; 0] = [];
         Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
+    }
+
+    /// Gives the tree that [`Repo::sync_tree`] has made durable last for a worktree.
+    pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
+        self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner).get(admin_dir).cloned()
+    }
+
+    /// Makes the tree of a worktree's files durable, with all objects that have been written for it.
+    pub(crate) fn sync_tree(&self, admin_dir: &Path, tree: &Oid) -> Result<(), GitError> {
+        self.sync_objects()?;
+        let mut synced = self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        synced.insert(admin_dir.to_owned(), tree.clone());
+        Ok(())
     }
 
     /// Makes all objects durable that have been written, with whatever else waits to be written to that disk.

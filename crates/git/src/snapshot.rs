@@ -78,7 +78,7 @@ impl Repo {
     /// # Errors
     /// Like [`Repo::snapshot`], but nothing is taken for an accident.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        write_tree(self, &mut stage(self, worktree)?)
+        write_tree(self, worktree, &mut stage(self, worktree)?)
     }
 
     /// Lists the files of a worktree that differ from its HEAD.
@@ -110,7 +110,7 @@ impl Repo {
     }
 
     fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
-        let tree = write_tree(self, staged)?;
+        let tree = write_tree(self, worktree, staged)?;
         let before = self.worktree_head(worktree)?;
         let deleted = self.deletions(&before, &tree)?;
         let total = count_files(&*self.handle()?, &before)?;
@@ -160,12 +160,17 @@ fn is_most(lost: usize, total: usize) -> bool {
     lost * 2 > total
 }
 
-fn write_tree(repo: &Repo, staged: &mut Staged) -> Result<Oid, GitError> {
+fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged) -> Result<Oid, GitError> {
     let written = retry::while_swept(|| staged.index.write_tree_to(&staged.store));
-    if staged.unsynced {
-        repo.sync_objects()?;
+    let written = written.map(ours).map_err(GitError::library("write the tree of a snapshot"));
+    match &written {
+        _ if !staged.unsynced => {}
+        // An agent looks at the same new files again and again; the wait is for all that others write to that disk.
+        Ok(tree) if staged.synced.as_ref() == Some(tree) => {}
+        Ok(tree) => repo.sync_tree(worktree.admin_dir(), tree)?,
+        Err(_) => repo.sync_objects()?,
     }
-    written.map(ours).map_err(GitError::library("write the tree of a snapshot"))
+    written
 }
 
 fn count_files(repository: &git2::Repository, treeish: &Oid) -> Result<usize, GitError> {
@@ -177,4 +182,40 @@ fn count_files(repository: &git2::Repository, treeish: &Oid) -> Result<usize, Gi
     })
     .map_err(GitError::library(format!("count the files of {treeish}")))?;
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worktree::WorktreeSpec;
+
+    #[test]
+    fn many_new_files_are_synced_once_as_long_as_they_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = git2::Repository::init(folder.path().join("project")).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let empty = made.find_tree(made.treebuilder(None).unwrap().write().unwrap()).unwrap();
+        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &empty, &[]).unwrap());
+        let path = folder.path().join("T1");
+        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
+        let repo = Repo::open(&folder.path().join("project")).unwrap();
+        let worktree = repo.add_worktree(&spec).unwrap();
+        (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
+        let durable = |repo: &Repo| {
+            let mut staged = stage(repo, &worktree).unwrap();
+            assert!(staged.unsynced);
+            let synced = staged.synced.clone();
+            (synced, write_tree(repo, &worktree, &mut staged).unwrap())
+        };
+        let (before, tree) = durable(&repo);
+        assert_eq!((before, durable(&repo)), (None, (Some(tree.clone()), tree.clone())));
+        // Nobody knows what another process has left to be written.
+        assert_eq!(durable(&Repo::open(&folder.path().join("project")).unwrap()).0, None);
+        std::fs::write(path.join("more"), "1").unwrap();
+        let (_, more) = durable(&repo);
+        assert_ne!(more, tree);
+        let (fan, name) = more.as_str().split_at(2);
+        std::fs::remove_file(made.commondir().join("objects").join(fan).join(name)).unwrap();
+        assert_eq!(durable(&repo), (None, more));
+    }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
+use orchestrate_core::Oid;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -21,7 +22,7 @@ use crate::beneath::{self, path_of};
 use crate::error::GitError;
 use crate::full;
 use crate::probe;
-use crate::repo::Repo;
+use crate::repo::{Repo, theirs};
 use crate::retry;
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
@@ -55,6 +56,8 @@ pub(crate) struct Staged {
     pub(crate) changed: bool,
     /// Whether its objects are still to be made durable.
     pub(crate) unsynced: bool,
+    /// The tree that was durable before with everything in it, by this process's doing.
+    pub(crate) synced: Option<Oid>,
 }
 
 /// Where the files of one staging are read and stored.
@@ -92,6 +95,9 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let mut walk = Walk::new(worktree, &repository)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
+    // Looked for before anything is stored: what a clean-up has taken since is stored anew.
+    let synced = repo.synced_tree(worktree.admin_dir());
+    let synced = synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
     let unsynced = many.then(|| repo.open_unsynced(worktree.admin_dir())).transpose()?;
     let mut stager = Stager {
         walk,
@@ -109,7 +115,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         repo.sync_objects()?;
     }
     let changed = changed? || conflicted;
-    Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many })
+    Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
 }
 
 /// Takes the paths in conflict out of an index in memory: there is no tree with them.

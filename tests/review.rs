@@ -34,6 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
         sandboxed("review::a_verifier_that_git_forgot_is_made_anew", a_verifier_that_git_forgot_is_made_anew),
         sandboxed("review::what_is_staged_alone_is_kept", what_is_staged_alone_is_kept),
+        sandboxed("review::what_is_staged_beside_an_agent_is_kept", what_is_staged_beside_an_agent_is_kept),
         sandboxed("review::an_unfinished_merge_in_a_worktree_goes_on", an_unfinished_merge_in_a_worktree_goes_on),
         sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
         sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
@@ -310,6 +311,26 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     if rescued == "precious" { Ok(()) } else { fail(rescued) }
 }
 
+/// An agent goes on in its worktree, where what is staged is taken by the next snapshot.
+fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 one\n")?;
+    let script = Script::default()
+        .rule(write("T1", "one", "1\n"))
+        .rule(Rule::task("T1").last_contains("Again").call("write_file", &json!({"path": "one", "content": "2\n"})))
+        .rule(done("T1"));
+    let model = script.write_to(&home.path().join("model.jsonl"))?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    type_in(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    let place = worktree_of(&repository, "T1")?;
+    std::fs::write(place.join("staged"), "precious\n")?;
+    repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    std::fs::remove_file(place.join("staged"))?;
+    type_in(&["reject", "T1", "-m", "Again."], 3)?;
+    let held = repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "staged"])?;
+    if held.contains("Staged by a person") { Ok(()) } else { fail(held) }
+}
+
 /// A person has begun a merge in a task's worktree, mended the file, and not told git so.
 fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
@@ -324,9 +345,14 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     type_in(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
     let (one, two) = (worktree_of(&repository, "T1")?, worktree_of(&repository, "T2")?);
     let (one, place) = (repository.git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?, two.display());
-    let merge = format!("git -C {place} merge -q {}; echo both > {place}/file", one.trim());
+    let merge = format!("! git -C {place} merge -q {}", one.trim());
     home.command("sh", repository.path(), &["-c", &merge]).run()?.exits(0)?;
-    let rejected = type_in(&["reject", "T2", "-m", "Mended."], 3)?;
+    let refused = type_in(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
+    if !refused.contains("nothing tells that file is resolved") || refused.contains("(attempt 3)") {
+        return fail(refused);
+    }
+    std::fs::write(two.join("file"), "both\n")?;
+    let rejected = type_in(&["retry", "T2", "-m", "Mended."], 3)?;
     let file = repository.show(&format!("{}~0", branch_of(&rejected.stdout, "T2")?), "file")?;
     if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
 }

@@ -46,29 +46,8 @@ pub(crate) async fn keep_worktree(
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
 ) -> Result<(), CoordinatorError> {
-    keep_staged(context, record, worktree).await?;
     store(context, record, worktree, None).await?;
     Ok(())
-}
-
-/// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index.
-async fn keep_staged(
-    context: &RunContext,
-    record: &TaskRecord,
-    worktree: &Arc<Worktree>,
-) -> Result<(), CoordinatorError> {
-    let looked_at = Arc::clone(worktree);
-    let staged = context.git(move |repo| repo.staged_alone(&looked_at)).await?;
-    let (Some(tree), Some(tip)) = (staged, record.tip.clone()) else { return Ok(()) };
-    let spec = CommitSpec {
-        tree,
-        parents: vec![tip],
-        message: "Staged by a person".to_owned(),
-        trailers: trailers(context, record),
-        by: context.identities.clone(),
-        time_unix: unix_seconds(),
-    };
-    keep_commit(context, spec, format!("{}/staged", record.task.id.branch_component())).await.map(drop)
 }
 
 /// Stores the worktree; with a message as the branch's new tip, without one as a snapshot beside it.
@@ -79,9 +58,11 @@ async fn store(
     message: Option<&str>,
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip.clone() else { return Ok(None) };
-    let (tree, left_out) = snapshot_tree(context, record, worktree, message.is_some()).await?;
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
+    let newest = record.snapshot.iter().map(|(_, tree)| tree.clone());
+    keep_staged(context, record, worktree, newest.chain([tip_tree.clone()]).collect()).await?;
+    let (tree, left_out) = snapshot_tree(context, record, worktree, message.is_some()).await?;
     let onto = record.onto.clone().filter(|_| message.is_some());
     if tree == tip_tree && onto.is_none() {
         return Ok(None);
@@ -106,6 +87,28 @@ async fn store(
         context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
     }
     Ok(Some(Made { commit, left_out, time }))
+}
+
+/// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index;
+/// the trees that are known to be held are those of the tip and of the newest snapshot.
+async fn keep_staged(
+    context: &RunContext,
+    record: &TaskRecord,
+    worktree: &Arc<Worktree>,
+    known: Vec<Oid>,
+) -> Result<(), CoordinatorError> {
+    let looked_at = Arc::clone(worktree);
+    let staged = context.git(move |repo| repo.staged_alone(&looked_at, &known)).await?;
+    let (Some(tree), Some(tip)) = (staged, record.tip.clone()) else { return Ok(()) };
+    let spec = CommitSpec {
+        tree,
+        parents: vec![tip],
+        message: "Staged by a person".to_owned(),
+        trailers: trailers(context, record),
+        by: context.identities.clone(),
+        time_unix: unix_seconds(),
+    };
+    keep_commit(context, spec, format!("{}/staged", record.task.id.branch_component())).await.map(drop)
 }
 
 /// Makes a commit and anchors it; the ref's name holds the commit's, so a repeated step never meets its own ref.

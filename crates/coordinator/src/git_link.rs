@@ -46,6 +46,8 @@ impl GitLink {
         let record = context.task(task)?;
         worktrees::record_loss(context, &record).await?;
         let worktree = worktrees::open(context, &record).await?;
+        let opened = Arc::clone(&worktree);
+        context.git(move |repo| repo.require_finished(&opened)).await?;
         Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
     }
 

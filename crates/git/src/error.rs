@@ -137,6 +137,18 @@ pub enum GitError {
         /// The worktree.
         path: PathBuf,
     },
+    /// A merge that a person has begun in a worktree is not finished.
+    #[error(
+        "go on from {path}: a merge was begun there, and nothing tells that {} is resolved; finish it in that folder (`git \
+         add` or `git rm` says that a file is), or give it up with `git merge --abort`, and try again",
+        files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    UnfinishedMerge {
+        /// The worktree.
+        path: PathBuf,
+        /// The files in conflict.
+        files: Vec<PathBuf>,
+    },
     /// A snapshot holds no files although its base does.
     #[error(
         "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept as it is"

@@ -7,7 +7,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::refs::branch_ref;
 use crate::repo::{Repo, ours, theirs, tree_of};
-use crate::stage::drop_conflicts;
+use crate::unfinished::drop_conflicts;
 use crate::worktree::Worktree;
 
 impl Repo {
@@ -44,13 +44,16 @@ impl Repo {
         }
     }
 
-    /// Gives the tree of what is staged in a worktree, if nothing holds it: a person has staged it, for our snapshots leave
-    /// the index at what they keep.
+    /// Gives the tree of what is staged in a worktree, if it is none of those that the caller knows of and nothing else
+    /// holds it: a person has staged it, for our snapshots leave the index at what they keep.
     ///
     /// # Errors
     /// If the index or a ref cannot be read.
-    pub fn staged_alone(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
+    pub fn staged_alone(&self, worktree: &Worktree, known: &[Oid]) -> Result<Option<Oid>, GitError> {
         let staged = self.staged_tree(worktree)?;
+        if known.contains(&staged) {
+            return Ok(None);
+        }
         Ok((!self.kept_trees(worktree)?.contains(&staged)).then_some(staged))
     }
 

@@ -39,6 +39,7 @@ mod snapshot;
 mod stage;
 mod switch_note;
 mod switching;
+mod unfinished;
 mod unstored;
 mod version;
 mod walk;

@@ -10,7 +10,7 @@
 //! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
 //! instant as the index was written is (git's own rule for "racy" entries).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
@@ -24,6 +24,7 @@ use crate::full;
 use crate::probe;
 use crate::repo::{Repo, theirs};
 use crate::retry;
+use crate::unfinished::{drop_conflicts, undecided};
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
 
@@ -40,8 +41,6 @@ const REGULAR: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
-/// The bits of an entry's flags that say which side of a conflict it is; none are set where there is no conflict.
-const STAGE: u16 = 0x3000;
 
 /// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a second
 /// and wait for what others are writing.
@@ -82,6 +81,18 @@ struct Conversion {
     filters: Vec<String>,
 }
 
+impl Repo {
+    /// Makes sure that no merge which a person has begun in a worktree waits for a decision.
+    ///
+    /// # Errors
+    /// [`GitError::UnfinishedMerge`] with the files.
+    pub fn require_finished(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let place = worktree.admin_dir().join("index");
+        let index = Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
+        require_decided(worktree, &index)
+    }
+}
+
 /// Stages a worktree's files into a copy of its index, in memory; objects are stored, nothing else is written.
 pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
     worktree.verify_untampered()?;
@@ -89,8 +100,9 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     let index_path = worktree.admin_dir().join("index");
     let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
     let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
-    // Of a merge that a person has begun there, what the files are counts; a conflicted path keeps no entry of its own.
+    // Of a merge that a person has begun there, what the files are counts; a path in conflict has no entry of its own.
     let conflicted = index.has_conflicts();
+    require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
     let mut walk = Walk::new(worktree, &repository)?;
     let found = walk.untracked(&tracked)?;
@@ -118,13 +130,11 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
 }
 
-/// Takes the paths in conflict out of an index in memory: there is no tree with them.
-pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
-    let sides = index.iter().filter(|entry| entry.flags & STAGE != 0);
-    let conflicted: BTreeSet<Vec<u8>> = sides.map(|entry| entry.path).collect();
-    conflicted.iter().try_for_each(|path| {
-        index.conflict_remove(&path_of(path)).map_err(GitError::library("drop the conflicts of an index"))
-    })
+/// Refuses a merge that a person has begun in a worktree and in which something is not decided.
+fn require_decided(worktree: &Worktree, index: &Index) -> Result<(), GitError> {
+    let path = worktree.path().to_owned();
+    let files = undecided(worktree.root(), index).map_err(GitError::errno("look for conflicts in", &path))?;
+    if files.is_empty() { Ok(()) } else { Err(GitError::UnfinishedMerge { path, files }) }
 }
 
 /// What became of one path.

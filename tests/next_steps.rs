@@ -2,11 +2,17 @@
 
 use libtest_mimic::Failed;
 
-use crate::standing::Desk;
-use crate::support::{Case, Outcome, Ran, at, fail, sandboxed};
+use crate::standing::{Desk, says};
+use crate::support::{Case, Outcome, Ran, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
-    vec![sandboxed("next_steps::they_name_a_run_that_is_not_the_newest", they_name_a_run_that_is_not_the_newest)]
+    vec![
+        sandboxed("next_steps::they_name_a_run_that_is_not_the_newest", they_name_a_run_that_is_not_the_newest),
+        sandboxed("next_steps::a_red_landing_names_the_merge_by_hand", a_red_landing_names_the_merge_by_hand),
+        sandboxed("next_steps::what_has_not_landed_is_to_be_landed", what_has_not_landed_is_to_be_landed),
+        sandboxed("next_steps::files_that_were_kept_are_told_where_no_diff_is", kept_files_are_told),
+        case("next_steps::a_role_that_is_no_text_says_what_to_do", a_role_that_is_no_text_says_what_to_do),
+    ]
 }
 
 /// Finds the commands that are printed: each on a line of its own, or between backquotes.
@@ -56,4 +62,43 @@ fn they_name_a_run_that_is_not_the_newest() -> Outcome {
         commands(&landed).into_iter().find(|command| command.starts_with("orchestrate land")).unwrap_or_default();
     desk.types(&land.split_whitespace().skip(1).collect::<Vec<_>>(), 0)?;
     if desk.repository.path().join("two").exists() { Ok(()) } else { fail(land) }
+}
+
+fn a_red_landing_names_the_merge_by_hand() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    desk.types(&["run", "plan.md", "--verify", "test ! -e newer"], 0)?;
+    desk.repository.write("newer", "")?;
+    desk.repository.commit_all("Newer")?;
+    let refused = desk.types(&["land"], 3)?;
+    let all = refused.stderr.split('`').find_map(|part| part.strip_prefix("git "));
+    let merge = all.ok_or_else(|| Failed::from(refused.stderr.clone()))?.split_whitespace();
+    desk.repository.git(&merge.collect::<Vec<_>>())?;
+    if desk.repository.path().join("one").exists() { Ok(()) } else { fail(refused.stderr) }
+}
+
+fn what_has_not_landed_is_to_be_landed() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    desk.types(&["run", "plan.md"], 0)?;
+    let refused = desk.types(&["land", "--undo"], 3)?;
+    let named = commands(&refused);
+    let [land] = named.as_slice() else { return fail(refused.stderr) };
+    desk.types(&land.split_whitespace().skip(1).collect::<Vec<_>>(), 0).map(drop)
+}
+
+fn kept_files_are_told() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one; false)\n- [ ] T2 two (run: true)\n")?;
+    desk.types(&["run", "plan.md"], 1)?;
+    let kept = desk.types(&["diff", "T1"], 0)?;
+    says(&kept, &["no change of T1 is committed", "`orchestrate recover r-"])?;
+    let none = desk.types(&["diff", "T2"], 0)?;
+    says(&none, &["no change of T2 is committed"])?;
+    if kept.stdout.is_empty() && !none.stderr.contains("recover") { Ok(()) } else { fail(kept.stdout + &none.stderr) }
+}
+
+fn a_role_that_is_no_text_says_what_to_do() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    std::fs::create_dir_all(desk.repository.path().join("agents"))?;
+    std::fs::write(desk.repository.path().join("agents/x.md"), b"---\nname: x\n---\n\xff\xfe\n")?;
+    desk.repository.commit_all("Add a role")?;
+    says(&desk.types(&["check", "plan.md"], 2)?, &["agents/x.md: it is not UTF-8; save it as UTF-8", "commit it"])
 }

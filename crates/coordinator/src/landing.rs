@@ -145,7 +145,8 @@ impl Runs {
         let (repo, result) = (&self.repo, &state.integration);
         let from = repo.branch_tip(branch)?;
         if !repo.contains(&from, &state.base)? {
-            return Err(GitError::BaseLost { branch: branch.to_owned(), base: state.base.clone() }.into());
+            let (branch, result, base) = (branch.to_owned(), result.clone(), state.base.clone());
+            return Err(GitError::BaseLost { branch, result, base }.into());
         }
         let course = |to: Oid, merged, recorded| Course { from: from.clone(), to, merged, recorded };
         if repo.contains(&from, result)? {
@@ -212,9 +213,10 @@ impl Runs {
                 return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
             }
             if !result.passed {
-                let output = cut(result.output.trim(), EVIDENCE_BYTES);
+                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
                 let (branch, command) = (branch.to_owned(), command.to_owned());
-                return Err(Refusal::RedCheck { branch, command, exit: result.exit, output }.into());
+                let (result, exit) = (state.integration.to_string(), result.exit);
+                return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
             }
         }
         Ok(())

@@ -83,7 +83,8 @@ impl Prompts {
 /// Reads a text of the project as a commit has it; none if it has no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
     let Some(bytes) = repo.read_file(base, path)? else { return Ok(None) };
-    let unreadable = |_| CoordinatorError::BadFile { path: path.to_owned(), reason: "it is not UTF-8".to_owned() };
+    let reason = "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
+    let unreadable = |_| CoordinatorError::BadFile { path: path.to_owned(), reason: reason.to_owned() };
     String::from_utf8(bytes).map(Some).map_err(unreadable)
 }
 

@@ -37,16 +37,21 @@ pub enum Refusal {
         files: Vec<String>,
     },
     /// The result merged with the user's new commits does not pass the run's check.
-    #[error("land on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}")]
+    #[error(
+        "land on {branch}: merged with its new commits, `{command}` ended with {exit}; `git merge {result}` brings them \
+         together by hand, to be mended there\n{output}"
+    )]
     RedCheck {
         /// The user's branch.
         branch: String,
+        /// The commit of the run's result.
+        result: String,
         /// The check.
         command: String,
         /// How it ended.
         exit: String,
         /// The end of its output.
-        output: String,
+        output: Box<str>,
     },
     /// Somebody asked to stop before anything was moved.
     #[error("land run {run}: it was interrupted before anything was moved; `orchestrate land {run}` lands it")]
@@ -55,7 +60,7 @@ pub enum Refusal {
         run: RunId,
     },
     /// There is no landing to undo.
-    #[error("undo the landing of run {run}: it has not landed, or that was undone already{}", undo_other(.other.as_ref()))]
+    #[error("undo the landing of run {run}: it has not landed, or that was undone already; {}", instead_of_undoing(run, .other.as_ref()))]
     NotLanded {
         /// The run.
         run: RunId,
@@ -95,6 +100,9 @@ pub enum Refusal {
     },
 }
 
-fn undo_other(landed: Option<&RunId>) -> String {
-    landed.map_or_else(String::new, |run| format!("; `orchestrate land --undo {run}` takes back run {run}"))
+fn instead_of_undoing(run: &RunId, landed: Option<&RunId>) -> String {
+    match landed {
+        Some(other) => format!("`orchestrate land --undo {other}` takes back run {other}"),
+        None => format!("`orchestrate land {run}` lands it"),
+    }
 }

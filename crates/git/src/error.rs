@@ -250,12 +250,14 @@ pub enum GitError {
     },
     /// The branch no longer contains what the run started from.
     #[error(
-        "land on {branch}: it no longer contains {base}, which the run started from; merge the integration branch by \
-         hand, with `git merge`"
+        "land on {branch}: it no longer contains {base}, which the run started from; merge the result by hand with \
+         `git merge {result}`"
     )]
     BaseLost {
         /// The short name of the branch.
         branch: String,
+        /// What was to land.
+        result: Oid,
         /// The base.
         base: Oid,
     },

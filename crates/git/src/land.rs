@@ -70,7 +70,7 @@ impl Repo {
             return Ok(landed);
         }
         if !self.contains(&actual, base)? {
-            return Err(GitError::BaseLost { branch: branch.clone(), base: base.clone() });
+            return Err(GitError::BaseLost { branch: branch.clone(), result: new.clone(), base: base.clone() });
         }
         self.require_at(branch, expected, &actual)?;
         if !self.contains(new, &actual)? {

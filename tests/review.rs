@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
         sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
         sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
-        sandboxed("review::a_verifier_that_git_forgot_is_made_anew", a_verifier_that_git_forgot_is_made_anew),
+        sandboxed("review::a_verifier_that_is_damaged_is_made_anew", a_verifier_that_is_damaged_is_made_anew),
         sandboxed("review::what_is_staged_alone_is_kept", what_is_staged_alone_is_kept),
         sandboxed("review::what_is_staged_beside_an_agent_is_kept", what_is_staged_beside_an_agent_is_kept),
         sandboxed("review::an_unfinished_merge_in_a_worktree_goes_on", an_unfinished_merge_in_a_worktree_goes_on),
@@ -280,14 +280,21 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     if landed.contains(&format!("`git merge {branch}` brings it")) { Ok(()) } else { fail(landed) }
 }
 
-/// Nobody works in the verifier, so it is made anew where git does not know it any more.
-fn a_verifier_that_git_forgot_is_made_anew() -> Outcome {
+/// Nobody works in the verifier, so it is made anew where git does not know it any more, or where it is damaged.
+fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
-    repository.write("plan.md", "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (review: required)\n")?;
+    let tasks = (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
+    repository.write("plan.md", &format!("- [ ] T1 one (run: touch one)\n{}", tasks.collect::<String>()))?;
     let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
     type_in(&["run", "plan.md", "--verify", "test -e one"], 3)?;
+    let verifier = worktree_of(&repository, ".verifier")?;
+    std::fs::write(repository.path().join(".git/worktrees/-verifier/index"), "cut off")?;
+    type_in(&["approve", "T2"], 3)?;
+    std::fs::remove_dir_all(&verifier)?;
+    std::fs::write(&verifier, "a file")?;
+    type_in(&["approve", "T3"], 3)?;
     std::fs::remove_dir_all(repository.path().join(".git/worktrees"))?;
-    type_in(&["approve", "T2"], 0).map(drop)
+    type_in(&["approve", "T4"], 0).map(drop)
 }
 
 /// What a person has staged in a task's worktree, and only there, stops `clean` and is kept before new work begins.

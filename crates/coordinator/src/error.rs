@@ -72,7 +72,7 @@ pub enum CoordinatorError {
     /// The repository says no name and address for commits.
     #[error(
         "commit: git knows no user.name and user.email; type `git config user.name \"Your Name\"` and \
-         `git config user.email you@example.com`"
+         `git config user.email you@example.com`, or mend the variables GIT_AUTHOR_NAME and such if they are set"
     )]
     NoIdentity,
     /// A library user forgot the helper.

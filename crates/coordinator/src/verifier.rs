@@ -16,14 +16,16 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
         base: commit.clone(),
         lock_reason: format!("orchestrate {run} verifier"),
     };
-    let worktree = match repo.add_worktree(&spec) {
-        Err(GitError::PathInUse { .. } | GitError::OnAnotherBranch { .. } | GitError::Tampered { .. }) => {
-            repo.discard_worktree(&spec.path, &layout.trash())?.delete()?;
-            repo.add_worktree(&spec)?
-        }
-        found => found?,
-    };
-    repo.checkout_detached(&worktree, commit)?;
+    filled(repo, &spec).or_else(|error| {
+        tracing::warn!(%error, "the verifier is made anew");
+        repo.discard_worktree(&spec.path, &layout.trash())?.delete()?;
+        filled(repo, &spec)
+    })
+}
+
+fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+    let worktree = repo.add_worktree(spec)?;
+    repo.checkout_detached(&worktree, &spec.base)?;
     repo.copy_included(&worktree)?;
     Ok(worktree)
 }

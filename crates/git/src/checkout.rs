@@ -12,6 +12,7 @@ use crate::beneath;
 use crate::error::GitError;
 use crate::refs::branch_ref;
 use crate::repo::{Repo, theirs};
+use crate::retry;
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
 
@@ -30,7 +31,9 @@ impl Repo {
         let is_commit = self.handle()?.find_commit(theirs(treeish)?).is_ok();
         if is_commit {
             let repository = self.open_git_dir(worktree.admin_dir())?;
-            repository.set_head_detached(theirs(treeish)?).map_err(GitError::library("move HEAD of the verifier"))?;
+            let head = theirs(treeish)?;
+            let moved = retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
+            moved.map_err(GitError::library("move HEAD of the verifier"))?;
         }
         let found = self.remove_strays(worktree)?;
         found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))

@@ -223,13 +223,16 @@ impl Repo {
     }
 
     /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the same
-    /// of `GIT_COMMITTER`) or else from the user's configuration.
+    /// of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         let config = self.handle().ok()?.config().ok()?;
-        let find = |variable: String, key| variables.get(&variable).cloned().or_else(|| config.get_string(key).ok());
+        let find = |who: &str, what: &str| {
+            let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
+            let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
+            variables.get(&format!("GIT_{who}_{}", what.to_uppercase())).cloned().or_else(configured)
+        };
         let identity = |who: &str| {
-            let name = find(format!("GIT_{who}_NAME"), "user.name")?;
-            let email = find(format!("GIT_{who}_EMAIL"), "user.email")?;
+            let (name, email) = (find(who, "name")?, find(who, "email")?);
             // It cleans them as git does, and takes none that a commit cannot hold.
             let signature = git2::Signature::now(&name, &email).ok()?;
             Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })

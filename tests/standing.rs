@@ -313,16 +313,24 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
     let servers = ["OLLAMA_HOST", "LLAMACPP_BASE_URL", "LMSTUDIO_BASE_URL", "VLLM_BASE_URL"];
     let doctor = |directory: &std::path::Path, arguments: &[&str]| {
         let doctor = desk.home.orchestrate(directory, &[&["doctor"], arguments].concat());
-        servers.iter().fold(doctor, |doctor, server| doctor.env(server, nowhere)).run()
+        servers.iter().fold(doctor, |doctor, server| doctor.env(server, nowhere))
     };
-    let told = doctor(desk.repository.path(), &[])?.exits(0)?;
+    let told = doctor(desk.repository.path(), &[]).run()?.exits(0)?;
     says(
         &told,
         &["`run:` tasks work, agents do not", "fix: name one with --model", " or: set one of", "agents need a model"],
     )?;
-    let outside = doctor(desk.home.path(), &["--json"])?.exits(2)?.json()?;
-    let fix = at(&outside, "/checks/0/fix")?.as_str().unwrap_or_default().to_owned();
-    if fix.contains("git init") { Ok(()) } else { fail(outside) }
+    let outside = doctor(desk.home.path(), &["--json"]).run()?.exits(2)?.json()?;
+    let checks = outside["checks"].as_array().cloned().unwrap_or_default();
+    let seen: Vec<_> = checks.iter().take(3).map(|check| json!([check["name"], check["status"]])).collect();
+    let expected = [json!(["git", "ok"]), json!(["repository", "missing"]), json!(["identity", "missing"])];
+    let fix = at(&outside, "/checks/1/fix")?.as_str().unwrap_or_default().to_owned();
+    if !fix.contains("git init") || seen != expected {
+        return fail(outside);
+    }
+    let set = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+    let known = set.iter().fold(doctor(desk.home.path(), &[]), |doctor, name| doctor.env(name, "Someone")).run()?;
+    says(&known, &["git knows who commits"])
 }
 
 fn help_names_the_defaults() -> Outcome {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use orchestrate_git::{GitError, Refusal};
+use orchestrate_git::{GitError, Identities, Refusal, installed};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
 use orchestrate_sandbox::{Helper, probe};
 use serde::Serialize;
@@ -79,35 +79,47 @@ impl Check {
 }
 
 fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, String>) -> Vec<Check> {
-    let project =
-        match Project::open(directory, state_dir).and_then(|project| project.require_ready().map(|()| project)) {
-            Ok(project) => project,
-            Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => {
-                let (reason, fix) = refusal.parts();
-                let found = format!("{}: {reason}", path.display());
-                return vec![Check { fix, ..check("repository", CheckStatus::Missing, found) }];
-            }
-            Err(error) => {
-                return vec![
-                    check("repository", CheckStatus::Missing, format!("failed to {error}"))
-                        .fix("type `git status` here to see what git says"),
-                ];
-            }
-        };
+    let project = match Project::open(directory, state_dir)
+        .and_then(|project| project.require_ready().map(|()| project))
+    {
+        Ok(project) => project,
+        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => return refused(&path, &refusal, variables),
+        Err(error) => {
+            return vec![
+                check("repository", CheckStatus::Missing, format!("failed to {error}"))
+                    .fix("type `git status` here to see what git says"),
+            ];
+        }
+    };
     let mut checks = vec![
         check("git", CheckStatus::Ok, project.git()),
         check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
     ];
     let warnings = project.warnings().unwrap_or_else(|error| vec![format!("failed to {error}")]);
     checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
-    checks.push(if project.has_identity(variables) {
-        check("identity", CheckStatus::Ok, "git knows who commits")
-    } else {
-        check("identity", CheckStatus::Missing, "git knows no user.name and user.email").fix(
-            "type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`",
-        )
-    });
+    checks.push(identity(project.has_identity(variables)));
     checks
+}
+
+/// Says why a repository cannot be used, beside what can be told without one. A program that cannot be used is the reason.
+fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
+    let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
+    let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();
+    let (reason, fix) = refusal.parts();
+    checks.push(Check { fix, ..check("repository", CheckStatus::Missing, format!("{}: {reason}", path.display())) });
+    // Where there is a repository, it may say who commits.
+    if *refusal == Refusal::NoRepository {
+        checks.push(identity(Identities::of_user(variables).is_some()));
+    }
+    checks
+}
+
+fn identity(is_known: bool) -> Check {
+    if is_known {
+        return check("identity", CheckStatus::Ok, "git knows who commits");
+    }
+    check("identity", CheckStatus::Missing, "git knows no user.name and user.email")
+        .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
 }
 
 /// Tells whether the state folder is inside the checkout, which was said already and must not be tried.

@@ -50,6 +50,7 @@ pub use diff::{ChangeStatus, CommitInfo, FileChange};
 pub use error::{GitError, LibraryError};
 pub use land::{Landed, Landing};
 pub use merge::{ConflictFile, Merge};
+pub use program::installed;
 pub use reconcile::Reconciled;
 pub use refs::RefEntry;
 pub use refusal::{Operation, Refusal, Warning};

@@ -57,6 +57,15 @@ pub(crate) struct Program {
     version: Version,
 }
 
+/// Gives the version of the git program that would be used, for example `2.47`, and where it is.
+///
+/// # Errors
+/// If there is none, or it cannot be used.
+pub fn installed() -> Result<(String, PathBuf), Refusal> {
+    let Program { path, version } = Program::find()?;
+    Ok((version.to_string(), path))
+}
+
 /// One run of git: where, with what.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {

@@ -105,6 +105,28 @@ pub struct CommitSpec {
     pub time_unix: i64,
 }
 
+impl Identities {
+    /// Gives who commits outside of any repository; see [`Repo::identities`].
+    pub fn of_user(variables: &BTreeMap<String, String>) -> Option<Identities> {
+        Self::found(&git2::Config::open_default().ok()?, variables)
+    }
+
+    fn found(config: &git2::Config, variables: &BTreeMap<String, String>) -> Option<Identities> {
+        let find = |who: &str, what: &str| {
+            let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
+            let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
+            variables.get(&format!("GIT_{who}_{}", what.to_uppercase())).cloned().or_else(configured)
+        };
+        let identity = |who: &str| {
+            let (name, email) = (find(who, "name")?, find(who, "email")?);
+            // It cleans them as git does, and takes none that a commit cannot hold.
+            let signature = git2::Signature::now(&name, &email).ok()?;
+            Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
+        };
+        Some(Identities { author: identity("AUTHOR")?, committer: identity("COMMITTER")? })
+    }
+}
+
 impl Repo {
     /// Finds the repository around a folder, and refuses what we cannot work with.
     ///
@@ -225,19 +247,7 @@ impl Repo {
     /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the same
     /// of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
-        let config = self.handle().ok()?.config().ok()?;
-        let find = |who: &str, what: &str| {
-            let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
-            let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
-            variables.get(&format!("GIT_{who}_{}", what.to_uppercase())).cloned().or_else(configured)
-        };
-        let identity = |who: &str| {
-            let (name, email) = (find(who, "name")?, find(who, "email")?);
-            // It cleans them as git does, and takes none that a commit cannot hold.
-            let signature = git2::Signature::now(&name, &email).ok()?;
-            Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
-        };
-        Some(Identities { author: identity("AUTHOR")?, committer: identity("COMMITTER")? })
+        Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
 
     /// Gives what is checked out in the user's working tree.

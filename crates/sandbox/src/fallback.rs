@@ -77,10 +77,7 @@ pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
     let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
     let toolchains = cargo.chain(toolchain.rustup_home.clone());
-    let roots = view.readable_around_masks();
-    let all = system
-        .chain(machine_facts())
-        .chain(toolchains.map(OsString::from))
-        .chain(roots.into_iter().map(OsString::from));
+    let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
+    let all = system.chain(machine_facts()).chain(toolchains.map(OsString::from)).chain(roots.map(OsString::from));
     all.filter(|path| Path::new(path).exists()).collect()
 }

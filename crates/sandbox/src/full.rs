@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -44,10 +44,21 @@ impl Arguments {
         arguments.private_directories();
         arguments.system()?;
         arguments.toolchain(Toolchain::of_user())?;
+        let mut composed = Vec::new();
         for root in &view.roots {
-            arguments.bind(if root.writable { "--bind" } else { "--ro-bind" }, &root.path);
+            match (root.writable, view.readable_around_masks(&root.path)) {
+                (true, _) => arguments.bind("--bind", &root.path),
+                (false, shown) if shown == [root.path.as_path()] => arguments.bind("--ro-bind", &root.path),
+                (false, shown) => {
+                    arguments.compose(&root.path, &shown);
+                    composed.push(root.path.as_os_str());
+                }
+            }
         }
         arguments.masks(view)?;
+        for root in composed {
+            arguments.list.extend(["--remount-ro".into(), root.to_owned()]);
+        }
         arguments.add(["--remount-ro", "/dev", "--remount-ro", "/"]);
         Ok(arguments)
     }
@@ -68,6 +79,16 @@ impl Arguments {
 
     fn bind(&mut self, how: &str, path: &Path) {
         self.list.extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
+    }
+
+    /// Makes a root of the entries that it has now. A mask over a file of the host would fall away as soon as somebody out
+    /// there renames another file over it, as `git config` does.
+    fn compose(&mut self, root: &Path, shown: &[PathBuf]) {
+        self.list.extend(["--tmpfs".into(), root.as_os_str().to_owned()]);
+        for path in shown {
+            // One that has gone since is not missed.
+            self.bind("--ro-bind-try", path);
+        }
     }
 
     fn file(&mut self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {

@@ -58,18 +58,14 @@ impl Checked {
         self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
     }
 
-    /// Lists what may be read when masked paths below read-only roots must not be: the siblings along the way, instead
-    /// of the root itself.
-    pub(crate) fn readable_around_masks(&self) -> Vec<PathBuf> {
-        let hidden: Vec<&Path> = self
-            .masks
-            .iter()
-            .filter(|mask| {
-                mask.content != Content::ReadOnly && !self.writable().any(|root| mask.path.starts_with(root))
-            })
-            .map(|mask| mask.path.as_path())
-            .collect();
-        self.read_only().flat_map(|root| around(root, &hidden)).collect()
+    /// Lists what of a read-only root may be read when the masked paths below it must not be: the siblings along the way,
+    /// instead of the root itself.
+    pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
+        let is_hidden = |mask: &&Mask| {
+            mask.content != Content::ReadOnly && !self.writable().any(|root| mask.path.starts_with(root))
+        };
+        let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
+        around(root, &hidden)
     }
 }
 

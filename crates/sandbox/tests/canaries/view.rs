@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
 
@@ -11,7 +12,9 @@ use crate::{Body, Named};
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut all: Vec<Named> = vec![
         ("writes_in_its_root", writes_in_its_root),
+        ("hides_what_replaces_a_masked_file", hides_what_replaces_a_masked_file),
         ("gets_only_the_named_environment", gets_only_the_named_environment),
+        ("starts_while_a_masked_file_is_replaced", starts_while_a_masked_file_is_replaced),
         ("refuses_a_directory_outside_as_cwd", refuses_a_directory_outside_as_cwd),
         ("refuses_wrong_roots", refuses_wrong_roots),
         ("hides_the_users_home", hides_the_users_home),
@@ -160,6 +163,60 @@ fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
     let script = format!("cd {}; cat HEAD; cat config hooks/h 2>/dev/null; exit 0", shown.display());
     let text = room.run(&with_view(room.sh(&script), room, masks, vec![shown.to_owned()])).stdout.text();
     let expected = if room.sandbox.honours_masks() { "refgenerated" } else { "ref" };
+    assert_eq!(text, expected);
+}
+
+/// As `git config` replaces its file, by renaming another over it.
+fn starts_while_a_masked_file_is_replaced(room: &Room) {
+    const JOBS: usize = 10;
+    let shown = room.outside.path();
+    let config = shown.join("config");
+    std::fs::write(&config, "token").unwrap();
+    let masks = vec![Mask { path: config.clone(), content: Content::File(b"generated".to_vec()) }];
+    let job = with_view(room.sh("true"), room, masks, vec![shown.to_owned()]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                std::fs::write(shown.join("new"), "token").unwrap();
+                std::fs::rename(shown.join("new"), &config).unwrap();
+            }
+        });
+        let ended: Vec<_> = (0..JOBS).map(|_| room.try_run(&job).map(|finished| finished.exit)).collect();
+        is_over.store(true, Ordering::SeqCst);
+        assert!(ended.iter().all(|exit| matches!(exit, Ok(Exit::Code(0)))), "{ended:?}");
+    });
+}
+
+/// What comes in the place of a masked file while the job runs is not shown either.
+fn hides_what_replaces_a_masked_file(room: &Room) {
+    let (shown, root) = (room.outside.path(), room.root.path());
+    let config = shown.join("config");
+    std::fs::write(&config, "token").unwrap();
+    let masks = vec![Mask { path: config.clone(), content: Content::File(b"generated".to_vec()) }];
+    let wait = "touch ready; until [ -e go ]; do sleep 0.01; done";
+    let script = format!("{wait}; cat {} 2>/dev/null; exit 0", config.display());
+    let job = with_view(room.sh(&script), room, masks, vec![shown.to_owned()]);
+    let is_over = AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !root.join("ready").exists() && !is_over.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            std::fs::write(shown.join("new"), "newer token").unwrap();
+            std::fs::rename(shown.join("new"), &config).unwrap();
+            std::fs::write(root.join("go"), "").unwrap();
+        });
+        let ended = room.try_run(&job);
+        is_over.store(true, Ordering::SeqCst);
+        ended
+    });
+    let text = ended.unwrap().stdout.text();
+    let expected = match room.sandbox.confinement() {
+        Confinement::Full => "generated",
+        Confinement::Fallback => "",
+        Confinement::Unconfined => "newer token",
+    };
     assert_eq!(text, expected);
 }
 

@@ -29,6 +29,10 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The reports of one job are a few short lines.
 const MOST_REPORTED: usize = 64 << 10;
 
+/// How often a tier is started that did not start: a Ctrl-C that comes before the new process has a group of its own ends
+/// it, although it was meant for us.
+const START_TRIES: usize = 3;
+
 /// How far stopping has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
@@ -56,6 +60,17 @@ struct Drive<'a> {
 
 /// Runs a job; any of `cancels` stops it.
 pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
+    let mut tries = 1;
+    loop {
+        match run_once(tier, job, cancels) {
+            // Nothing of the job has run.
+            Err(SandboxError::TierUnusable { .. }) if tries < START_TRIES => tries += 1,
+            ended => return ended,
+        }
+    }
+}
+
+fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
     let started = Instant::now();
     let Launched { mut child, control, _scratch } = launch::launch(tier, job)?;
     control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;

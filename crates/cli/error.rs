@@ -27,6 +27,8 @@ pub(crate) enum ErrorKind {
     NeedsPerson,
     /// Look at what happened.
     Failed,
+    /// Type it again: a signal with this exit code came before anything was done.
+    Interrupted(u8),
     /// Nothing: it is our fault.
     Internal,
     /// Nothing: whoever read the output has gone.
@@ -40,6 +42,7 @@ impl ErrorKind {
             ErrorKind::Usage => EXIT_USAGE,
             ErrorKind::NeedsPerson => EXIT_NEEDS_HUMAN,
             ErrorKind::Failed => EXIT_FAILED,
+            ErrorKind::Interrupted(exit_code) => exit_code,
             ErrorKind::Internal => EXIT_INTERNAL,
             ErrorKind::BrokenPipe => EXIT_OK,
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::LandArgs;
 use crate::context::Context;
 use crate::display::Format;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::progress::short;
 use crate::signals::Attention;
 use crate::{follow, next, output};
@@ -27,15 +27,11 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     let style = follow::style(&loaded.resolved, context.terminal);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
-    let attention = Attention::listen()?;
-    let (runs, options) = open(context, &loaded)?;
-    let options = LandOptions { cancel: attention.cancel.clone(), ..options };
-    let landed = if arguments.undo { runs.unland(&run, &options) } else { runs.land(&run, &options) };
-    if let Err(CoordinatorError::Refused(interrupted @ Refusal::Interrupted { .. })) = &landed {
-        output::note(&format!("failed to {interrupted}"));
-        return Ok(attention.exit_code());
-    }
-    let landed = landed?;
+    let landed = if arguments.undo {
+        attended(context, &loaded, |runs, options| runs.unland(&run, options))?
+    } else {
+        bring(context, &loaded, &run)?
+    };
     landed.warnings.iter().for_each(|warning| output::warning(warning));
     match style.format {
         Format::Text => output::result(&words(&landed, arguments.undo)),
@@ -58,8 +54,24 @@ fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<
 
 /// Lands a run.
 pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
+    attended(context, loaded, |runs, options| runs.land(run, options))
+}
+
+/// Lands or takes back, unless a signal asks to stop before anything is moved.
+fn attended(
+    context: &Context,
+    loaded: &Loaded,
+    act: impl FnOnce(&Runs, &LandOptions) -> Result<Landed, CoordinatorError>,
+) -> Result<Landed, CommandError> {
+    let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
-    Ok(runs.land(run, &options)?)
+    let options = LandOptions { cancel: attention.cancel.clone(), ..options };
+    act(&runs, &options).map_err(|error| match error {
+        CoordinatorError::Refused(interrupted @ Refusal::Interrupted { .. }) => {
+            CommandError::new(ErrorKind::Interrupted(attention.exit_code()), format!("failed to {interrupted}"))
+        }
+        error => error.into(),
+    })
 }
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {

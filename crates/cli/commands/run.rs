@@ -7,7 +7,7 @@ use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_pr
 use orchestrate_core::Report;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
-use orchestrate_core::report::{EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE, status_name};
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::task::Work;
 
 use crate::args::RunArgs;
@@ -91,9 +91,11 @@ async fn require_programs(
 /// Lets a run that succeeded and could not be landed end as the landing did.
 fn not_landed(report: &mut Report, error: &CommandError) {
     // What is in the way came up since the run began: nothing was typed wrongly.
-    let waits = matches!(error.exit_code(), EXIT_USAGE | EXIT_NEEDS_HUMAN);
-    let (status, code) =
-        if waits { (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN) } else { (RunStatus::Failed, error.exit_code()) };
+    let (status, code) = match error.exit_code() {
+        EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
+        code @ (EXIT_INTERRUPTED | EXIT_TERMINATED) => (RunStatus::Interrupted, code),
+        code => (RunStatus::Failed, code),
+    };
     (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
 }
 

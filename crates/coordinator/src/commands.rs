@@ -157,6 +157,13 @@ fn send_back(
 ) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
     require_time(state)?;
+    if state.merges.current() == Some(task) {
+        return Err(format!(
+            "{task} is being merged at this moment; try again when it is done (`orchestrate resume {}` goes on with a run \
+             that nobody works on)",
+            state.run_id
+        ));
+    }
     let allowed = match cause {
         ReturnCause::Rejected => matches!(
             record.state,
@@ -170,9 +177,6 @@ fn send_back(
     };
     if !allowed || record.attempt == 0 && cause == ReturnCause::Rejected {
         return Err(nothing_to_send_back(&state.run_id, record));
-    }
-    if state.merges.current() == Some(task) {
-        return Err(format!("{task} is being merged at this moment; try again when it is done"));
     }
     let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
     Ok((returned(&[task], prompts, (cause, message)), said))

@@ -37,10 +37,15 @@ struct Node {
 
 /// A budget that cannot carry a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{owner} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}", kept_back(*.kept))]
+#[error(
+    "{} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}{}",
+    .task.as_ref().map_or_else(|| "the run".to_owned(), |task| format!("task {task}")),
+    kept_back(*.kept),
+    if .task.is_some() { ". Its plan gives it that budget, so more takes a changed plan and a new run" } else { "" }
+)]
 pub struct Exhausted {
-    /// Whose budget.
-    pub owner: String,
+    /// The task whose budget it is; none if it is the run's.
+    pub task: Option<TaskId>,
     /// Its cap.
     pub cap: u64,
     /// What is used of it.
@@ -85,8 +90,7 @@ impl BudgetTree {
             let (used, kept) = (node.settled, kept_of(cap, name == Some(task)));
             let left = cap.saturating_sub(kept).saturating_sub(used);
             if tokens > left {
-                let owner = name.map_or_else(|| "the run".to_owned(), |task| format!("task {task}"));
-                return Reservation::Refused(Exhausted { owner, cap, used, kept, needed: tokens });
+                return Reservation::Refused(Exhausted { task: name.cloned(), cap, used, kept, needed: tokens });
             }
             let open = node.reserved.saturating_sub(self.own_request(task));
             if tokens > left.saturating_sub(open).saturating_sub(self.claimed_before(task, name)) {
@@ -216,8 +220,8 @@ mod tests {
         tree
     }
 
-    fn refused(owner: &str, (cap, used, kept): (u64, u64, u64), needed: u64) -> Reservation {
-        Reservation::Refused(Exhausted { owner: owner.to_owned(), cap, used, kept, needed })
+    fn refused(task: Option<&str>, (cap, used, kept): (u64, u64, u64), needed: u64) -> Reservation {
+        Reservation::Refused(Exhausted { task: task.map(TaskId::from), cap, used, kept, needed })
     }
 
     #[test]
@@ -226,9 +230,9 @@ mod tests {
         assert_eq!(tree.ask(&"child".into(), 18_000), Reservation::Fits);
         tree.reserve(&"child".into(), 18_000);
         tree.settle(&"child".into(), 18_000);
-        assert_eq!(tree.ask(&"child".into(), 1), refused("task parent", (20_000, 18_000, 2_000), 1));
+        assert_eq!(tree.ask(&"child".into(), 1), refused(Some("parent"), (20_000, 18_000, 2_000), 1));
         assert_eq!(tree.ask(&"parent".into(), 2_000), Reservation::Fits);
-        assert_eq!(tree.ask(&"parent".into(), 2_001), refused("task parent", (20_000, 18_000, 0), 2_001));
+        assert_eq!(tree.ask(&"parent".into(), 2_001), refused(Some("parent"), (20_000, 18_000, 0), 2_001));
     }
 
     #[test]
@@ -262,11 +266,11 @@ mod tests {
     fn a_request_waits_for_open_ones_and_is_refused_only_by_what_is_used() {
         let table = [
             ("", "child", 18_000, Reservation::Fits),
-            ("", "child", 18_001, refused("task parent", (20_000, 0, 2_000), 18_001)),
+            ("", "child", 18_001, refused(Some("parent"), (20_000, 0, 2_000), 18_001)),
             ("sibling+10000", "child", 8_000, Reservation::Fits),
             ("sibling+10000", "child", 8_001, Reservation::Waits),
             ("sibling+10000 sibling=500", "child", 8_001, Reservation::Fits),
-            ("sibling+10000 sibling=10000", "child", 8_001, refused("task parent", (20_000, 10_000, 2_000), 8_001)),
+            ("sibling+10000 sibling=10000", "child", 8_001, refused(Some("parent"), (20_000, 10_000, 2_000), 8_001)),
             ("sibling+10000 sibling-", "child", 18_000, Reservation::Fits),
             // Whoever came first is served first, where both want of the same budget.
             ("sibling+10000 child?17000 sibling=0", "child", 17_000, Reservation::Fits),
@@ -276,7 +280,7 @@ mod tests {
             ("sibling+10000 child?17000", "other", 71_000, Reservation::Fits),
             ("sibling+10000 child?17000", "other", 71_001, Reservation::Waits),
             ("other+90000", "parent", 9_000, Reservation::Waits),
-            ("other=90000", "parent", 9_000, refused("the run", (100_000, 90_000, 2_000), 9_000)),
+            ("other=90000", "parent", 9_000, refused(None, (100_000, 90_000, 2_000), 9_000)),
         ];
         for (steps, task, tokens, expected) in table {
             assert_eq!(after(steps).ask(&task.into(), tokens), expected, "{steps} / {task} {tokens}");

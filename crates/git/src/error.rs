@@ -67,14 +67,14 @@ pub enum GitError {
     },
     /// Somebody has switched a worktree to another branch, or to none.
     #[error(
-        "use the worktree at {path}: it is on another branch; bring it back with `git -C {path} switch {branch}`, \
-         which takes no commit and no file away, and try again"
+        "use the worktree at {path}: it is not on its branch; type `git -C '{path}' {back}`, which brings it back, and try \
+         again"
     )]
     OnAnotherBranch {
         /// The worktree.
         path: PathBuf,
-        /// The short name of the branch that it was made for.
-        branch: String,
+        /// The words of git that bring it back to its branch.
+        back: String,
     },
     /// The branch of a worktree that we are asked to make is in use somewhere else.
     #[error("make a worktree for {branch}: it is checked out at {path}; switch to another branch there and try again")]

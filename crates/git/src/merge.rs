@@ -88,7 +88,11 @@ impl Repo {
             let handle = self.handle()?;
             room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
         }
-        let ended = self.shared.program.run(&run)?;
+        let mut ended = self.shared.program.run(&run)?;
+        if ended.code > 1 {
+            // A `git gc` beside it takes folders of the objects that are empty at that moment.
+            ended = self.shared.program.run(&run)?;
+        }
         // One that holds the attributes of this target is of no use to the next.
         if told {
             *self.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);

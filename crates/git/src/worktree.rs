@@ -21,7 +21,7 @@ use crate::probe;
 use crate::program::Run;
 use crate::reconcile;
 use crate::refs::branch_ref;
-use crate::refusal::Refusal;
+use crate::refusal::{Operation, Refusal};
 use crate::repo::{Repo, tree_of};
 
 /// The longest of git's own files that we compare; they hold one path each.
@@ -224,8 +224,8 @@ impl Repo {
             }
         };
         if worktree.branch != spec.branch {
-            let branch = spec.branch.clone().unwrap_or_else(|| "--detach".to_owned());
-            return Err(GitError::OnAnotherBranch { path: worktree.path, branch });
+            let back = self.way_back(&worktree, spec.branch.as_deref())?;
+            return Err(GitError::OnAnotherBranch { path: worktree.path, back });
         }
         let is_new = !worktree.admin_dir.join("index").exists();
         if is_new {
@@ -236,6 +236,16 @@ impl Repo {
             self.fill(&worktree, &Oid::new("HEAD"))?;
         }
         Ok(worktree)
+    }
+
+    /// Gives the words of git that bring a worktree back to its branch.
+    fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
+        Ok(match probe::operation(self.open_git_dir(&worktree.admin_dir)?.state()) {
+            Some(Operation::Rebase) => "rebase --abort".to_owned(),
+            Some(Operation::ApplyMailbox) => "am --abort".to_owned(),
+            Some(Operation::Bisect) => "bisect reset".to_owned(),
+            _ => format!("switch {}", branch.unwrap_or("--detach")),
+        })
     }
 
     /// Makes git's entry for a worktree again, if somebody has deleted it and left the files: they stay as they are.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::{Loaded, Resolved};
-use orchestrate_coordinator::{CoordinatorError, Run, Shutdown, ShutdownLevel};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
@@ -66,6 +66,11 @@ pub(crate) fn log(style: Style) {
         // It fails only where a logger is installed already, which serves as well.
         let _ = logger.try_init();
     }
+}
+
+/// Says how commands are confined.
+pub(crate) fn tier(coordinator: &Coordinator) -> String {
+    format!("commands run in this tier: {}", coordinator.confinement())
 }
 
 /// Follows a run to its end, prints its report and gives the exit code, signals included; `begun` is the number of facts that are not news.

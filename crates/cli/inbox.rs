@@ -128,6 +128,7 @@ async fn carry_out(
         Ok(Some(Ok((taken, said)))) => {
             if !style.quiet {
                 output::note(&format!("nobody works on run {run}: taking it over"));
+                output::note(&follow::tier(coordinator));
                 output::note(&said);
             }
             follow::follow(taken, style, begun).await.map(Some)

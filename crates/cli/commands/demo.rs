@@ -66,7 +66,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     let runtime = follow::runtime()?;
     let ended = runtime.block_on(async {
         let coordinator = open(&folder, settings)?;
-        output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
+        output::note(&follow::tier(&coordinator));
         let run = coordinator.start(input).await?;
         let (store, id) = (run.store().clone(), run.id().clone());
         let code = follow::follow(run, style, 0).await?;

@@ -32,7 +32,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     let code = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;
         if !style.quiet {
-            output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
+            output::note(&follow::tier(&coordinator));
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;

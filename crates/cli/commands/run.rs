@@ -41,7 +41,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         let coordinator =
             Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
         if !style.quiet {
-            output::note(&format!("commands run in this tier: {}", coordinator.confinement()));
+            output::note(&follow::tier(&coordinator));
         }
         require_programs(&coordinator, &file, &plan, style).await?;
         let text = file.text.clone();

@@ -3,7 +3,7 @@
 //! It is the git of a worker's link. The worker says what should happen and is told ids and texts; the repository
 //! stays behind it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orchestrate_core::run_state::Repair;
@@ -49,6 +49,11 @@ impl GitLink {
         let opened = Arc::clone(&worktree);
         context.git(move |repo| repo.require_finished(&opened)).await?;
         Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
+    }
+
+    /// Gives the folder of the worktree.
+    pub(crate) fn path(&self) -> &Path {
+        self.worktree.path()
     }
 
     /// Gives where the files are, for the tools.

@@ -153,5 +153,6 @@ fn give_up_message(context: &RunContext, task: &TaskId, cause: ReturnCause, evid
         Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
     };
     let kind = if cause == ReturnCause::Conflict { "could not be merged" } else { "stayed red when merged" };
-    format!("the branch {kind} after {rounds} returns ({what}); the branch and the worktree are kept")
+    let worktree = context.layout.worktree(&context.run, task).display().to_string();
+    format!("the branch {kind} after {rounds} returns ({what}); the branch is kept, and so is its worktree {worktree}")
 }

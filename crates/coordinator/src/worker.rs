@@ -139,11 +139,16 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
         return None;
     }
     Some(format!(
-        "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; the branch and the \
-         worktree are kept",
+        "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; {}",
         binary.join(", "),
-        DECIDING_TOOLS.join("` nor `")
+        DECIDING_TOOLS.join("` nor `"),
+        kept(workplace)
     ))
+}
+
+/// Says where a person finds the work.
+fn kept(workplace: &Workplace) -> String {
+    format!("the branch is kept, and so is its worktree {}", workplace.git.path().display())
 }
 
 /// Tells whether the agent can decide about a file that is no text.
@@ -240,7 +245,7 @@ async fn send_back_conflict(
     let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
     if record.rounds >= assignment.limits.merge_rounds {
         let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
-        let message = format!("{}; the branch and the worktree are kept", left.join("; "));
+        let message = format!("{}; {}", left.join("; "), kept(workplace));
         workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
         return Ok(false);
     }

@@ -175,7 +175,11 @@ fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
             return fail(format!("{found}\n{}", run.stderr));
         }
     }
-    Ok(())
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 a\n")?;
+    repository.git(&["config", "--unset", "user.name"])?;
+    let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(0)?.stdout;
+    if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
 }
 
 fn a_run_starts_from_any_revision() -> Outcome {

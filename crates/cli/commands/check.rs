@@ -16,7 +16,13 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     // A plan can be looked at outside of any repository, and in one that no run would start in.
     let (project, refused) = match Project::find(&context.directory, &context.directories()?.state) {
         Ok(found) => {
-            let refused = found.as_ref().and_then(|project| project.require_ready().err());
+            let in_the_way = |project: &Project| {
+                project.require_ready().err().or_else(|| {
+                    let knows = project.has_identity(&context.variables);
+                    (!knows).then_some(CoordinatorError::NoIdentity)
+                })
+            };
+            let refused = found.as_ref().and_then(in_the_way);
             (found, refused)
         }
         Err(refused) => (None, Some(refused)),

@@ -140,7 +140,7 @@ pub enum GitError {
     /// A merge that a person has begun in a worktree is not finished.
     #[error(
         "go on from {path}: a merge was begun there, and nothing tells that {} is resolved; finish it in that folder (`git \
-         add` or `git rm` says that a file is), or give it up with `git merge --abort`, and try again",
+         add` or `git rm` says that a file is), or give it up with `git reset --merge`, and try again",
         files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     UnfinishedMerge {

@@ -12,16 +12,18 @@ const LOCKED_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) const LOCKED_PATIENCE: Duration = LOCKED_PAUSE.saturating_mul(LOCKED_TRIES);
 /// How often what a clean-up took the folder of is tried again: each time it would have to come again in that instant.
 const SWEPT_TRIES: u32 = 8;
-/// How the system says that a folder is gone, and libgit2 that an object is, which git has just put into a pack.
-const GONE: [&str; 2] = ["No such file or directory", "doesn't exist on the repository"];
+/// How the system says that a folder is gone.
+const GONE: &str = "No such file or directory";
+/// How libgit2 says that it does not find an object, which a `git gc` is putting into a pack.
+const UNFOUND: &str = "doesn't exist on the repository";
 
-/// Does something that fails while another git process has a lock.
+/// Does something that fails while another git process has a lock, or packs the object that is named.
 #[expect(clippy::disallowed_methods, reason = "another program's lock file wakes nobody")]
 pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut last = attempt();
     for _ in 0..LOCKED_TRIES {
         match &last {
-            Err(error) if error.code() == ErrorCode::Locked => {
+            Err(error) if error.code() == ErrorCode::Locked || error.message().contains(UNFOUND) => {
                 std::thread::sleep(LOCKED_PAUSE);
                 last = attempt();
             }
@@ -33,7 +35,7 @@ pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> 
 
 /// Writes objects or refs beside a `git gc`, which removes a folder that is empty at that moment; git tries again, too.
 pub(crate) fn while_swept<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-    let was_swept = |error: &Error| GONE.iter().any(|gone| error.message().contains(gone));
+    let was_swept = |error: &Error| error.message().contains(GONE);
     let mut last = attempt();
     for _ in 0..SWEPT_TRIES {
         match &last {
@@ -52,7 +54,7 @@ mod tests {
 
     #[test]
     fn only_what_is_in_the_way_for_an_instant_is_tried_again() {
-        let gone = || Error::new(ErrorCode::GenericError, ErrorClass::Os, format!("failed to rename: {}", GONE[0]));
+        let gone = || Error::new(ErrorCode::GenericError, ErrorClass::Os, format!("failed to rename: {GONE}"));
         let mut failures = vec![gone(), gone()];
         assert_eq!(while_swept(|| failures.pop().map_or(Ok(1), Err)).unwrap(), 1);
         let mut tries = 0;

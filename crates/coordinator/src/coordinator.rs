@@ -362,6 +362,7 @@ impl Coordinator {
             repo: self.repo.clone(),
             layout: self.layout.clone(),
             identities: self.identities()?,
+            _no_gc: self.repo.hold_off_gc(),
             host: Arc::new(Host {
                 sandbox: Arc::clone(&self.sandbox),
                 executor: Executor::new(tools)?,

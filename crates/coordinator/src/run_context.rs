@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identities, Repo};
+use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 use serde::de::DeserializeOwned;
 
@@ -25,6 +25,8 @@ pub(crate) struct RunContext {
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,
+    /// Keeps `git gc` away while the run is worked on.
+    pub(crate) _no_gc: Option<NoGc>,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) retries: Retries,

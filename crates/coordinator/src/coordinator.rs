@@ -376,9 +376,12 @@ impl Coordinator {
         })
     }
 
-    /// The replies that the journal holds: scripts count by them how often a rule has answered.
+    /// The replies that the journal of a scripted run holds: scripts count by them how often a rule has answered.
     fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
         let mut replies = Vec::new();
+        if !journal.state().tasks().any(|record| record.model.as_deref().is_some_and(models::is_script)) {
+            return Ok(replies);
+        }
         for fact in self.store.events(journal.run(), 0, usize::MAX)? {
             if let Event::ModelReplied { reply, .. } = fact.event {
                 let bytes = self.store.blob(&reply)?;

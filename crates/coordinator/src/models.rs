@@ -71,6 +71,11 @@ impl Models {
     }
 }
 
+/// Tells whether a name is that of scripted replies.
+pub(crate) fn is_script(name: &str) -> bool {
+    matches!(ModelName::parse(name), Ok(ModelName::Script(_)))
+}
+
 /// Gives a model's name with the path of a script made absolute; any other name as it is.
 pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
     match ModelName::parse(name) {

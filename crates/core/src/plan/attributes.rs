@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::closing::Closing;
 use super::finding::{FindingCode, Findings, Pending};
 use super::identify::{self, Label};
-use super::quotes::Quotes;
 use super::source::Inline;
 use super::{text, value};
 use crate::words::{edit_distance, nearest};
@@ -191,13 +191,14 @@ impl Field<'_> {
     /// Reads a shell command, and judges one that seems to have been cut in two.
     fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
         let found = |message| {
-            let advice = "write the command between backticks if a parenthesis stands in quotes";
+            let advice = "write the command between backticks if a `)` belongs to it";
             Pending::new(self.offset, FindingCode::Unclosed, self.value, message).suggest(Some(advice.to_owned()))
         };
-        match Quotes::of(text) {
-            Quotes::Closed => {}
-            Quotes::Doubtful => findings.warn(found("a quote of this command seems not to be closed")),
-            Quotes::Open => findings.error(found("a quote of this command is not closed")),
+        match Closing::of(text) {
+            Closing::Closed => {}
+            Closing::DoubtfulQuote => findings.warn(found("a quote of this command seems not to be closed")),
+            Closing::OpenQuote => findings.error(found("a quote of this command is not closed")),
+            Closing::OpenCase => findings.error(found("a `case` of this command has no `esac`")),
         }
         self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
     }

@@ -8,6 +8,7 @@
 mod attributes;
 mod check;
 mod checkbox;
+mod closing;
 mod collect;
 mod command;
 mod draft;
@@ -20,7 +21,6 @@ mod order;
 mod outline;
 mod overlap;
 mod parse;
-mod quotes;
 mod reference;
 mod source;
 mod stuck;

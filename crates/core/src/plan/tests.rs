@@ -598,7 +598,7 @@ warning: line 6, column 1: the program `nosuch` is not found (install `nosuch`, 
 
 #[test]
 fn a_command_whose_quote_is_not_closed_is_told() {
-    let advice = "→ write the command between backticks if a parenthesis stands in quotes";
+    let advice = "→ write the command between backticks if a `)` belongs to it";
     fails(
         "- [ ] T1 x (verify: test \"a)b\" = \"a)b\")\n- [ ] T2 y\n  - run: echo it's done\n- [ ] T3 z (run: echo ')' > u)\n",
         &[
@@ -615,6 +615,34 @@ fn a_command_whose_quote_is_not_closed_is_told() {
     warns(
         "- [ ] T1 x (verify: test \"$(cat 'a\"b')\" = 1)\n",
         &[&format!("1:21 unclosed test \"$(cat 'a\"b')\" = 1 {advice}")],
+    );
+}
+
+#[test]
+fn a_command_that_ends_within_a_case_is_told() {
+    let advice = "→ write the command between backticks if a `)` belongs to it";
+    fails(
+        "- [ ] T1 x (verify: case $(uname) in Linux) make;; esac)\n- [ ] T2 y (run: make && case $1 in a|b) echo;; c) ;; esac)\n",
+        &[
+            &format!("1:21 unclosed case $(uname) in Linux {advice}"),
+            &format!("2:18 unclosed make && case $1 in a|b {advice}"),
+        ],
+    );
+    reads(
+        "- [ ] T1 x (run: `case x in x) echo;; esac`)\n- [ ] T2 y (run: case x in (x) echo;; esac)\n- [ ] T3 z\n  - run: case x in x) echo;; esac\n",
+        &[
+            "T1: x | run case x in x) echo;; esac",
+            "T2: y | run case x in (x) echo;; esac",
+            "T3: z | run case x in x) echo;; esac",
+        ],
+    );
+}
+
+#[test]
+fn an_escaped_parenthesis_belongs_to_the_command() {
+    reads(
+        "- [ ] T1 x (run: echo \\) > u) (verify: grep '\\(' u; echo \\\\)\n- [ ] T2 y (run: find . \\( -name a \\) -print)\n",
+        &["T1: x | run echo \\) > u | verify grep '\\(' u; echo \\\\", "T2: y | run find . \\( -name a \\) -print"],
     );
 }
 

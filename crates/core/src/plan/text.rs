@@ -59,14 +59,17 @@ fn backtick_closers(text: &str) -> HashMap<usize, usize> {
     closers
 }
 
-/// Gives, for each opening parenthesis outside the given ranges, where its closing one is.
+/// Gives, for each opening parenthesis outside the given ranges, where its closing one is; `\(` and `\)` are none.
 pub(super) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize, usize> {
     let mut open = Vec::new();
     let mut pairs = HashMap::new();
     let mut ranges = outside.iter().peekable();
+    let mut escapes = false;
     for (at, byte) in text.bytes().enumerate() {
+        let is_escaped = escapes;
+        escapes = byte == b'\\' && !is_escaped;
         while ranges.next_if(|range| range.end <= at).is_some() {}
-        if ranges.peek().is_some_and(|range| range.contains(&at)) {
+        if is_escaped || ranges.peek().is_some_and(|range| range.contains(&at)) {
             continue;
         }
         if byte == b'(' {

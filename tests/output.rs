@@ -1,8 +1,14 @@
 //! What is printed: others' words cannot move the cursor or speak to a build's log, and the log shows what was said.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
-use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, case, fail, lines};
+use crate::support::{Case, Home, ModelServer, Outcome, Ran, Reply, Repository, Rule, Script, case, fail, lines};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -10,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("output::a_red_landing_shows_the_checks_output_as_text", a_red_landing_shows_the_output_as_text),
         case("output::a_landings_stream_has_its_facts", a_landings_stream_has_its_facts),
         case("output::the_log_shows_what_tools_and_checks_said", the_log_shows_what_tools_and_checks_said),
+        case("output::what_comes_while_a_reader_is_slow_is_shown", what_comes_while_a_reader_is_slow_is_shown),
     ]
 }
 
@@ -142,4 +149,33 @@ fn the_log_shows_what_tools_and_checks_said() -> Outcome {
     } else {
         fail(Value::from(vec![said, read]))
     }
+}
+
+/// A fact that comes while those before it are being written is shown too, although none comes after it.
+fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let ((asks, asked), (shows, shown)) = (mpsc::channel(), mpsc::channel::<()>());
+    let shown = Mutex::new(shown);
+    let server = ModelServer::answering(move |_, _| {
+        let _ = asks.send(());
+        let is_shown = shown.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(Duration::from_secs(30));
+        if is_shown.is_ok() { Reply::text("Fine.") } else { Reply::error(400, "the request was not shown") }
+    })?;
+    // The second task alone is more than a pipe holds, so the program waits for whoever reads it.
+    let details = "  - nothing but words\n".repeat(8_000);
+    repository
+        .write("plan.md", &format!("- [ ] T1 Look @reviewer\n- [ ] T2 Wait (run: true) (depends: T1)\n{details}"))?;
+    let pipe = home.path().join("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    let (into_pipe, program) = (format!("exec \"$@\" > {}", pipe.display()), env!("CARGO_BIN_EXE_orchestrate"));
+    let run = [program, "run", "plan.md", "--model", "openai/test", "--output-format", "stream-json"];
+    let typed = home.command("sh", repository.path(), &[&["-c", &into_pipe, "sh"], run.as_slice()].concat());
+    let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", server.openai_base()).start()?;
+    let mut read = BufReader::new(File::open(&pipe)?).lines();
+    asked.recv_timeout(Duration::from_secs(60))?;
+    let requested = read.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"model.requested\"")));
+    shows.send(())?;
+    let rest = read.collect::<Result<Vec<_>, _>>()?;
+    running.end()?.exits(0)?;
+    if requested.is_some() { Ok(()) } else { fail(rest.concat()) }
 }

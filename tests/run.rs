@@ -1,13 +1,21 @@
 //! Whole runs through the library: the real engine, git, journal and sandbox, and a scripted model.
 
-use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
-use orchestrate_core::plan::{KnownNames, Plan};
-use orchestrate_core::{Report, RunId, TaskState};
-use orchestrate_journal::Command;
-use serde_json::json;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
 
-use crate::support::{Case, Outcome, Played, Repository, Rule, Script, case, fail};
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
+use orchestrate_core::event::Event;
+use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, RunId, RunState, TaskId, TaskState};
+use orchestrate_journal::{Command, InboxId};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::support::{Case, Outcome, Played, Repository, Rule, Script, answering, case, fail, write_or_end};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -19,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run::the_quickstart_plan_succeeds", the_quickstart_plan_succeeds),
         case("run::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
         case("run::a_rejection_that_changes_nothing_fails", a_rejection_that_changes_nothing_fails),
+        case("run::who_waits_holds_up_nobody_else", who_waits_holds_up_nobody_else),
     ]
 }
 
@@ -239,4 +248,86 @@ fn a_rejection_that_changes_nothing_fails() -> Outcome {
     require_states(&report, &[("T1", TaskState::Failed)])?;
     let cause = report.tasks[0].error.as_ref().map(|error| error.cause.as_str());
     if cause == Some("no_changes") && report.tasks[0].attempt == 2 { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+/// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and what
+/// can go on does: the dispatcher waits on nobody.
+fn who_waits_holds_up_nobody_else() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write(".gitignore", "gate\n")?;
+    stage.repository.commit_all("Ignore the gates")?;
+    let (release, may) = watch::channel(false);
+    let model = answering(move |request| {
+        let mut may = may.clone();
+        async move {
+            // Nobody holds the other end any more once the test has ended.
+            drop(may.wait_for(|may| *may).await);
+            write_or_end(&request)
+        }
+    });
+    let coordinator = stage.coordinator(&Script::default(), |settings| {
+        settings.model = Some(model);
+        settings.run.merge = MergeMode::Review;
+        settings.run.worktree_setup = Some("test -p gate || mkfifo gate".to_owned());
+        settings.run.verify = Some("test ! -e four.txt || read line < gate".to_owned());
+    })?;
+    let plan = "- [ ] T1 wait for the model\n- [ ] T2 wait in its check (run: touch two.txt) (verify: read line < gate)\n\
+                - [ ] T3 be merged (run: touch three.txt)\n- [ ] T4 wait in the merge queue (run: touch four.txt)\n";
+    let (went, report) = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(plan)?).await?;
+        let went = tokio::time::timeout(Duration::from_secs(60), meanwhile(&run)).await;
+        release.send_replace(true);
+        let (layout, id) = (coordinator.layout(), run.id());
+        let gates = [layout.worktree(id, &"T2".into()), layout.verifier(id)].map(|folder| open_gate(&folder));
+        let report = run.wait().await?;
+        drop(gates);
+        Ok::<_, Failed>((went, report))
+    })?;
+    went??;
+    let ended = [TaskState::AwaitingReview, TaskState::AwaitingReview, TaskState::Merged, TaskState::Merged];
+    require_states(&report, &["T1", "T2", "T3", "T4"].into_iter().zip(ended).collect::<Vec<_>>())
+}
+
+/// Has one task merged while the first two wait, and sends a message once the last one waits too.
+async fn meanwhile(run: &Run) -> Outcome {
+    let mut state = run.watch();
+    let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state == at);
+    let reviewed = |state: &RunState| ["T3", "T4"].iter().all(|task| stands(state, task, TaskState::AwaitingReview));
+    state.wait_for(|state| waits(run, "T1") && waits(run, "T2") && reviewed(state)).await?;
+    let third = approve(run, "T3")?;
+    state.wait_for(|state| stands(state, "T3", TaskState::Merged)).await?;
+    let fourth = approve(run, "T4")?;
+    state.wait_for(|_| waits(run, "T4")).await?;
+    let message = run.store().send(run.id(), &Command::Message { to: "T1".into(), body: "hello".to_owned() })?;
+    state.wait_for(|state| state.unread().next().is_some()).await?;
+    let still_wait = ["T1", "T2", "T4"].map(|task| waits(run, task));
+    let answers = [third, fourth, message].map(|sent| run.store().answer(sent));
+    let are_done = answers.iter().all(|answer| matches!(answer, Ok(Some(Ok(_)))));
+    if still_wait == [true; 3] && are_done { Ok(()) } else { fail(format!("{still_wait:?} {answers:?}")) }
+}
+
+/// Tells whether a task waits for its model or a check.
+fn waits(run: &Run, task: &str) -> bool {
+    let open = |event: &Event| match event {
+        Event::ModelRequested { .. } | Event::VerifyStarted { .. } => 1,
+        Event::ModelReplied { .. } | Event::VerifyFinished { .. } => -1,
+        _ => 0,
+    };
+    let facts = run.store().events_of_task(run.id(), &task.into(), 0, usize::MAX);
+    facts.is_ok_and(|facts| facts.iter().map(|fact| open(&fact.event)).sum::<i32>() == 1)
+}
+
+fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
+    let task = TaskId::from(task);
+    let tree = run.watch().borrow().task(&task).and_then(|record| record.tree.clone());
+    let tree = tree.ok_or_else(|| Failed::from(format!("{task} has no work")))?;
+    Ok(run.store().send(run.id(), &Command::Approve { task, tree })?)
+}
+
+/// Lets the command go on that reads a line of the gate in a folder, for as long as the gate is held.
+fn open_gate(folder: &Path) -> std::io::Result<File> {
+    // Opened for both, it waits for no reader.
+    let mut gate = File::options().read(true).write(true).open(folder.join("gate"))?;
+    gate.write_all(b"go\n")?;
+    Ok(gate)
 }

@@ -1,0 +1,96 @@
+//! Why a run accepts no further child and no further message, in the words that whoever asked is told.
+
+use crate::ids::{AgentId, RunId, TaskId};
+use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
+use crate::task_record::TaskState;
+
+/// Why an agent may not have one more child.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnRefused {
+    /// The id cannot be one.
+    #[error("'{id}' cannot be its id: {reason}")]
+    BadId {
+        /// The id.
+        id: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The parent does not exist.
+    #[error("there is no agent {parent} that it could be a child of")]
+    UnknownParent {
+        /// The agent.
+        parent: AgentId,
+    },
+    /// It has as many as an agent may have.
+    #[error("agent {parent} has {limit} children already, which is the most that --max-children-per-agent allows")]
+    TooMany {
+        /// The agent.
+        parent: AgentId,
+        /// The most.
+        limit: usize,
+    },
+    /// The child would stand too deep.
+    #[error("a child of agent {parent} would stand deeper than --max-depth {limit} allows")]
+    TooDeep {
+        /// The agent.
+        parent: AgentId,
+        /// The deepest.
+        limit: u32,
+    },
+}
+
+/// Why a message was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageRefused {
+    /// There is no such agent.
+    #[error("there is no agent '{to}' in this run; the agents are: {known}")]
+    UnknownRecipient {
+        /// Who was named.
+        to: String,
+        /// Who there is.
+        known: String,
+    },
+    /// A command carries the task out, and a command reads nothing.
+    #[error("{to} is a command: no agent works on it that could read a message")]
+    NoAgent {
+        /// What was named.
+        to: TaskId,
+    },
+    /// The agent has handed its work over, or has ended.
+    #[error("agent '{to}' is {} and reads no more messages; {}", state.as_str(), other_way(run, to, *state))]
+    ReadsNoMore {
+        /// The run.
+        run: RunId,
+        /// Who was named.
+        to: AgentId,
+        /// Where it stands.
+        state: TaskState,
+    },
+    /// There is nothing to read.
+    #[error("a message needs a text")]
+    Empty,
+    /// The mailbox is full.
+    #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
+    MailboxFull {
+        /// Who was named.
+        to: AgentId,
+    },
+    /// The text is too long.
+    #[error("a message may have {MAX_BODY_BYTES} bytes, this one has {bytes}; put the text into a file and name it")]
+    TooLong {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// Says how an agent is reached that reads no messages where it stands.
+fn other_way(run: &RunId, agent: &AgentId, state: TaskState) -> String {
+    match state {
+        TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
+            format!("`orchestrate retry {agent} -m TEXT --run {run}` lets it try again and tells it something")
+        }
+        TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
+        TaskState::Committed => "its check is running, and would wake it with what is wrong".to_owned(),
+        _ => format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why"),
+    }
+}

@@ -30,6 +30,7 @@ mod real_input;
 mod repair;
 mod review;
 mod run;
+mod run_land;
 mod settings;
 mod standing;
 mod support;
@@ -68,6 +69,7 @@ fn cases() -> Vec<Case> {
         models::cases,
         output::cases,
         run::cases,
+        run_land::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

@@ -73,16 +73,12 @@ pub(crate) fn tier(coordinator: &Coordinator) -> String {
     format!("commands run in this tier: {}", coordinator.confinement())
 }
 
-/// Follows a run to its end, prints its report and gives the exit code, signals included; `begun` is the number of facts that are not news.
-pub(crate) async fn follow(run: Run, style: Style, begun: u64) -> Result<u8, CommandError> {
-    to_its_end(run, style, begun).await?.print()
-}
-
 /// A run that was followed to its end, and what is printed of it.
 pub(crate) struct Followed {
     /// Its report.
     pub(crate) report: Report,
-    state: RunState,
+    /// Its state at its end.
+    pub(crate) state: RunState,
     store: Store,
     style: Style,
     /// The number of its newest fact.
@@ -91,7 +87,8 @@ pub(crate) struct Followed {
     is_deaf: bool,
 }
 
-/// Follows a run to its end as [`follow`] does, and leaves the printing to the caller.
+/// Follows a run to its end, signals included, and leaves the printing to the caller; `begun` is the number of facts
+/// that are not news.
 pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Followed, CommandError> {
     let (id, store) = (run.id().clone(), run.store().clone());
     let mut news = News { store: store.clone(), run: id.clone(), seen: begun };

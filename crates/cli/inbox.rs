@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::context::Context;
 use crate::display::Style;
 use crate::error::{CommandError, ErrorKind};
-use crate::{follow, output};
+use crate::follow::Followed;
+use crate::{follow, landing, output};
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,9 +109,9 @@ fn take_over(
     let settings = settings_of(&loaded, &context.directories()?);
     let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = follow::runtime()?;
-    let code = runtime.block_on(carry_out(&coordinator, run, asked, (style, state.seq)));
+    let ended = runtime.block_on(carry_out(&coordinator, run, asked, (style, state.seq)));
     runtime.shutdown_background();
-    code
+    ended?.map(|followed| landing::finish(context, &loaded, followed)).transpose()
 }
 
 async fn carry_out(
@@ -118,7 +119,7 @@ async fn carry_out(
     run: &RunId,
     (command, sent): (&Command, Option<InboxId>),
     (style, begun): (Style, u64),
-) -> Result<Option<u8>, CommandError> {
+) -> Result<Option<Followed>, CommandError> {
     let taken = match sent {
         None => coordinator.resume_with(run, command.clone()).await.map(Some),
         Some(id) => coordinator.resume_with_sent(run, id, command.clone()).await,
@@ -131,7 +132,7 @@ async fn carry_out(
                 output::note(&follow::tier(coordinator));
                 output::note(&said);
             }
-            follow::follow(taken, style, begun).await.map(Some)
+            follow::to_its_end(taken, style, begun).await.map(Some)
         }
         Ok(Some(Err(refused))) => Err(refusal(run, &refused)),
         Ok(None) => Ok(None),

@@ -7,6 +7,7 @@ mod display;
 mod error;
 mod follow;
 mod inbox;
+mod landing;
 mod named;
 mod next;
 mod output;

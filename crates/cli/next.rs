@@ -37,7 +37,7 @@ pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<
         }
     }
     let merged = report.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
-    if !is_landed(state) && merged && report.exit_code.is_some() {
+    if !state.is_landed() && merged && report.exit_code.is_some() {
         next.push(named.whole("review"));
         // Started from no branch, there is none to land on.
         let merge = || format!("git merge {}", report.integration_commit);
@@ -52,18 +52,13 @@ pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEnt
     let reject = || named.within(format!("reject {task} -m TEXT"));
     match entry.state {
         TaskState::AwaitingReview => vec![named.within(format!("approve {task}")), reject()],
-        TaskState::Merged if is_landed(state) => vec![reject()],
+        TaskState::Merged if state.is_landed() => vec![reject()],
         TaskState::Merged => vec![reject(), named.whole("land")],
         TaskState::Failed | TaskState::Conflicted => {
             take_back(named, state, task).into_iter().chain([let_go_on(named, state, task)]).collect()
         }
         _ => Vec::new(),
     }
-}
-
-/// Tells whether all that is merged has landed.
-fn is_landed(state: &RunState) -> bool {
-    state.landed().is_some_and(|landing| landing.result == state.integration)
 }
 
 /// Gives the command that takes a rejection back, where that can be.

@@ -69,7 +69,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
         output::note(&follow::tier(&coordinator));
         let run = coordinator.start(input).await?;
         let (store, id) = (run.store().clone(), run.id().clone());
-        let code = follow::follow(run, style, 0).await?;
+        let code = follow::to_its_end(run, style, 0).await?.print()?;
         tell(&store, &store.state(&id)?, &folder)?;
         Ok::<_, CommandError>(code)
     });

@@ -8,7 +8,7 @@ use orchestrate_coordinator::{Allowance, Coordinator, settings_of};
 use crate::args::ResumeArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{follow, output};
+use crate::{follow, landing, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
@@ -29,15 +29,15 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     follow::require_sandbox(&loaded, &run)?;
     let settings = settings_of(&loaded, &context.directories()?);
     let runtime = follow::runtime()?;
-    let code = runtime.block_on(async {
+    let ended: Result<_, CommandError> = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;
         if !style.quiet {
             output::note(&follow::tier(&coordinator));
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;
-        follow::follow(run, style, begun).await
+        follow::to_its_end(run, style, begun).await
     });
     runtime.shutdown_background();
-    code
+    landing::finish(context, &loaded, ended?)
 }

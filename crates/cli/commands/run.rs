@@ -4,19 +4,15 @@ use std::path::Path;
 
 use orchestrate_coordinator::settings::Loaded;
 use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_programs, require_model, settings_of};
-use orchestrate_core::Report;
-use orchestrate_core::event::RunStatus;
 use orchestrate_core::plan::Plan;
-use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::task::Work;
 
 use crate::args::RunArgs;
-use crate::commands::land;
 use crate::context::Context;
 use crate::display::Style;
 use crate::error::CommandError;
 use crate::plan_file::{self, PlanFile};
-use crate::{follow, output};
+use crate::{follow, landing, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
@@ -54,23 +50,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     });
     // What a killed run left waiting must not keep the program.
     runtime.shutdown_background();
-    let mut followed = ended?;
-    let lands = followed.report.exit_code == Some(EXIT_OK) && loaded.resolved.is_on("land");
-    let landed = lands.then(|| land::bring(context, loaded, &followed.report.run_id)).transpose();
-    if let Err(error) = &landed {
-        not_landed(&mut followed.report, error);
-    }
-    followed.look_again()?;
-    let code = followed.print()?;
-    match landed {
-        Ok(landed) => landed.iter().for_each(|landed| {
-            landed.warnings.iter().for_each(|warning| output::warning(warning));
-            output::note(land::words(landed, false).trim_end());
-        }),
-        // The report has its exit code already, and says it alone where it is JSON.
-        Err(error) => output::drawn(&error.render(context.terminal)),
-    }
-    Ok(code)
+    landing::finish(context, loaded, ended?)
 }
 
 /// Refuses checks that could only ever fail, since their program is not there; an agent would be paid to find that out.
@@ -86,17 +66,6 @@ async fn require_programs(
         output::warning(&format!("{}: {finding}", file.place(finding)));
     }
     if missing.errors.is_empty() { Ok(()) } else { Err(file.refuse(missing.errors).hint("nothing was run")) }
-}
-
-/// Lets a run that succeeded and could not be landed end as the landing did.
-fn not_landed(report: &mut Report, error: &CommandError) {
-    // What is in the way came up since the run began: nothing was typed wrongly.
-    let (status, code) = match error.exit_code() {
-        EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
-        code @ (EXIT_INTERRUPTED | EXIT_TERMINATED) => (RunStatus::Interrupted, code),
-        code => (RunStatus::Failed, code),
-    };
-    (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
 }
 
 /// Gives the plan's path from the top of the checkout, or from the root if it is elsewhere, so that its boxes are found

@@ -8,7 +8,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
@@ -30,7 +30,7 @@ use crate::verifier;
 pub struct LandOptions {
     /// The folder that a relative plan's path may be meant from, beside the repository's.
     pub directory: PathBuf,
-    /// Whether the plan's boxes are written.
+    /// Whether the plan's boxes are written, unless the run itself was to leave them alone.
     pub write_back: bool,
     /// Raised, it stops a landing that has not begun to move anything; one that has goes to its end.
     pub cancel: Cancel,
@@ -69,6 +69,21 @@ struct Course {
 }
 
 impl Runs {
+    /// Tells whether whoever has brought a run to its end has to land it: it was asked for, the run has succeeded, and
+    /// this result has not landed, or only been recorded by a process that was killed. What was undone stays so.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the branch cannot be read.
+    pub fn is_to_be_landed(&self, state: &RunState) -> Result<bool, CoordinatorError> {
+        if !state.settings.land || state.status != RunStatus::Succeeded || state.unlanded {
+            return Ok(false);
+        }
+        let Some(landing) = state.landed().filter(|_| state.is_landed()) else { return Ok(true) };
+        let tip = self.repo.read_ref(&format!("refs/heads/{}", landing.branch))?;
+        Ok(tip.as_ref() == Some(&landing.from))
+    }
+
     /// Brings a run's result into the branch that it started from.
     ///
     /// # Errors
@@ -96,8 +111,7 @@ impl Runs {
             return Err(Refusal::Interrupted { run: run.clone() }.into());
         }
         let checkout = self.go(&journal, &state, &branch, &course)?;
-        let boxes =
-            if options.write_back { self.boxes(&state, options, &branch, Target::Ticked)? } else { Boxes::Nothing };
+        let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
         let Course { from, to, merged, .. } = course;
         let is_empty = state.integration == state.base;
         let warnings = warnings(&state).into_iter().chain(strange).collect();
@@ -126,7 +140,7 @@ impl Runs {
         // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
         self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
         let before = Target::Before(self.still_landed(&state)?);
-        let boxes = if options.write_back { self.boxes(&state, options, &branch, before)? } else { Boxes::Nothing };
+        let boxes = self.boxes(&state, options, &branch, before)?;
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
         let (run, merged, checkout) = (run.clone(), false, None);
         Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
@@ -303,6 +317,9 @@ impl Runs {
         branch: &str,
         target: Target,
     ) -> Result<Boxes, CoordinatorError> {
+        if !options.write_back || !state.settings.write_back {
+            return Ok(Boxes::Nothing);
+        }
         let folders = [options.directory.as_path(), self.repo.workdir()];
         // A box that is ticked in the files of another branch would say of it what it does not have.
         let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);

@@ -60,6 +60,8 @@ pub struct RunState {
     pub budget: BudgetTree,
     /// The landings that have not been undone, oldest first.
     pub landings: Vec<Landing>,
+    /// Whether a landing was ever undone, be it by a person or because it could not be carried out.
+    pub unlanded: bool,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
     undelivered: Vec<Envelope>,
@@ -148,6 +150,7 @@ impl RunState {
             merges: MergeQueue::default(),
             budget: BudgetTree::new(settings.budget_tokens),
             landings: Vec::new(),
+            unlanded: false,
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
             undelivered: Vec::new(),
@@ -241,6 +244,7 @@ impl RunState {
             }
             Event::RunUnlanded { .. } => {
                 self.landings.pop();
+                self.unlanded = true;
                 Ok(())
             }
             Event::IntegrationHeld { .. } => Ok(()),
@@ -399,6 +403,11 @@ impl RunState {
     /// Gives the newest landing that has not been undone.
     pub fn landed(&self) -> Option<&Landing> {
         self.landings.last()
+    }
+
+    /// Tells whether all that is merged has landed.
+    pub fn is_landed(&self) -> bool {
+        self.landed().is_some_and(|landing| landing.result == self.integration)
     }
 
     /// Gives the tasks that this run has merged, whose boxes were open when it began.

@@ -54,6 +54,10 @@ pub struct RunSettings {
     pub merge: MergeMode,
     /// How often work goes back to its author.
     pub merge_rounds: u32,
+    /// Whether whoever brings the run to success lands it as well.
+    pub land: bool,
+    /// Whether landing ticks the plan's boxes.
+    pub write_back: bool,
     /// Largest time of the whole run in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Time of one `run:` or `verify` command in milliseconds.
@@ -86,6 +90,8 @@ impl Default for RunSettings {
             verify: None,
             merge: MergeMode::Auto,
             merge_rounds: MERGE_ROUNDS,
+            land: false,
+            write_back: true,
             timeout_ms: None,
             command_timeout_ms: COMMAND_TIMEOUT_MS,
             worktree_setup: None,

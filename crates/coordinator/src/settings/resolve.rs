@@ -143,6 +143,8 @@ impl Resolved {
             verify: self.text("verify"),
             merge,
             merge_rounds: self.count("merge_rounds", standard.merge_rounds),
+            land: self.is_on("land"),
+            write_back: !self.is_on("no_write_back"),
             timeout_ms: self.number("timeout"),
             command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
             worktree_setup: self.text("worktree.setup"),

@@ -1,0 +1,113 @@
+//! `run --land`: landing is a setting of the run, so whoever brings the run to its end lands it, and nobody does so twice.
+
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+
+use crate::bad_input::with_program;
+use crate::standing::{Desk, says};
+use crate::support::{Case, Outcome, at, case, fail};
+
+/// A command that waits for a file beside the repository's own, which it can read.
+const WAITING: &str =
+    "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../go\"; do sleep 0.05; done; touch one)\n";
+/// Work that a person has to approve.
+const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("run_land::whoever_resumes_a_killed_run_lands_it", whoever_resumes_a_killed_run_lands_it),
+        case("run_land::whoever_resumes_after_a_killed_landing_finishes_it", whoever_resumes_finishes_a_landing),
+        case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
+        case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
+        case("run_land::whoever_cannot_land_it_is_told", whoever_cannot_land_it_is_told),
+    ]
+}
+
+fn killed(options: &[&str]) -> Result<Desk, Failed> {
+    let desk = Desk::new(WAITING)?;
+    let typed = [&["run", "plan.md", "--output-format", "stream-json", "--land"], options].concat();
+    let running = desk.home.orchestrate(desk.repository.path(), &typed).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    running.signal(Signal::KILL)?;
+    running.end()?.exits(137)?;
+    desk.repository.write(".git/go", "")?;
+    Ok(desk)
+}
+
+/// Tells whether the result is in the user's checkout.
+fn has_landed(desk: &Desk) -> bool {
+    desk.repository.path().join("one").exists()
+}
+
+fn whoever_resumes_a_killed_run_lands_it() -> Outcome {
+    for (options, boxes) in [(&[][..], "- [x] T1"), (&["--no-write-back"], "- [ ] T1")] {
+        let desk = killed(options)?;
+        let resumed = desk.types(&["resume"], 0)?;
+        says(&resumed, &["has landed: main went from"])?;
+        if !has_landed(&desk) || !desk.repository.read("plan.md")?.starts_with(boxes) {
+            return fail(format!("{options:?}: {}{}", resumed.stdout, resumed.stderr));
+        }
+    }
+    Ok(())
+}
+
+/// It dies of the very process that writes the checkout, before the branch is moved.
+fn whoever_resumes_finishes_a_landing() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    let real = desk.home.command("sh", desk.home.path(), &["-c", "command -v git"]).run()?.exits(0)?.stdout;
+    let script = format!("case \"$*\" in *read-tree*) kill -KILL $PPID;; esac\nexec {} \"$@\"", real.trim_end());
+    let path = with_program(&desk.home, "git", &script)?;
+    let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md", "--land"]);
+    let before = desk.repository.git(&["rev-parse", "main"])?;
+    run.env("PATH", &path).run()?.exits(137)?;
+    if desk.repository.git(&["rev-parse", "main"])? != before {
+        return fail("it died too late");
+    }
+    says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
+    if has_landed(&desk) && desk.repository.git(&["rev-parse", "main"])? != before {
+        Ok(())
+    } else {
+        fail("it has not")
+    }
+}
+
+fn whoever_approves_the_last_task_lands_it() -> Outcome {
+    let desk = Desk::new(REVIEWED)?;
+    desk.types(&["run", "plan.md", "--land"], 3)?;
+    if has_landed(&desk) {
+        return fail("it has landed without approval");
+    }
+    let approved = desk.types(&["approve", "T1"], 0)?;
+    says(&approved, &["has landed: main went from"])?;
+    let resumed = desk.types(&["resume"], 0)?;
+    let said = format!("{}{}", resumed.stdout, resumed.stderr);
+    if has_landed(&desk) && !approved.stdout.contains("orchestrate land") && !said.contains("main") {
+        Ok(())
+    } else {
+        fail(approved.stdout + &said)
+    }
+}
+
+fn what_was_taken_back_is_not_landed_again() -> Outcome {
+    let desk = Desk::new(REVIEWED)?;
+    desk.types(&["run", "plan.md", "--land"], 3)?;
+    desk.types(&["approve", "T1"], 0)?;
+    desk.types(&["land", "--undo"], 0)?;
+    let resumed = desk.types(&["resume"], 0)?;
+    says(&resumed, &["\n  orchestrate land\n"])?;
+    if has_landed(&desk) { fail(resumed.stderr) } else { Ok(()) }
+}
+
+fn whoever_cannot_land_it_is_told() -> Outcome {
+    let desk = Desk::new(REVIEWED)?;
+    desk.types(&["run", "plan.md", "--land"], 3)?;
+    desk.repository.write("one", "mine\n")?;
+    let approved = desk.types(&["approve", "T1", "--json"], 3)?;
+    let report = approved.json()?;
+    let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
+    if agrees && desk.repository.read("one")? == "mine\n" && approved.stderr.contains("one") {
+        Ok(())
+    } else {
+        fail(format!("{approved:?}"))
+    }
+}

@@ -11,6 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("next_steps::a_red_landing_names_the_merge_by_hand", a_red_landing_names_the_merge_by_hand),
         sandboxed("next_steps::what_has_not_landed_is_to_be_landed", what_has_not_landed_is_to_be_landed),
         sandboxed("next_steps::files_that_were_kept_are_told_where_no_diff_is", kept_files_are_told),
+        sandboxed("next_steps::odd_paths_can_be_typed", odd_paths_can_be_typed),
         case("next_steps::a_role_that_is_no_text_says_what_to_do", a_role_that_is_no_text_says_what_to_do),
     ]
 }
@@ -101,4 +102,28 @@ fn a_role_that_is_no_text_says_what_to_do() -> Outcome {
     std::fs::write(desk.repository.path().join("agents/x.md"), b"---\nname: x\n---\n\xff\xfe\n")?;
     desk.repository.commit_all("Add a role")?;
     says(&desk.types(&["check", "plan.md"], 2)?, &["agents/x.md: it is not UTF-8; save it as UTF-8", "commit it"])
+}
+
+/// Folders and files of any name are named so that a shell finds them.
+fn odd_paths_can_be_typed() -> Outcome {
+    let desk = Desk::new("")?;
+    let odd = "it's a \"test\" $HOME";
+    let (folder, state) = (desk.home.path().join(odd), desk.home.path().join("it's the $state"));
+    let shell = |command: &str, code| {
+        let line = format!("orchestrate() {{ {} \"$@\"; }}; {command}", env!("CARGO_BIN_EXE_orchestrate"));
+        desk.home.command("sh", &folder, &["-c", &line]).env("XDG_STATE_HOME", &state).run()?.exits(code)
+    };
+    let demo = desk.types(&["demo", &folder.display().to_string()], 0)?;
+    let enter = demo.stdout.lines().map(str::trim).find(|line| line.starts_with("cd ")).unwrap_or_default();
+    std::fs::write(folder.join(format!("{odd}.md")), "- [ ] T1 one (depends: T9)\n")?;
+    let refused = shell(&format!("cd / && {enter} && orchestrate \"$PWD/\"*HOME.md"), 2)?;
+    says(&refused, &["T9"])?;
+    let check = commands(&refused).into_iter().next().unwrap_or_default();
+    says(&shell(&check, 2)?, &["T9"])?;
+    std::fs::write(folder.join("one.md"), "- [ ] T1 one (run: touch one) (review: required)\n")?;
+    let worktree = r"$(git worktree list --porcelain | sed -n 's|^worktree \(.*\$state/.*/T1\)$|\1|p')";
+    shell(&format!("orchestrate one.md; git -C \"{worktree}\" switch -c mine"), 0)?;
+    let failed = shell("orchestrate reject T1 -m Again", 1)?.stdout;
+    let back = failed.split('`').find(|part| part.starts_with("git -C")).unwrap_or_default();
+    says(&shell(back, 0)?, &["Switched to branch"])
 }

@@ -15,6 +15,7 @@ use orchestrate_coordinator::{Project, Roles, known_names};
 use orchestrate_core::plan::{
     self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
 };
+use orchestrate_core::shell_word;
 
 use crate::args;
 use crate::context::Context;
@@ -79,7 +80,7 @@ impl PlanFile {
         errors.sort_by_key(|error| (error.line, error.column));
         plan.filter(|_| errors.is_empty()).ok_or_else(|| {
             self.refuse(errors)
-                .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", self.shown))
+                .hint(format!("nothing was run; `orchestrate check {}` shows the plan again", shell_word(&self.shown)))
         })
     }
 

@@ -11,9 +11,9 @@ use clap::Args;
 use orchestrate_coordinator::{
     Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, lay_out_sample,
 };
-use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_core::{RunState, shell_word};
 use orchestrate_journal::Store;
 
 use crate::context::Context;
@@ -169,7 +169,7 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
     lines.push(String::new());
     lines.push("Try, in that folder, once `cargo install --path .` has made `orchestrate` a command:".to_owned());
     for command in [
-        format!("cd {}", folder.display()),
+        format!("cd {}", shell_word(folder)),
         "orchestrate review            # every agent's branch: state, checks, size, risk".to_owned(),
         "orchestrate review T1         # one of them, with its diff".to_owned(),
         "orchestrate log T2            # what an agent did".to_owned(),

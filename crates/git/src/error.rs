@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, shell_word};
 
 use crate::refusal::Refusal;
 
@@ -67,8 +67,8 @@ pub enum GitError {
     },
     /// Somebody has switched a worktree to another branch, or to none.
     #[error(
-        "use the worktree at {path}: it is not on its branch; type `git -C '{path}' {back}`, which brings it back, and try \
-         again"
+        "use the worktree at {path}: it is not on its branch; type `git -C {} {back}`, which brings it back, and \
+         try again", shell_word(.path)
     )]
     OnAnotherBranch {
         /// The worktree.
@@ -243,7 +243,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// The branch is gone.
-    #[error("land on {branch}: the branch is gone; make it again with `git branch {branch} COMMIT`")]
+    #[error("land on {branch}: the branch is gone; make it again with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {
         /// The short name of the branch.
         branch: String,

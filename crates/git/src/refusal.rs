@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use orchestrate_core::shell_word;
+
 use crate::version::OLDEST;
 
 /// Why a repository is not worked with; its text says what to do.
@@ -89,7 +91,7 @@ pub enum Refusal {
         reason: String,
     },
     /// Somebody else owns the repository.
-    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {path}`")]
+    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {}`", shell_word(.path))]
     ForeignOwner {
         /// The folder to name.
         path: PathBuf,
@@ -101,7 +103,10 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// A branch has the name of the folder of ours.
-    #[error("its branch `{0}` is where the branches of runs have to be; rename it with `git branch -m {0} NAME`")]
+    #[error(
+        "its branch `{0}` is where the branches of runs have to be; rename it with `git branch -m {word} NAME`",
+        word = shell_word(.0)
+    )]
     BranchInTheWay(String),
     /// The index cannot be read.
     #[error("its index cannot be read ({0}); run `git status` to see more")]

@@ -1,0 +1,48 @@
+//! Words of the commands that a person is asked to type, as a POSIX shell reads them.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+
+/// Writes a word so that a shell reads that word, whatever is in it, and so that it can be shown in one line.
+pub fn shell_word(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref();
+    let shows = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.bytes().all(is_plain) => text.to_owned(),
+        Some(text) if text.chars().all(shows) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => format!("\"$(printf '{}')\"", octal(word.as_encoded_bytes())),
+    }
+}
+
+/// Tells whether a shell and `printf` take a byte as it is.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte)
+}
+
+fn octal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = if is_plain(*byte) { write!(text, "{}", char::from(*byte)) } else { write!(text, "\\{byte:03o}") };
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_as_a_shell_reads_them() {
+        let table = [
+            ("/a/b-1_2.c:d", "/a/b-1_2.c:d"),
+            ("", "''"),
+            ("~", "'~'"),
+            ("größe", "'größe'"),
+            ("it's a \"test\" $HOME `x` \\", "'it'\\''s a \"test\" $HOME `x` \\'"),
+            ("it's\nnew", "\"$(printf 'it\\047s\\012new')\""),
+            ("\u{202e}1", "\"$(printf '\\342\\200\\2561')\""),
+        ];
+        for (word, expected) in table {
+            assert_eq!(shell_word(word), expected, "{word:?}");
+        }
+    }
+}

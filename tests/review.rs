@@ -266,6 +266,10 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     repository.git(&["switch", "-q", branch])?;
     repository.write("mine", "1\n")?;
     let mine = repository.commit_all("Mine")?;
+    let looked = type_in(&["status", "--json"], 0)?;
+    if looked.json()? != before || !looked.stderr.contains(&format!("somebody has moved {branch} to {mine}")) {
+        return fail(looked.stderr);
+    }
     let on_it = type_in(&["approve", "T2"], 3)?.stderr;
     if !on_it.contains(&format!("switch {} to another branch", repository.path().display())) {
         return fail(on_it);

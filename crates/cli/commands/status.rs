@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::{Report, RunId, RunState};
@@ -23,6 +24,9 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     }
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let (state, report) = report(&store, &run)?;
+    if state.status != RunStatus::Running || report.status == STOPPED {
+        warn_of_strange_tip(&context.project()?, &state);
+    }
     if arguments.json.json {
         output::json(&with_what_waits(&report, &state))?;
         return Ok(0);
@@ -40,6 +44,19 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     text.push_str(&next::render(&next::after(Named::new(&store, &run)?, &state, &report)));
     output::result(&text)?;
     Ok(0)
+}
+
+/// Says where somebody has moved the branch of the result, which is not what this run brings.
+fn warn_of_strange_tip(project: &Project, state: &RunState) {
+    match project.strange_tip(state) {
+        Ok(None) => {}
+        Ok(Some(found)) => output::warning(&format!(
+            "somebody has moved {} to {found}: that is not part of the run's result, which is {}",
+            state.run_id.integration_branch(),
+            state.integration
+        )),
+        Err(error) => output::warning(&format!("failed to {error}")),
+    }
 }
 
 /// Makes the report of a run as it stands; a run whose coordinator is dead is not running.

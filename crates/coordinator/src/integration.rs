@@ -19,6 +19,14 @@ pub(crate) enum Position {
     Elsewhere { found: Oid, checkout: Option<PathBuf> },
 }
 
+/// Gives the commit that somebody else has moved a run's integration branch to: one that the result does not have.
+pub(crate) fn strange_tip(repo: &Repo, run: &RunId, result: &Oid) -> Result<Option<Oid>, GitError> {
+    match repo.read_ref(&run.integration_ref())? {
+        Some(found) if !repo.contains(result, &found)? => Ok(Some(found)),
+        _ => Ok(None),
+    }
+}
+
 /// Brings a run's integration branch to its result, unless that would take something away from somebody.
 pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position, GitError> {
     let reference = run.integration_ref();
@@ -28,10 +36,8 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
         _ => {}
     }
     let checkout = repo.checkout_of(&run.integration_branch())?;
-    if let Some(found) = &found
-        && !repo.contains(result, found)?
-    {
-        return Ok(Position::Elsewhere { found: found.clone(), checkout });
+    if let Some(found) = strange_tip(repo, run, result)? {
+        return Ok(Position::Elsewhere { found, checkout });
     }
     if let Some(checkout) = checkout {
         return Ok(Position::CheckedOut(checkout));

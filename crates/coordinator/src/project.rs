@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use orchestrate_core::Oid;
 use orchestrate_core::plan::KnownNames;
+use orchestrate_core::{Oid, RunState};
 use orchestrate_git::{GitError, Refusal, Repo};
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 
 use crate::error::CoordinatorError;
+use crate::integration;
 use crate::layout::Layout;
 use crate::roles::Roles;
 
@@ -67,6 +68,15 @@ impl Project {
     /// Fails if the journal is there and cannot be read.
     pub fn store(&self) -> Result<Option<Store>, CoordinatorError> {
         Ok(Store::open_existing(&self.layout.journal())?)
+    }
+
+    /// Gives the commit that somebody has moved a run's integration branch to, if the run's result does not have it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
+    pub fn strange_tip(&self, state: &RunState) -> Result<Option<Oid>, CoordinatorError> {
+        Ok(integration::strange_tip(&self.repo, &state.run_id, &state.integration)?)
     }
 
     /// Gives the roles that a run from this revision knows; none means HEAD.

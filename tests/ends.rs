@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::bad_input::with_program;
 use crate::cancel::{is_alive, require_gone, seconds};
 use crate::run::done;
+use crate::standing::{Desk, says};
 use crate::support::{
     Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, at, case, fail, sandboxed, until,
 };
@@ -36,6 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("ends::a_closed_terminal_stops_the_run", a_closed_terminal).needs(Need::TERMINAL),
         case("ends::a_kill_from_elsewhere_asks_no_process", a_kill_from_elsewhere),
         sandboxed("ends::a_signal_stops_a_landing_that_has_moved_nothing", a_signal_before_a_landing_moves),
+        sandboxed("ends::a_signal_stops_the_landing_of_a_run", a_signal_before_the_landing_of_a_run_moves),
         sandboxed("ends::a_landing_that_moves_goes_to_its_end", a_signal_while_a_landing_moves),
         case("ends::the_journal_has_the_exit_code_of_the_process", the_journal_has_the_exit_code),
     ]
@@ -255,6 +257,28 @@ fn a_signal_before_a_landing_moves() -> Outcome {
         }
         require_gone(&word)?;
         before.require_same(&repository.fingerprint()?)?;
+    }
+    Ok(())
+}
+
+/// The branch has a commit beyond the run's base, so that the landing has something to check; `stop` names the signal.
+fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make one (run: touch one)\n")?;
+    desk.repository.write("mine", "1\n")?;
+    desk.repository.commit_all("Mine")?;
+    let word = seconds(desk.home.path(), 7);
+    let verify = format!("test ! -e mine || sleep {word}");
+    let typed = ["run", "plan.md", "--base", "HEAD~1", "--land", "--json", "--verify", &verify];
+    let before = desk.repository.fingerprint()?;
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let running = desk.home.orchestrate(desk.repository.path(), &typed).start()?;
+        wait_until_alive(&word)?;
+        says(&desk.types(&["stop"], 2)?, &["is landing it", &format!("`kill {}` stops", running.pid())])?;
+        running.signal(signal)?;
+        let ended = running.end()?.exits(code)?;
+        says(&ended, &["interrupted before anything was moved; `orchestrate land r-", "\"status\":\"interrupted\""])?;
+        require_gone(&word)?;
+        before.require_same(&desk.repository.fingerprint()?)?;
     }
     Ok(())
 }

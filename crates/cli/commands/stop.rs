@@ -1,7 +1,8 @@
 //! `stop`: asks the coordinator of a run to end; its state is kept.
 
+use orchestrate_core::RunId;
 use orchestrate_core::event::RunStatus;
-use orchestrate_journal::{Command, StopLevel};
+use orchestrate_journal::{Command, Holder, Purpose, StopLevel};
 use serde_json::json;
 
 use crate::args::StopArgs;
@@ -13,6 +14,9 @@ use crate::{inbox, output};
 pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let holder = store.lease(&run)?;
+    if let Some(Holder { pid, purpose: Purpose::Land, .. }) = holder {
+        return Err(is_landing(&run, pid));
+    }
     if holder.is_none() {
         let said = match store.state(&run)?.status {
             RunStatus::Running => format!("nobody works on it; `orchestrate resume {run}` goes on"),
@@ -32,4 +36,12 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
         _ => StopLevel::Stop,
     };
     inbox::ask(&store, &run, &Command::Stop { level, agent: None, holder }, arguments.json.json)
+}
+
+/// Says how a landing is stopped, which takes no commands.
+fn is_landing(run: &RunId, pid: u32) -> CommandError {
+    CommandError::usage(format!("run {run} has ended, and process {pid} is landing it")).hint(format!(
+        "`kill {pid}` stops a landing that has not begun to move anything; one that has goes to its end, and \
+         `orchestrate land --undo {run}` takes it back"
+    ))
 }

@@ -152,8 +152,14 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
         return fail(reviewed.stdout);
     }
     let resumed = type_in(&["resume", "--budget-tokens", "100000"])?;
-    if resumed.stdout.contains(&more) || !resumed.stdout.contains("retry T2") {
+    // Only another plan gives T2 more, and a new run begins from what has landed.
+    let helps = "\n  orchestrate land\n  orchestrate run PLAN\n";
+    if resumed.stdout.contains(&more) || resumed.stdout.contains("retry T2") || !resumed.stdout.contains(helps) {
         return fail(resumed.stdout);
+    }
+    let reviewed = home.orchestrate(repository.path(), &["review", "T2"]).run()?.exits(0)?;
+    if reviewed.stdout.contains("retry T2") || !reviewed.stdout.contains("\n  orchestrate run PLAN\n") {
+        return fail(reviewed.stdout);
     }
     let status = home.orchestrate(repository.path(), &["status", "--json"]).run()?.exits(0)?.json()?;
     let states: Vec<_> = (0..3).map(|task| status["tasks"][task]["state"].clone()).collect();

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use orchestrate_core::report::TaskReport;
 use orchestrate_core::review::ReviewEntry;
-use orchestrate_core::run_state::RunLimit;
+use orchestrate_core::run_state::Limit;
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 
 use crate::named::Named;
 use crate::progress::short;
 use crate::table::STOPPED;
+
+/// Runs a plan anew, with what has been changed in it.
+const ANOTHER_PLAN: &str = "orchestrate run PLAN";
 
 /// Gives the commands that make sense next.
 pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<String> {
@@ -43,6 +46,8 @@ pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<
         let merge = || format!("git merge {}", report.integration_commit);
         next.push(state.base_branch.as_ref().map_or_else(merge, |_| named.whole("land")));
     }
+    // A new run begins from what has landed, so it comes after that.
+    next.sort_by_key(|command| command == ANOTHER_PLAN);
     next
 }
 
@@ -68,15 +73,16 @@ fn take_back(named: Named<'_>, state: &RunState, task: &TaskId) -> Option<String
 }
 
 /// Gives the command that lets a task go on which ended without success: another try, unless it would be stopped
-/// again by the run's limit that has stopped it.
+/// again by the limit that has stopped it.
 fn let_go_on(named: Named<'_>, state: &RunState, task: &TaskId) -> String {
     let run = &state.run_id;
     match state.task(task).and_then(|record| state.stopped_by(record)) {
-        Some(RunLimit::Tokens) if state.time_left() == Some(Duration::ZERO) => {
+        Some(Limit::RunTokens) if state.time_left() == Some(Duration::ZERO) => {
             format!("orchestrate resume {run} --budget-tokens N --timeout TIME")
         }
-        Some(RunLimit::Tokens) => format!("orchestrate resume {run} --budget-tokens N"),
-        Some(RunLimit::Time) => format!("orchestrate resume {run} --timeout TIME"),
+        Some(Limit::RunTokens) => format!("orchestrate resume {run} --budget-tokens N"),
+        Some(Limit::RunTime) => format!("orchestrate resume {run} --timeout TIME"),
+        Some(Limit::TaskTokens) => ANOTHER_PLAN.to_owned(),
         None => named.within(format!("retry {task} -m TEXT")),
     }
 }

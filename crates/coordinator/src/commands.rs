@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::RunLimit;
+use orchestrate_core::run_state::Limit;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
@@ -32,9 +32,9 @@ impl Allowance {
     /// Gives the tasks that have failed for want of what the run is given more of.
     pub(crate) fn lets_go_on<'a>(&self, state: &'a RunState) -> Vec<&'a TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
-            Some(RunLimit::Tokens) => self.tokens.is_some(),
-            Some(RunLimit::Time) => self.time.is_some(),
-            None => false,
+            Some(Limit::RunTokens) => self.tokens.is_some(),
+            Some(Limit::RunTime) => self.time.is_some(),
+            Some(Limit::TaskTokens) | None => false,
         };
         state.tasks().filter(is_given).map(|record| &record.task.id).collect()
     }

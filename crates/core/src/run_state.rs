@@ -99,13 +99,15 @@ pub struct Approval {
     pub decision: Option<(bool, Option<String>)>,
 }
 
-/// A limit of a whole run, which a person may raise.
+/// A limit that has stopped a task, which would stop it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunLimit {
-    /// The tokens that it may use.
-    Tokens,
-    /// The time that it may take.
-    Time,
+pub enum Limit {
+    /// The tokens that the whole run may use, which a person may raise.
+    RunTokens,
+    /// The time that the whole run may take, which a person may raise.
+    RunTime,
+    /// The tokens that the plan gives to the task or to one above it: only another plan gives more.
+    TaskTokens,
 }
 
 /// A fact that cannot follow what happened before.
@@ -383,16 +385,17 @@ impl RunState {
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
-    /// Gives the limit of the run that has stopped a task, so that more of it lets the task go on; none if it ended
-    /// otherwise, or by a limit of its own.
-    pub fn stopped_by(&self, record: &TaskRecord) -> Option<RunLimit> {
+    /// Gives the limit that has stopped a task, so that nothing but more of it lets the task go on; none if it ended
+    /// otherwise, or by a limit that each attempt has anew.
+    pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
         let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
         let failed_for = |cause: FailureCause| error.cause == cause.to_string();
         let has_time = self.time_left() != Some(Duration::ZERO);
-        if failed_for(FailureCause::Budget) && self.budget.is_bound_by_run(&record.task.id) {
-            return Some(RunLimit::Tokens);
+        if failed_for(FailureCause::Budget) {
+            let is_of_run = self.budget.is_bound_by_run(&record.task.id);
+            return Some(if is_of_run { Limit::RunTokens } else { Limit::TaskTokens });
         }
-        (failed_for(FailureCause::Timeout) && record.out_of_time && !has_time).then_some(RunLimit::Time)
+        (failed_for(FailureCause::Timeout) && record.out_of_time && !has_time).then_some(Limit::RunTime)
     }
 
     /// Gives a task's record.

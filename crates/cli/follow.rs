@@ -77,8 +77,6 @@ pub(crate) fn tier(coordinator: &Coordinator) -> String {
 pub(crate) struct Followed {
     /// Its report.
     pub(crate) report: Report,
-    /// Its state at its end.
-    pub(crate) state: RunState,
     store: Store,
     style: Style,
     /// The number of its newest fact.
@@ -102,12 +100,11 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
     if style.terminal.github && !style.quiet {
         output::note("::endgroup::");
     }
-    let state = store.state(&id)?;
     let report = match ended {
         Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
-        Err(Killed(code)) => killed(&state, code),
+        Err(Killed(code)) => killed(&store.state(&id)?, code),
     };
-    Ok(Followed { report, state, store, style, seq: news.seen, is_deaf: display.is_deaf() })
+    Ok(Followed { report, store, style, seq: news.seen, is_deaf: display.is_deaf() })
 }
 
 fn kept(run: &RunId) -> String {
@@ -200,15 +197,14 @@ impl News {
 }
 
 impl Followed {
-    /// Takes in what has been done with the run since it ended, so that nothing is said to come next which is done.
-    pub(crate) fn look_again(&mut self) -> Result<(), CommandError> {
-        self.state = self.store.state(&self.state.run_id)?;
-        Ok(())
+    /// Gives its state by now, with what has been done since it ended.
+    pub(crate) fn state(&self) -> Result<RunState, CommandError> {
+        Ok(self.store.state(&self.report.run_id)?)
     }
 
     /// Prints the report in the form that was asked for, and gives its exit code.
     pub(crate) fn print(&self) -> Result<u8, CommandError> {
-        let Self { report, state, .. } = self;
+        let (report, state) = (&self.report, &self.state()?);
         match self.style.format {
             _ if self.is_deaf => {}
             Format::Text => {

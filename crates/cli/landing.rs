@@ -15,11 +15,10 @@ use crate::{next, output};
 
 /// Lands a run that was followed to its end if it has to land, prints its report, and gives the exit code.
 pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
-    let landed = bring_due(context, loaded, &followed.state);
+    let landed = bring_due(context, loaded, &followed.state()?);
     if let Err(error) = &landed {
         not_landed(&mut followed.report, error);
     }
-    followed.look_again()?;
     let code = followed.print()?;
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {

@@ -1,6 +1,8 @@
 //! What `status`, `review`, `land` and `stop` say of a run that is not simply going on or merged.
 
-use orchestrate_journal::{Command, Holder, Purpose, StopLevel};
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Runs, Settings};
+use orchestrate_journal::{Command, Holder, Journal, Purpose, StopLevel};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -42,17 +44,17 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(plan: &str) -> Result<Self, libtest_mimic::Failed> {
+    pub(crate) fn new(plan: &str) -> Result<Self, Failed> {
         let desk = Self { home: Home::new()?, repository: Repository::plain()? };
         desk.repository.write("plan.md", plan)?;
         Ok(desk)
     }
 
-    pub(crate) fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, libtest_mimic::Failed> {
+    pub(crate) fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, Failed> {
         self.home.orchestrate(self.repository.path(), arguments).run()?.exits(code)
     }
 
-    pub(crate) fn script(&self, script: &Script) -> Result<String, libtest_mimic::Failed> {
+    pub(crate) fn script(&self, script: &Script) -> Result<String, Failed> {
         script.write_to(&self.home.path().join("script.jsonl"))
     }
 }
@@ -74,22 +76,27 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     says(&live, &["T1    running", ": running for "])?;
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
-    for (arguments, words) in [
-        (&["status"][..], &["T1    ready", "stopped, nobody works on it", "orchestrate resume"][..]),
+    let shows: [(&[&str], &[&str]); 6] = [
+        (&["status"], &["T1    ready", "stopped, nobody works on it", "orchestrate resume"]),
         (&["status", "--json"], &["\"ready\"", "\"stopped\""]),
+        (&["status", "--all"], &[" stopped "]),
         (&["review"], &["T1    ready"]),
         (&["review", "T1"], &["ready"]),
         (&["review", "--json"], &["\"ready\""]),
-        (&["clean", "--dry-run"], &["orchestrate resume"]),
-        (&["stop"], &["orchestrate resume"]),
-    ] {
+    ];
+    let asks: [(&[&str], &[&str]); 2] =
+        [(&["clean", "--dry-run"], &["orchestrate resume"]), (&["stop"], &["orchestrate resume"])];
+    let is_said = |(arguments, words): &(&[&str], &[&str])| {
         let ran = desk.types(arguments, 0)?;
-        says(&ran, words)?;
-        if ran.stdout.contains("running") {
-            return fail(ran.stdout);
-        }
-    }
-    says(&desk.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])
+        if ran.stdout.contains("running") { fail(ran.stdout) } else { says(&ran, words) }
+    };
+    shows.iter().chain(&asks).try_for_each(is_said)?;
+    says(&desk.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])?;
+    // Whoever cleans it does not work on it.
+    let store = Runs::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
+    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let _cleaned = Journal::resume_for(&store, &run, Purpose::Clean)?;
+    shows.iter().try_for_each(is_said)
 }
 
 /// Both change one line: whoever is merged second runs again on the result of the first, where nothing is left to do.
@@ -183,7 +190,7 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
         let run = coordinator.start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?).await?;
         let holder = Some(Holder { pid: 1, since_ms: 1, purpose: Purpose::Run });
         run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: None, holder })?;
-        Ok::<_, libtest_mimic::Failed>(run.wait().await?)
+        Ok::<_, Failed>(run.wait().await?)
     })?;
     if report.status == "succeeded" { Ok(()) } else { fail(json!(report)) }
 }
@@ -201,7 +208,7 @@ fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
 }
 
 /// T1's work waits for a review, and has another tree once it is told to write 2.
-fn one_waits_for_review() -> Result<Desk, libtest_mimic::Failed> {
+fn one_waits_for_review() -> Result<Desk, Failed> {
     let desk = Desk::new("- [ ] T1 one\n")?;
     let script = Script::default()
         .rule(write("T1", "one.txt", "1\n"))
@@ -260,7 +267,7 @@ fn a_comment_is_about_a_place_that_there_is() -> Outcome {
     desk.repository.write("kept.txt", "1\n2")?;
     desk.repository.commit_all("Two lines")?;
     desk.types(&["run", "plan.md"], 3)?;
-    let log = || Ok::<_, libtest_mimic::Failed>(desk.types(&["log"], 0)?.stdout);
+    let log = || Ok::<_, Failed>(desk.types(&["log"], 0)?.stdout);
     let before = log()?;
     for (place, why) in [
         ("nofile:3", "there is no such file"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_coordinator::settings::{Loaded, Resolved};
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
-use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK};
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
 use serde::Serialize;
@@ -102,7 +102,7 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
     }
     let report = match ended {
         Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
-        Err(Killed(code)) => killed(&store.state(&id)?, code),
+        Err(Killed(code)) => killed(store.state(&id)?, code),
     };
     Ok(Followed { report, store, style, seq: news.seen, is_deaf: display.is_deaf() })
 }
@@ -118,9 +118,9 @@ type Ended = Result<Report, CoordinatorError>;
 struct Killed(u8);
 
 /// Gives the report of a run that says nothing any more, and must not be called running.
-fn killed(state: &RunState, exit_code: u8) -> Report {
-    let status = INTERRUPTED.to_owned();
-    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..Report::of(state).at_rest() }
+fn killed(state: RunState, exit_code: u8) -> Report {
+    let (standing, status) = (Standing { state: Arc::new(state), is_attended: false }, INTERRUPTED.to_owned());
+    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
 }
 
 /// Waits for the run, passing on what happens and what is asked.

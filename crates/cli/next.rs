@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use orchestrate_core::report::TaskReport;
+use orchestrate_core::report::{STOPPED, TaskReport};
 use orchestrate_core::review::ReviewEntry;
 use orchestrate_core::run_state::Limit;
 use orchestrate_core::{Report, RunState, TaskId, TaskState};
 
 use crate::named::Named;
 use crate::progress::short;
-use crate::table::STOPPED;
 
 /// Runs a plan anew, with what has been changed in it.
 const ANOTHER_PLAN: &str = "orchestrate run PLAN";

@@ -1,7 +1,7 @@
 //! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
-use orchestrate_core::report::EXIT_OK;
+use orchestrate_core::report::{EXIT_OK, STOPPED};
 use orchestrate_core::run_state::Verify;
 use orchestrate_core::{Report, TaskState};
 
@@ -10,8 +10,6 @@ use crate::progress::{sender, short, tokens};
 
 /// The status of a run that somebody works on.
 pub(crate) const RUNNING: &str = "running";
-/// The status of a run that should be running and that nobody works on.
-pub(crate) const STOPPED: &str = "stopped";
 /// What it means that a task is stale.
 pub(crate) const STALE: &str = "stale: it was built on work that was rejected after it had been merged";
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
-use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_core::{Report, RunState};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::named::Named;
 use crate::progress::short;
-use crate::table::STOPPED;
+use crate::table::RUNNING;
 use crate::{next, output, table};
 
 /// Runs the command.
@@ -23,8 +23,11 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return all(&context.store()?, arguments.json.json).map(|()| 0);
     }
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
-    let (state, report) = report(&store, &run)?;
-    if state.status != RunStatus::Running || report.status == STOPPED {
+    let standing = store.standing(&run)?;
+    let (mut report, state) = (standing.report(), standing.state);
+    if report.status == RUNNING {
+        report.duration_ms += now_ms().saturating_sub(state.updated_ms);
+    } else {
         warn_of_strange_tip(&context.project()?, &state);
     }
     if arguments.json.json {
@@ -59,20 +62,6 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
     }
 }
 
-/// Makes the report of a run as it stands; a run whose coordinator is dead is not running.
-pub(crate) fn report(store: &Store, run: &RunId) -> Result<(RunState, Report), CommandError> {
-    let state = store.state(run)?;
-    let mut report = Report::of(&state);
-    if state.status == RunStatus::Running {
-        if store.lease(run)?.is_some() {
-            report.duration_ms += now_ms().saturating_sub(state.updated_ms);
-        } else {
-            report = Report { status: STOPPED.to_owned(), ..report.at_rest() };
-        }
-    }
-    Ok((state, report))
-}
-
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -98,8 +87,10 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
 fn all(store: &Store, as_json: bool) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     for run in store.runs()? {
-        let stopped = run.status == RunStatus::Running && store.lease(&run.run_id)?.is_none();
-        let status = if stopped { STOPPED } else { status_name(run.status) };
+        let status = match run.status {
+            RunStatus::Running => store.standing(&run.run_id)?.status_name(),
+            ended => status_name(ended),
+        };
         rows.push((run, status));
     }
     if as_json {

@@ -7,8 +7,10 @@
 //! is repeated.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use orchestrate_core::event::{Event, RunStatus};
+use orchestrate_core::report::Standing;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
 use orchestrate_journal::{Journal, Purpose};
@@ -330,7 +332,9 @@ impl Runs {
 
 /// Says which work is part of the result although a person has rejected it, or what it was built on, and which is not
 /// part of it.
-fn warnings(state: &RunState) -> Vec<String> {
+fn warnings(state: &Arc<RunState>) -> Vec<String> {
+    // Nobody works on the run while it is landed.
+    let standing = Standing { state: Arc::clone(state), is_attended: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
         if record.rejected.is_some() {
@@ -340,8 +344,7 @@ fn warnings(state: &RunState) -> Vec<String> {
         } else if record.stale && record.merged.is_some() {
             Some(format!("{task} was built on work that was rejected after it had been merged"))
         } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
-            // Nobody works on the run while it is landed.
-            let state = record.state.at_rest().as_str().replace('_', " ");
+            let state = standing.of_task(record).as_str().replace('_', " ");
             Some(format!("{task} is {state}: it is not part of this"))
         } else {
             None

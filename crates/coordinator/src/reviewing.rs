@@ -17,20 +17,17 @@ impl Runs {
     ///
     /// Fails if there is no such run, and if one of its commits is gone.
     pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
-        let state = self.store.state(run)?;
+        let standing = self.store.standing(run)?;
+        let state = &standing.state;
         let mut changes: BTreeMap<TaskId, BranchChanges> = BTreeMap::new();
         for record in state.tasks() {
-            if let Some((from, to)) = self.range(&state, record)? {
+            if let Some((from, to)) = self.range(state, record)? {
                 let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
                 let loses_most = self.repo.loses_most(&from, &to)?;
                 changes.insert(record.task.id.clone(), BranchChanges { files, loses_most });
             }
         }
-        let mut entries = ReviewEntry::listing(&state, &changes);
-        if self.store.lease(run)?.is_none() {
-            entries.iter_mut().for_each(|entry| entry.state = entry.state.at_rest());
-        }
-        Ok(entries)
+        Ok(ReviewEntry::listing(&standing, &changes))
     }
 
     /// Gives what a task's branch changes, as a unified diff; empty while there is nothing.

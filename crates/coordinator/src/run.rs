@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
-use orchestrate_core::report::EXIT_INTERRUPTED;
+use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
@@ -99,7 +99,7 @@ impl Run {
             Ok(ended) => ended?,
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
-        Ok(Report::of(&self.context.state()))
+        Ok(Standing { state: self.context.state(), is_attended: false }.report())
     }
 }
 

@@ -1,4 +1,6 @@
-//! The report of a run and its exit code: functions of the run's state alone.
+//! The report of a run and its exit code: functions of the run's state, and of whether somebody works on it.
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -27,6 +29,18 @@ pub const EXIT_INTERNAL: u8 = 70;
 pub const EXIT_INTERRUPTED: u8 = 130;
 /// Exit code after SIGTERM.
 pub const EXIT_TERMINATED: u8 = 143;
+
+/// The status of a run that should be running and that nobody works on.
+pub const STOPPED: &str = "stopped";
+
+/// How a run stands.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// What is recorded of it.
+    pub state: Arc<RunState>,
+    /// Whether a process carries its tasks out.
+    pub is_attended: bool,
+}
 
 /// The object that `--output-format json` prints and `stream-json` ends with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,35 +109,43 @@ pub struct TaskReport {
     pub stale: bool,
 }
 
-impl Report {
-    /// Makes the report of a run.
-    pub fn of(state: &RunState) -> Self {
+impl Standing {
+    /// Gives the name of the run's status in JSON.
+    pub fn status_name(&self) -> &'static str {
+        if self.state.status == RunStatus::Running && !self.is_attended {
+            return STOPPED;
+        }
+        status_name(self.state.status)
+    }
+
+    /// Gives where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
+    pub fn of_task(&self, record: &TaskRecord) -> TaskState {
+        match record.state {
+            TaskState::Running if self.state.status != RunStatus::Running || !self.is_attended => TaskState::Ready,
+            state => state,
+        }
+    }
+
+    /// Makes the report of the run.
+    pub fn report(&self) -> Report {
+        let state = &self.state;
         let mut usage = Usage::default();
         for record in state.tasks() {
             usage.add(record.usage);
         }
-        let report = Self {
+        let task = |record| TaskReport { state: self.of_task(record), ..TaskReport::of(record) };
+        Report {
             r#type: if state.exit_code.is_some() { "run.finished" } else { "run.status" },
             run_id: state.run_id.clone(),
-            status: status_name(state.status).to_owned(),
+            status: self.status_name().to_owned(),
             exit_code: state.exit_code,
             integration_branch: state.run_id.integration_branch(),
             integration_commit: state.integration.clone(),
             base_commit: state.base.clone(),
             duration_ms: state.worked_ms(),
             usage: usage.into(),
-            tasks: state.tasks().map(TaskReport::of).collect(),
-        };
-        if state.status == RunStatus::Running { report } else { report.at_rest() }
-    }
-
-    /// Makes it the report of a run that nobody works on, in which no task is running.
-    #[must_use]
-    pub fn at_rest(mut self) -> Self {
-        for task in &mut self.tasks {
-            task.state = task.state.at_rest();
+            tasks: state.tasks().map(task).collect(),
         }
-        self
     }
 }
 

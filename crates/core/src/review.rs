@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::ids::{Oid, TaskId};
-use crate::report::ReportUsage;
-use crate::run_state::{RunState, TaskRecord, TaskState, Verify};
+use crate::report::{ReportUsage, Standing};
+use crate::run_state::{TaskRecord, TaskState, Verify};
 
 /// Folders whose files are tests.
 const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
@@ -150,8 +150,9 @@ pub struct ReviewEntry {
 
 impl ReviewEntry {
     /// Lists every branch of a run, given what each changes.
-    pub fn listing(state: &RunState, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
-        let mut entries: Vec<ReviewEntry> = state.tasks().filter_map(|record| entry(record, changes)).collect();
+    pub fn listing(standing: &Standing, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
+        let of_task = |record| Some(ReviewEntry { state: standing.of_task(record), ..entry(record, changes)? });
+        let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
         let mut by_path: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, entry) in entries.iter().enumerate() {
             for path in touched(&entry.files) {
@@ -228,6 +229,7 @@ fn decides_about_others(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunState;
     use crate::event::{Event, Recorded, VERSION};
     use crate::settings::RunSettings;
     use crate::task::Task;
@@ -313,7 +315,8 @@ mod tests {
             ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),
         ]);
-        let listed = serde_json::to_value(ReviewEntry::listing(&state(), &changes)).unwrap();
+        let standing = Standing { state: state().into(), is_attended: true };
+        let listed = serde_json::to_value(ReviewEntry::listing(&standing, &changes)).unwrap();
         let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": null});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});
         let expected = serde_json::json!([

@@ -61,12 +61,6 @@ impl TaskState {
         matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
     }
 
-    /// Gives where the task stands of a run that nobody works on: what was begun waits for somebody to go on with it.
-    #[must_use]
-    pub fn at_rest(self) -> Self {
-        if self == TaskState::Running { TaskState::Ready } else { self }
-    }
-
     /// Gives the state's name in JSON and on the terminal.
     pub fn as_str(self) -> &'static str {
         match self {

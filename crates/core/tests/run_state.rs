@@ -652,7 +652,7 @@ fn time_in_which_nobody_works_is_not_counted() {
     let mut tell = |ts_ms: u64, event: Event| {
         let fact = Recorded { ts_ms, ..recorded(story.state.seq + 1, event) };
         story.state.apply(&fact).unwrap();
-        orchestrate_core::Report::of(&story.state).duration_ms
+        story.state.worked_ms()
     };
     let start = tell(10_000, Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None });
     let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
 use orchestrate_core::ids::{BlobId, RunId, TaskId};
+use orchestrate_core::report::Standing;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
 use crate::command::{Command, InboxId, Received, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
-use crate::holder::Holder;
+use crate::holder::{Holder, Purpose};
 use crate::inbox;
 use crate::lease;
 
@@ -219,6 +220,17 @@ impl Store {
         replay(&self.inner.database, &connection, run)
     }
 
+    /// Tells how a run stands.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::state`], and as [`Store::lease`].
+    pub fn standing(&self, run: &RunId) -> Result<Standing, JournalError> {
+        // In this order: whoever works on it records its end before letting it go.
+        let is_attended = self.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
+        Ok(Standing { state: Arc::new(self.state(run)?), is_attended })
+    }
+
     /// Reads a blob.
     ///
     /// # Errors
@@ -228,7 +240,7 @@ impl Store {
         blobs::read(&self.inner.database, &self.lock(), &self.inner.files, id)
     }
 
-    /// Tells which live process works on a run; none if nobody does.
+    /// Tells which live process holds a run; none if nobody does.
     ///
     /// # Errors
     ///

@@ -6,10 +6,12 @@ use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{Message, ModelRequest, ToolCall};
 use orchestrate_journal::Command;
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::run::{Stage, done, plan_input, runtime};
+use crate::run::{Stage, done, plan_input, runtime, write};
+use crate::standing::{Desk, says};
 use crate::support::{
     Case, Home, Outcome, Played, Repository, Rule, Script, answering, at, case, fail, sandboxed, write_or_end,
 };
@@ -22,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
         case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
         case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
+        case("messages::nobody_reads_while_a_check_runs", nobody_reads_while_a_check_runs),
         case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
         sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
         sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
@@ -272,6 +275,35 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     }
     let accepted = resumed.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
     if accepted.is_empty() { Ok(()) } else { fail(resumed.story()) }
+}
+
+/// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
+fn nobody_reads_while_a_check_runs() -> Outcome {
+    let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../go\" || sleep 60";
+    let of_task = (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "its check is running");
+    let of_run =
+        ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
+    for (plan, options, words) in [of_task, of_run] {
+        let desk = Desk::new(&plan)?;
+        let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+        let typed = [&["run", "plan.md", "--model", &model, "--output-format", "stream-json"], options].concat();
+        let running = desk.home.orchestrate(desk.repository.path(), &typed).start()?;
+        running.line(|line| line.contains("\"verify.started\""))?;
+        let live = desk.types(&["message", "T1", "hello"], 2)?;
+        running.signal(Signal::KILL)?;
+        running.end()?.exits(137)?;
+        let dead = desk.types(&["message", "T1", "hello"], 2)?;
+        for refused in [live, dead] {
+            says(&refused, &[words, "`orchestrate resume r-"])?;
+            if refused.stderr.contains("orchestrate reject") {
+                return fail(refused.stderr);
+            }
+        }
+        desk.repository.write(".git/go", "")?;
+        desk.types(&["resume"], 0)?;
+        says(&desk.types(&["message", "T1", "hello"], 2)?, &["`orchestrate reject T1 -m TEXT"])?;
+    }
+    Ok(())
 }
 
 /// What was accepted and could not be read after all is told at the end, and by `status` and `log`.

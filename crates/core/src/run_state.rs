@@ -457,6 +457,9 @@ impl RunState {
         if body.trim().is_empty() {
             return Err(MessageRefused::Empty);
         }
+        if self.merges.current() == Some(&id) {
+            return Err(MessageRefused::BeingMerged { run: self.run_id.clone(), to: id });
+        }
         if !record.state.reads_messages() {
             return Err(MessageRefused::ReadsNoMore { run: self.run_id.clone(), to: id, state: record.state });
         }

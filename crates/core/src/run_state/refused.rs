@@ -66,6 +66,17 @@ pub enum MessageRefused {
         /// Where it stands.
         state: TaskState,
     },
+    /// The agent's work is being merged, which either ends its part or sends the work back to it.
+    #[error(
+        "agent '{to}' reads no messages while its work is being merged; try again when it is done{}",
+        resuming(run)
+    )]
+    BeingMerged {
+        /// The run.
+        run: RunId,
+        /// Who was named.
+        to: AgentId,
+    },
     /// There is nothing to read.
     #[error("a message needs a text")]
     Empty,
@@ -90,7 +101,14 @@ fn other_way(run: &RunId, agent: &AgentId, state: TaskState) -> String {
             format!("`orchestrate retry {agent} -m TEXT --run {run}` lets it try again and tells it something")
         }
         TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
-        TaskState::Committed => "its check is running, and would wake it with what is wrong".to_owned(),
+        TaskState::Committed => {
+            format!("its check is running, and would wake it with what is wrong{}", resuming(run))
+        }
         _ => format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why"),
     }
+}
+
+/// Says what goes on with a merge or a check that stands still.
+fn resuming(run: &RunId) -> String {
+    format!(" (`orchestrate resume {run}` goes on with a run that nobody works on)")
 }

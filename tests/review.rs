@@ -11,6 +11,7 @@ use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
+use crate::standing::says;
 use crate::support::{Case, Home, Outcome, Ran, Repository, Rule, Script, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -230,6 +231,7 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
     let branch =
         at(&type_in(&["status", "--json"], 0)?.json()?, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
     repository.git(&["switch", "-q", &branch])?;
+    repository.write("two", "mine\n")?;
     let (before, log) = (repository.fingerprint()?, type_in(&["log"], 0)?.stdout);
     type_in(&["retry", "T1"], 2)?;
     if type_in(&["log"], 0)?.stdout != log {
@@ -240,6 +242,8 @@ fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
         return fail(approved.stderr);
     }
     before.require_same(&repository.fingerprint()?)?;
+    let stash = approved.stderr.split('`').find(|part| part.starts_with("git stash")).unwrap_or_default();
+    repository.git(&stash.split(' ').skip(1).collect::<Vec<_>>())?;
     let told = approved.stderr.split('`').find(|part| part.starts_with("git merge --ff-only "));
     let commit =
         told.and_then(|command| command.split(' ').next_back()).ok_or_else(|| Failed::from(approved.stderr.clone()))?;
@@ -387,7 +391,8 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
         home.orchestrate(repository.path(), arguments).run()?.exits(code)
     };
     let place = worktree_of(&repository, "T2")?;
-    for leave in ["git switch -q -c mine", "! git rebase -q --exec false HEAD~1"] {
+    let in_the_way = "git switch -q -C mine HEAD~1 && echo mine > two";
+    for leave in ["git switch -q -c mine", "! git rebase -q --exec false HEAD~1", in_the_way] {
         home.command("sh", &place, &["-c", leave]).run()?.exits(0)?;
         let failed = type_in(&["reject", "T2", "-m", "Again."], 1)?.stdout;
         let told = failed.split('`').find(|part| part.starts_with("git "));
@@ -398,7 +403,10 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
             return fail(again);
         }
     }
-    Ok(())
+    says(&home.command("git", &place, &["show", "stash^3:two"]).run()?, &["mine"])?;
+    let merge = "git switch -q -C mine HEAD~1 && git merge -q --no-ff --no-commit @{-1}";
+    home.command("sh", &place, &["-c", merge]).run()?.exits(0)?;
+    says(&type_in(&["reject", "T2", "-m", "Again."], 1)?, &["a merge is in progress in it; finish or abort that first"])
 }
 
 fn the_landing_of_another_run_is_named() -> Outcome {

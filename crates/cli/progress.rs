@@ -71,7 +71,7 @@ fn milestone(event: &Event) -> Option<String> {
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld { checkout, commit } => format!(
             "the integration branch is checked out at {checkout} and is left where it is; \
-             `git merge --ff-only {}` there brings it up to date",
+             `git merge --ff-only {}` there brings it up to date, after `git stash -u` if changes of yours are in the way",
             short(commit.as_str())
         ),
         _ => return None,

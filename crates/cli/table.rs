@@ -16,6 +16,9 @@ pub(crate) const STALE: &str = "stale: it was built on work that was rejected af
 /// What it means that a command is done and has no commit.
 pub(crate) const UNCHANGED: &str = "its command changed nothing, so the result has nothing of it";
 
+/// The longest text of an error, in characters: room for a command with two long paths, which is not to be cut.
+const MAX_ERROR_CHARS: usize = 500;
+
 const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
 
 /// Renders a report.
@@ -36,7 +39,7 @@ pub(crate) fn render(report: &Report) -> String {
     let mut text = aligned(&rows);
     for task in &report.tasks {
         if let Some(error) = &task.error {
-            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, 300)));
+            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
         }
         if task.stale {
             text.push_str(&format!("{}: {STALE}\n", task.id));

@@ -1,6 +1,6 @@
 //! Why the coordinator cannot go on. What goes wrong with a task is a fact in the journal, not one of these.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
@@ -132,7 +132,7 @@ pub enum CoordinatorError {
         "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
          what is there with `git branch NAME {found}`, {}move it back with \
          `git update-ref refs/heads/{branch} {expected}` and type `orchestrate resume {run}`",
-        .checkout.as_ref().map(|path| format!("switch {} to another branch, ", path.display())).unwrap_or_default()
+        .checkout.as_deref().map(leave_branch).unwrap_or_default()
     )]
     BranchMoved {
         /// The run.
@@ -166,6 +166,11 @@ pub enum CoordinatorError {
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
+}
+
+fn leave_branch(checkout: &Path) -> String {
+    let path = checkout.display();
+    format!("switch {path} to another branch (after `git stash -u` there if changes of yours are in the way), ")
 }
 
 fn no_place(lines: Option<usize>) -> String {

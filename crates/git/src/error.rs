@@ -66,14 +66,9 @@ pub enum GitError {
         what: &'static str,
     },
     /// Somebody has switched a worktree to another branch, or to none.
-    #[error(
-        "use the worktree at {path}: it is not on its branch; type `git -C {} {back}`, which brings it back, and \
-         try again", shell_word(.path)
-    )]
+    #[error("use a worktree that is not on its branch; type `{back}`, which brings it back, and try again")]
     OnAnotherBranch {
-        /// The worktree.
-        path: PathBuf,
-        /// The words of git that bring it back to its branch.
+        /// The command that brings it back to its branch.
         back: String,
     },
     /// The branch of a worktree that we are asked to make is in use somewhere else.

@@ -233,8 +233,13 @@ impl Repo {
         Ok(())
     }
 
-    /// Lists the files that differ between two commits and that have one of these states in the user's checkout.
-    fn overlapping(&self, place: &Place, [from, to]: [&Oid; 2], states: Status) -> Result<Vec<PathBuf>, GitError> {
+    /// Lists the files that differ between two commits and that have one of these states in a checkout.
+    pub(crate) fn overlapping(
+        &self,
+        place: &Place,
+        [from, to]: [&Oid; 2],
+        states: Status,
+    ) -> Result<Vec<PathBuf>, GitError> {
         let changed = self.changed_paths(from, to)?;
         let mut options = git2::StatusOptions::new();
         options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);

@@ -11,12 +11,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::Oid;
+use git2::Status;
+use orchestrate_core::{Oid, shell_word};
 use orchestrate_sandbox::{Content, HostView, Mask, View};
 
 use crate::beneath;
 use crate::error::GitError;
 use crate::lock::{self, Held};
+use crate::place::Place;
 use crate::probe;
 use crate::program::Run;
 use crate::reconcile;
@@ -225,7 +227,7 @@ impl Repo {
         };
         if worktree.branch != spec.branch {
             let back = self.way_back(&worktree, spec.branch.as_deref())?;
-            return Err(GitError::OnAnotherBranch { path: worktree.path, back });
+            return Err(GitError::OnAnotherBranch { back });
         }
         let is_new = !worktree.admin_dir.join("index").exists();
         if is_new {
@@ -238,14 +240,29 @@ impl Repo {
         Ok(worktree)
     }
 
-    /// Gives the words of git that bring a worktree back to its branch.
+    /// Gives the command that brings a worktree back to its branch; what is half done in it may have to be ended first.
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
+        let git = format!("git -C {}", shell_word(&worktree.path));
+        let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
         Ok(match probe::operation(self.open_git_dir(&worktree.admin_dir)?.state()) {
-            Some(Operation::Rebase) => "rebase --abort".to_owned(),
-            Some(Operation::ApplyMailbox) => "am --abort".to_owned(),
-            Some(Operation::Bisect) => "bisect reset".to_owned(),
-            _ => format!("switch {}", branch.unwrap_or("--detach")),
+            Some(Operation::Rebase) => format!("{git} rebase --abort"),
+            Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
+            Some(Operation::Bisect) => format!("{git} bisect reset"),
+            Some(operation) => {
+                let (path, refusal) = (worktree.path.clone(), Refusal::InProgress(operation));
+                return Err(GitError::Refused { path, refusal });
+            }
+            None if self.holds_up(worktree, branch)? => format!("{git} stash -u && {back}"),
+            None => back,
         })
+    }
+
+    /// Tells whether git refuses to switch a worktree to a branch because of files that are in no commit.
+    fn holds_up(&self, worktree: &Worktree, branch: Option<&str>) -> Result<bool, GitError> {
+        let Some(branch) = branch else { return Ok(false) };
+        let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
+        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
     }
 
     /// Makes git's entry for a worktree again, if somebody has deleted it and left the files: they stay as they are.

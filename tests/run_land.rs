@@ -51,24 +51,37 @@ fn whoever_resumes_a_killed_run_lands_it() -> Outcome {
     Ok(())
 }
 
-/// It dies of the very process that writes the checkout, before the branch is moved.
-fn whoever_resumes_finishes_a_landing() -> Outcome {
+/// Lands a run by itself, which dies once that is recorded: of the very process that would write the checkout, which
+/// then does this instead.
+fn killed_while_landing(then: &str) -> Result<Desk, Failed> {
     let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
-    let real = desk.home.command("sh", desk.home.path(), &["-c", "command -v git"]).run()?.exits(0)?.stdout;
-    let script = format!("case \"$*\" in *read-tree*) kill -KILL $PPID;; esac\nexec {} \"$@\"", real.trim_end());
+    let script =
+        format!("case \"$*\" in *\"read-tree -m -u\"*) kill -KILL $PPID; {then};; esac\nexec {} \"$@\"", git(&desk)?);
     let path = with_program(&desk.home, "git", &script)?;
-    let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md", "--land"]);
     let before = desk.repository.git(&["rev-parse", "main"])?;
+    let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md", "--land"]);
     run.env("PATH", &path).run()?.exits(137)?;
-    if desk.repository.git(&["rev-parse", "main"])? != before {
-        return fail("it died too late");
+    let facts = desk.types(&["log", "--json"], 0)?.stdout;
+    let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"run.landed\""));
+    if is_recorded && desk.repository.git(&["rev-parse", "main"])? == before { Ok(desk) } else { fail(facts) }
+}
+
+/// Finds the git program.
+fn git(desk: &Desk) -> Result<String, Failed> {
+    let found = desk.home.command("sh", desk.home.path(), &["-c", "command -v git"]).run()?.exits(0)?;
+    Ok(found.stdout.trim_end().to_owned())
+}
+
+fn whoever_resumes_finishes_a_landing() -> Outcome {
+    for then in ["exit 1", ":"] {
+        let desk = killed_while_landing(then)?;
+        let before = desk.repository.git(&["rev-parse", "main"])?;
+        says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
+        if !has_landed(&desk) || desk.repository.git(&["rev-parse", "main"])? == before {
+            return fail(format!("it has not, where git did {then}"));
+        }
     }
-    says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
-    if has_landed(&desk) && desk.repository.git(&["rev-parse", "main"])? != before {
-        Ok(())
-    } else {
-        fail("it has not")
-    }
+    Ok(())
 }
 
 fn whoever_approves_the_last_task_lands_it() -> Outcome {

@@ -12,14 +12,13 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunState, Task, TaskId, TaskState};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskState};
 use orchestrate_journal::{Batch, Command, StopLevel};
 use tokio::sync::watch;
 
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
-use crate::session::Session;
 
 /// Facts that are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -70,17 +69,15 @@ impl Coordinator {
     /// Fails if the run cannot begin, if there is a child of that id or the id cannot be one, if there is no such
     /// role or parent, or if the parent may have no more children.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
-        let mut session = self.session.lock().await;
-        let session = match &mut *session {
-            Some(session) => session,
+        let mut open = self.children.lock().await;
+        let run = match &mut *open {
+            Some(run) => run,
             none => {
-                let settings =
-                    orchestrate_core::RunSettings { merge: MergeMode::Review, ..self.settings().run.clone() };
-                let run = self.begin(PlanInput::default(), settings, true).await?;
-                none.insert(Session { run })
+                let settings = RunSettings { merge: MergeMode::Review, ..self.settings().run.clone() };
+                none.insert(self.begin(PlanInput::default(), settings, true).await?)
             }
         };
-        let context = Arc::clone(session.run.context());
+        let context = Arc::clone(run.context());
         let number = context.state().tasks().count() + 1;
         let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
         if let Some(role) = &spec.role {
@@ -126,9 +123,9 @@ impl Coordinator {
     ///
     /// Fails if the run could not go on.
     pub async fn finish(&self) -> Result<Option<Report>, CoordinatorError> {
-        let Some(session) = self.session.lock().await.take() else { return Ok(None) };
-        session.run.close();
-        session.run.wait().await.map(Some)
+        let Some(run) = self.children.lock().await.take() else { return Ok(None) };
+        run.close();
+        run.wait().await.map(Some)
     }
 }
 

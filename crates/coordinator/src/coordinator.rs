@@ -30,7 +30,6 @@ use crate::retries::Retries;
 use crate::roles::Roles;
 use crate::run::Run;
 use crate::run_context::RunContext;
-use crate::session::Session;
 
 /// How often another id is tried when a run of the same name exists.
 const RUN_ID_TRIES: usize = 8;
@@ -107,7 +106,8 @@ pub struct Coordinator {
     layout: Layout,
     store: Store,
     sandbox: Arc<Sandbox>,
-    pub(crate) session: tokio::sync::Mutex<Option<Session>>,
+    /// The run that is open for the children of a program.
+    pub(crate) children: tokio::sync::Mutex<Option<Run>>,
 }
 
 impl Coordinator {
@@ -130,7 +130,7 @@ impl Coordinator {
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
         let store = Store::open(&layout.journal())?;
-        Ok(Self { repo, settings, layout, store, sandbox, session: tokio::sync::Mutex::default() })
+        Ok(Self { repo, settings, layout, store, sandbox, children: tokio::sync::Mutex::default() })
     }
 
     /// Gives the repository's store of runs.

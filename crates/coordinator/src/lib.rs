@@ -40,7 +40,6 @@ mod run;
 mod run_context;
 mod runs;
 mod sample;
-mod session;
 pub mod settings;
 mod shutdown;
 mod verifier;

@@ -11,7 +11,7 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identities, Repo};
+use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
@@ -362,7 +362,7 @@ impl Coordinator {
             repo: self.repo.clone(),
             layout: self.layout.clone(),
             identities: self.identities()?,
-            _no_gc: self.repo.hold_off_gc(),
+            no_gc: Arc::new(NoGc::of(&self.repo)),
             host: Arc::new(Host {
                 sandbox: Arc::clone(&self.sandbox),
                 executor: Executor::new(tools)?,

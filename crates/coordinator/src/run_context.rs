@@ -25,8 +25,7 @@ pub(crate) struct RunContext {
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,
-    /// Keeps `git gc` away while the run is worked on.
-    pub(crate) _no_gc: Option<NoGc>,
+    pub(crate) no_gc: Arc<NoGc>,
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) retries: Retries,
@@ -95,8 +94,12 @@ impl RunContext {
         &self,
         operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
     ) -> Result<T, CoordinatorError> {
-        let repo = self.repo.clone();
-        let done = tokio::task::spawn_blocking(move || operation(&repo)).await;
+        let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
+        let done = tokio::task::spawn_blocking(move || {
+            no_gc.hold();
+            operation(&repo)
+        })
+        .await;
         match done {
             Ok(result) => Ok(result?),
             Err(_) => Err(CoordinatorError::Panicked { what: "a git operation" }),

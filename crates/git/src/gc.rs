@@ -1,11 +1,12 @@
 //! Keeps git's clean-up away while there are objects that no ref holds yet.
 //!
 //! `git gc` leaves a repository alone whose `gc.pid` names a process that is alive on this machine, as it does beside
-//! another `git gc`, and takes no notice of a dead one's.
+//! another `git gc`, and takes no notice of a dead one's, nor of one that is older than twelve hours.
 
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -13,50 +14,84 @@ use crate::repo::Repo;
 
 /// The file by which git knows that a clean-up is under way.
 const FILE: &str = "gc.pid";
-
-/// How often we look whether a clean-up that is under way has ended.
+/// From when on git takes no notice of it.
+const STALE: Duration = Duration::from_hours(12);
+/// How old ours may become before it is written again.
+const RENEWAL: Duration = Duration::from_hours(1);
+/// How often we look, at first, whether a clean-up that is under way has ended.
 const TRIES: u32 = 200;
 /// How long we wait between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Keeps `git gc` away as long as it is there.
+/// Keeps `git gc` from a repository as long as it is there.
+///
+/// A precaution: what must not be lost is held by refs, as soon as there is something to hold. So nothing fails if the
+/// file cannot be written, and one of several processes of ours keeps it for all.
 #[derive(Debug)]
 pub struct NoGc {
     path: PathBuf,
     text: String,
+    written: Mutex<Written>,
 }
 
-impl Repo {
-    /// Keeps `git gc` from this repository until the value goes; one that is under way is waited for, a little while.
-    ///
-    /// None if another of our processes does it already, if the clean-up takes longer, or if the file cannot be written: it
-    /// is a precaution, and objects are held by refs as soon as there is something to hold.
-    #[expect(clippy::disallowed_methods, reason = "another program's file wakes nobody")]
-    pub fn hold_off_gc(&self) -> Option<NoGc> {
-        let path = self.common_dir().join(FILE);
+/// What was last done about the file.
+#[derive(Debug)]
+enum Written {
+    /// Nothing yet.
+    Never,
+    /// It was another's.
+    ByAnother,
+    /// We wrote it.
+    At(Instant),
+}
+
+impl NoGc {
+    /// Prepares it for a repository; nothing is held before [`NoGc::hold`].
+    pub fn of(repo: &Repo) -> Self {
         let text = format!("{} {}", std::process::id(), node());
-        for _ in 0..TRIES {
-            match std::fs::read_to_string(&path).map_or(Holder::Nobody, |found| Holder::of(&found)) {
-                Holder::Nobody => return self.write_gc_file(path, text),
-                Holder::Git => std::thread::sleep(PAUSE),
-                Holder::Other => return None,
-            }
-        }
-        None
+        Self { path: repo.common_dir().join(FILE), text, written: Mutex::new(Written::Never) }
     }
 
-    fn write_gc_file(&self, path: PathBuf, text: String) -> Option<NoGc> {
-        // Whole or not at all: git reads it at any moment.
-        let mut file = tempfile::NamedTempFile::new_in(self.common_dir()).ok()?;
-        file.write_all(text.as_bytes()).ok()?;
-        file.persist(&path).ok()?;
-        Some(NoGc { path, text })
+    /// Takes the file if it is free, and sees to it that it stays young; cheap while it is ours.
+    ///
+    /// The first time, a clean-up that is under way is waited for, two seconds at most.
+    pub fn hold(&self) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        *written = match *written {
+            Written::At(when) if when.elapsed() < RENEWAL => return,
+            Written::At(_) => self.write(),
+            Written::ByAnother => self.take(1),
+            Written::Never => self.take(TRIES),
+        };
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "another program's file wakes nobody")]
+    fn take(&self, tries: u32) -> Written {
+        for _ in 0..tries {
+            match Holder::of(&self.path) {
+                Holder::Nobody => return self.write(),
+                Holder::Git => std::thread::sleep(PAUSE),
+                Holder::Other => break,
+            }
+        }
+        Written::ByAnother
+    }
+
+    /// Writes it whole or not at all: git reads it at any moment.
+    fn write(&self) -> Written {
+        let write = || {
+            let mut file = tempfile::NamedTempFile::new_in(self.path.parent()?).ok()?;
+            file.write_all(self.text.as_bytes()).ok()?;
+            file.persist(&self.path).ok()
+        };
+        write().map_or(Written::ByAnother, |_| Written::At(Instant::now()))
     }
 }
 
 impl Drop for NoGc {
     fn drop(&mut self) {
-        if std::fs::read_to_string(&self.path).is_ok_and(|found| found == self.text) {
+        let was_ours = matches!(self.written.get_mut(), Ok(Written::At(_)));
+        if was_ours && std::fs::read_to_string(&self.path).is_ok_and(|found| found == self.text) {
             // What stays names a dead process, of which git takes no notice.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -65,7 +100,7 @@ impl Drop for NoGc {
 
 /// Who has the file.
 enum Holder {
-    /// Nobody, or a process that is dead.
+    /// Nobody, a process that is dead, or one that is forgotten.
     Nobody,
     /// A clean-up that is under way.
     Git,
@@ -74,7 +109,12 @@ enum Holder {
 }
 
 impl Holder {
-    fn of(text: &str) -> Self {
+    fn of(path: &Path) -> Self {
+        let Ok(text) = std::fs::read_to_string(path) else { return Self::Nobody };
+        let age = path.metadata().and_then(|found| found.modified()).ok().and_then(|when| when.elapsed().ok());
+        if age.is_some_and(|age| age > STALE) {
+            return Self::Nobody;
+        }
         let mut words = text.split_whitespace();
         let pid = words.next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
         if words.next() != Some(&node()) {
@@ -98,14 +138,25 @@ fn node() -> String {
 #[cfg(test)]
 mod tests {
     use std::process::Stdio;
+    use std::time::SystemTime;
 
     use super::*;
+
+    fn repository(folder: &Path) -> Repo {
+        let by = crate::repo::Identity { name: "Test".to_owned(), email: "test@example.invalid".to_owned() };
+        Repo::create(folder, &by, "Start").unwrap()
+    }
+
+    fn held(repo: &Repo) -> NoGc {
+        let held = NoGc::of(repo);
+        held.hold();
+        held
+    }
 
     #[test]
     fn git_leaves_a_repository_alone_as_long_as_it_is_held() {
         let folder = tempfile::tempdir().unwrap();
-        let by = crate::repo::Identity { name: "Test".to_owned(), email: "test@example.invalid".to_owned() };
-        let repo = Repo::create(folder.path(), &by, "Start").unwrap();
+        let repo = repository(folder.path());
         let lost = repo.handle().unwrap().blob(b"held by no ref").unwrap();
         let is_there = || repo.handle().unwrap().odb().unwrap().exists(lost);
         let gc = || {
@@ -116,27 +167,49 @@ mod tests {
                 .status
                 .success()
         };
-        let held = repo.hold_off_gc();
-        assert!(held.is_some() && !gc() && is_there());
-        drop(held);
+        let holding = held(&repo);
+        assert!(!gc() && is_there());
+        drop(holding);
         assert!(gc() && !is_there());
-        // What a dead process has left is taken over; what a live one holds is not.
-        let path = folder.path().join(".git").join(FILE);
+    }
+
+    #[test]
+    fn what_a_live_process_holds_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = repository(folder.path());
+        let path = repo.common_dir().join(FILE);
+        let is_ours = || std::fs::read_to_string(&path).unwrap() == format!("{} {}", std::process::id(), node());
+        // A dead process's is taken over.
         std::fs::write(&path, format!("{} {}", i32::MAX, node())).unwrap();
-        assert!(repo.hold_off_gc().is_some());
-        std::fs::write(&path, format!("{} {}", std::os::unix::process::parent_id(), node())).unwrap();
-        assert!(repo.hold_off_gc().is_none() && path.exists());
-        // A clean-up that is under way is waited for.
+        drop(held(&repo));
+        assert!(!path.exists());
+        // A live one's, or another machine's, is not, until it is gone or as old as git forgets it.
+        for other in [format!("{} {}", std::os::unix::process::parent_id(), node()), "1 elsewhere".to_owned()] {
+            std::fs::write(&path, &other).unwrap();
+            let waiting = held(&repo);
+            assert!(!is_ours());
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() - STALE - PAUSE).unwrap();
+            waiting.hold();
+            assert!(is_ours());
+        }
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_clean_up_that_is_under_way_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = repository(folder.path());
         #[expect(clippy::disallowed_methods, reason = "a git that runs until it is told")]
         let mut git = std::process::Command::new("git");
         let mut git = git.args(["hash-object", "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        std::fs::write(&path, format!("{} {}", git.id(), node())).unwrap();
-        let held = std::thread::scope(|scope| {
-            let held = scope.spawn(|| repo.hold_off_gc());
+        std::fs::write(repo.common_dir().join(FILE), format!("{} {}", git.id(), node())).unwrap();
+        let holding = NoGc::of(&repo);
+        std::thread::scope(|scope| {
+            scope.spawn(|| holding.hold());
             drop(git.stdin.take());
             git.wait().unwrap();
-            held.join().unwrap()
         });
-        assert!(held.is_some());
+        assert!(matches!(*holding.written.lock().unwrap(), Written::At(_)));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::Allowance;
 use orchestrate_coordinator::settings::{Kind, named};
+use orchestrate_coordinator::{Allowance, Takeover};
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
@@ -399,9 +399,9 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
         [Command::Decide { call, allowed: true, message: None }, Command::Approve { task: "T2".into(), tree }];
     for command in &commands {
         match runtime()?.block_on(coordinator.resume_with(&run, command.clone()))? {
-            Err(why) if why.contains("is used up; `orchestrate resume r-") => {}
-            Err(why) => return fail(why),
-            Ok((_, said)) => return fail(said),
+            Takeover::Refused(why) if why.contains("is used up; `orchestrate resume r-") => {}
+            Takeover::Refused(said) | Takeover::Begun { said, .. } => return fail(said),
+            Takeover::Answered => return fail("it was answered"),
         }
     }
     if store.state(&run)?.seq != state.seq {

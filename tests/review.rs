@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, Runs, Settings};
+use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, TaskState};
@@ -71,8 +71,9 @@ impl Reviewed {
         let before = self.stage.repository.fingerprint()?;
         let outcome = runtime()?.block_on(async {
             match self.coordinator.resume_with(&self.report.run_id, command).await? {
-                Ok((run, _)) => Ok::<_, orchestrate_coordinator::CoordinatorError>(Ok(run.wait().await?)),
-                Err(why) => Ok(Err(why)),
+                Takeover::Begun { run, .. } => Ok::<_, Failed>(Ok(run.wait().await?)),
+                Takeover::Refused(why) => Ok(Err(why)),
+                Takeover::Answered => fail("it was answered"),
             }
         })?;
         before.require_same(&self.stage.repository.fingerprint()?)?;

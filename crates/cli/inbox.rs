@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::Layer;
-use orchestrate_coordinator::{Coordinator, CoordinatorError, settings_of};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover, settings_of};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
 use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
@@ -25,6 +25,14 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How often a command follows a run from hand to hand: each time another process was quicker, or ended.
 const HANDS: usize = 8;
+
+/// A command to a run, with its number once it has been sent.
+struct Asked<'a> {
+    store: &'a Store,
+    run: &'a RunId,
+    command: &'a Command,
+    sent: Option<InboxId>,
+}
 
 /// Sends a command to a live coordinator and says what it answered, or that it has ended.
 pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
@@ -59,7 +67,7 @@ pub(crate) fn ask_or_take_over(
                 return Err(unanswered(run));
             }
         }
-        if let Some(code) = take_over(context, (store, run), (command, sent), typed.clone())? {
+        if let Some(code) = take_over(context, &Asked { store, run, command, sent }, typed.clone())? {
             return Ok(code);
         }
     }
@@ -96,37 +104,40 @@ fn unanswered(run: &RunId) -> CommandError {
 /// Takes the run over for a command; none if another process was quicker, or has answered it before it ended.
 fn take_over(
     context: &Context,
-    (store, run): (&Store, &RunId),
-    asked: (&Command, Option<InboxId>),
+    asked: &Asked<'_>,
     typed: Vec<(&'static str, String)>,
 ) -> Result<Option<u8>, CommandError> {
     let mut loaded = context.load(typed, Layer::default())?;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
-    let state = store.state(run)?;
+    let state = asked.store.state(asked.run)?;
     loaded.run = state.settings;
-    follow::require_sandbox(&loaded, run)?;
+    follow::require_sandbox(&loaded, asked.run)?;
     let settings = settings_of(&loaded, &context.directories()?);
     let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = follow::runtime()?;
-    let ended = runtime.block_on(carry_out(&coordinator, run, asked, (style, state.seq)));
+    let ended = runtime.block_on(carry_out(&coordinator, asked, style, state.seq));
     runtime.shutdown_background();
     ended?.map(|followed| landing::finish(context, &loaded, followed)).transpose()
 }
 
 async fn carry_out(
     coordinator: &Coordinator,
-    run: &RunId,
-    (command, sent): (&Command, Option<InboxId>),
-    (style, begun): (Style, u64),
+    Asked { run, command, sent, .. }: &Asked<'_>,
+    style: Style,
+    begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
+    let command = Command::clone(command);
     let taken = match sent {
-        None => coordinator.resume_with(run, command.clone()).await.map(Some),
-        Some(id) => coordinator.resume_with_sent(run, id, command.clone()).await,
+        None => coordinator.resume_with(run, command).await,
+        Some(id) => coordinator.resume_with_sent(run, *id, command).await,
     };
     match taken {
         Err(CoordinatorError::Journal(JournalError::Held { holder, .. })) if holder.purpose == Purpose::Run => Ok(None),
-        Ok(Some(Ok((taken, said)))) => {
+        Err(error) => Err(error.into()),
+        Ok(Takeover::Answered) => Ok(None),
+        Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),
+        Ok(Takeover::Begun { run: taken, said }) => {
             if !style.quiet {
                 output::note(&format!("nobody works on run {run}: taking it over"));
                 output::note(&follow::tier(coordinator));
@@ -134,9 +145,6 @@ async fn carry_out(
             }
             follow::to_its_end(taken, style, begun).await.map(Some)
         }
-        Ok(Some(Err(refused))) => Err(refusal(run, &refused)),
-        Ok(None) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings};
+use orchestrate_coordinator::{Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings, Takeover};
 use orchestrate_core::event::Event;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_journal::{Command, Store, fault};
@@ -197,8 +197,9 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     let report = runtime()?.block_on(async {
         match (coordinator.store().latest_run()?, command) {
             (Some(run), Some(command)) => match coordinator.resume_with(&run, command).await? {
-                Ok((run, _)) => Ok::<_, Failed>(run.wait().await?),
-                Err(why) => fail(why),
+                Takeover::Begun { run, .. } => Ok::<_, Failed>(run.wait().await?),
+                Takeover::Refused(why) => fail(why),
+                Takeover::Answered => fail("it was answered"),
             },
             (Some(run), None) => Ok(coordinator.resume(&run).await?.wait().await?),
             (None, _) => Ok(coordinator.run(plan).await?),

@@ -28,7 +28,7 @@ use crate::project_texts::ProjectTexts;
 use crate::recovery;
 use crate::retries::Retries;
 use crate::roles::Roles;
-use crate::run::Run;
+use crate::run::{Run, Takeover};
 use crate::run_context::RunContext;
 
 /// How often another id is tried when a run of the same name exists.
@@ -245,27 +245,22 @@ impl Coordinator {
         work_on(context, false).await
     }
 
-    /// Takes a run over to carry out what a person asks of it, and goes on with it; gives what the person is told.
+    /// Takes a run over to carry out what a person asks of it, and goes on with it.
     ///
     /// The command is carried out before anything else, so that a run with nothing else to do does not end without
-    /// it. A refused command changes nothing, and its inner error says why.
+    /// it.
     ///
     /// # Errors
     ///
     /// As [`Coordinator::resume`].
-    pub async fn resume_with(
-        &self,
-        run: &RunId,
-        command: Command,
-    ) -> Result<Result<(Run, String), String>, CoordinatorError> {
+    pub async fn resume_with(&self, run: &RunId, command: Command) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         prepare(&context, &command).await?;
         let id = self.store.send(run, &command)?;
         self.go_on_with(context, Received { id, sent_ms: 0, command }).await
     }
 
-    /// As [`Coordinator::resume_with`], for a command that was sent to a process which has ended since; none if it was
-    /// answered all the same, by that process or another.
+    /// As [`Coordinator::resume_with`], for a command that was sent to a process which has ended since.
     ///
     /// # Errors
     ///
@@ -275,25 +270,21 @@ impl Coordinator {
         run: &RunId,
         id: InboxId,
         command: Command,
-    ) -> Result<Option<Result<(Run, String), String>>, CoordinatorError> {
+    ) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         // Nobody else can answer it from here on.
         if self.store.answer(id)?.is_some() {
-            return Ok(None);
+            return Ok(Takeover::Answered);
         }
         if let Err(error) = prepare(&context, &command).await {
             context.journal.answer(id, Err(error.to_string())).await?;
             return Err(error);
         }
-        self.go_on_with(context, Received { id, sent_ms: 0, command }).await.map(Some)
+        self.go_on_with(context, Received { id, sent_ms: 0, command }).await
     }
 
     /// Carries a command out before anything else, and then works on the run.
-    async fn go_on_with(
-        &self,
-        context: Arc<RunContext>,
-        received: Received,
-    ) -> Result<Result<(Run, String), String>, CoordinatorError> {
+    async fn go_on_with(&self, context: Arc<RunContext>, received: Received) -> Result<Takeover, CoordinatorError> {
         let id = received.id;
         // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
@@ -301,9 +292,9 @@ impl Coordinator {
         match self.store.answer(id)? {
             Some(Ok(said)) => {
                 recovery::settle(&context).await?;
-                Ok(Ok((Run::start(context, false)?, said)))
+                Ok(Takeover::Begun { run: Run::start(context, false)?, said })
             }
-            Some(Err(why)) => Ok(Err(why)),
+            Some(Err(why)) => Ok(Takeover::Refused(why)),
             None => Err(JournalError::NoSuchCommand(id).into()),
         }
     }

@@ -65,7 +65,7 @@ pub use recorded::text_of_result;
 pub use refusal::Refusal;
 pub use retries::Retry;
 pub use roles::{FoundRole, Roles};
-pub use run::Run;
+pub use run::{Run, Takeover};
 pub use runs::Runs;
 pub use sample::lay_out_sample;
 pub use shutdown::{Shutdown, ShutdownLevel};

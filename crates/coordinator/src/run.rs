@@ -29,6 +29,21 @@ pub struct Run {
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
 }
 
+/// What became of a command for which a run was taken over.
+pub enum Takeover {
+    /// It is carried out, and the run goes on.
+    Begun {
+        /// The run.
+        run: Run,
+        /// What the sender is told.
+        said: String,
+    },
+    /// It is refused, with the reason; nothing has changed.
+    Refused(String),
+    /// The process that it was sent to has answered it, or another one.
+    Answered,
+}
+
 impl Run {
     /// Begins to work on a run whose journal is open.
     #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]

@@ -56,7 +56,7 @@ pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms, budget_tokens };
         let mut batch = Batch::default();
         if !again.is_empty() {
-            batch = returned(&again, &prompts, (ReturnCause::Retried, TRY_AGAIN));
+            batch = returned(&again, &prompts, ReturnCause::Retried, TRY_AGAIN);
         }
         batch.events.insert(0, resumed);
         Ok(batch)
@@ -101,11 +101,11 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
         Command::Approve { task, tree } => approve(state, task, tree),
         Command::Reject { task, message, at } => {
             let place = at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
-            send_back(state, task, prompts, (ReturnCause::Rejected, &format!("{place}{message}")))
+            send_back(state, task, prompts, ReturnCause::Rejected, &format!("{place}{message}"))
         }
         Command::Retry { task, message } => {
             let text = message.as_deref().unwrap_or(TRY_AGAIN);
-            send_back(state, task, prompts, (ReturnCause::Retried, text))
+            send_back(state, task, prompts, ReturnCause::Retried, text)
         }
         Command::Decide { call, allowed, message } => {
             if !state.open_approvals().any(|(open, _)| open == call) {
@@ -153,7 +153,8 @@ fn send_back(
     state: &RunState,
     task: &TaskId,
     prompts: &Prompts,
-    (cause, message): (ReturnCause, &str),
+    cause: ReturnCause,
+    message: &str,
 ) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
     require_time(state)?;
@@ -179,11 +180,11 @@ fn send_back(
         return Err(nothing_to_send_back(&state.run_id, record));
     }
     let said = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
-    Ok((returned(&[task], prompts, (cause, message)), said))
+    Ok((returned(&[task], prompts, cause, message), said))
 }
 
 /// Gives the facts that send tasks back with the same words.
-fn returned(tasks: &[&TaskId], prompts: &Prompts, (cause, message): (ReturnCause, &str)) -> Batch {
+fn returned(tasks: &[&TaskId], prompts: &Prompts, cause: ReturnCause, message: &str) -> Batch {
     let name = if cause == ReturnCause::Rejected { "rejected" } else { "retried" };
     let blob = Blob::new(prompts.render(name, &[("message", message)]).into_bytes());
     let fact = |task: &&TaskId| {

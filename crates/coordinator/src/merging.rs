@@ -27,7 +27,7 @@ pub(crate) async fn carry_out(
     match step {
         MergeStep::Merge { task, target, candidate } => merge(context, task, target, candidate).await,
         MergeStep::Verify { task, commit, tree, command } => {
-            verify(context, task, (commit, tree, command), shutdown).await
+            verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
         }
         MergeStep::Advance { task, commit, target } => {
             context.record(vec![merged(task, commit, target)]).await?;
@@ -108,11 +108,10 @@ async fn commit_merge(
 
 async fn verify(
     context: &RunContext,
-    task: TaskId,
-    (commit, tree, command): (Oid, Oid, String),
+    commit: Oid,
+    verification: Verification,
     shutdown: &Shutdown,
 ) -> Result<(), CoordinatorError> {
-    let verification = Verification { task, scope: VerifyScope::Run, tree, command };
     context.record(vec![verification.started()]).await?;
     let (layout, run) = (context.layout.clone(), context.run.clone());
     let worktree = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;

@@ -2,10 +2,12 @@
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::bad_input::with_program;
+use crate::run::{done, write};
 use crate::standing::{Desk, says};
-use crate::support::{Case, Outcome, at, case, fail};
+use crate::support::{Case, Outcome, Rule, Script, at, case, fail};
 
 /// A command that waits for a file beside the repository's own, which it can read.
 const WAITING: &str =
@@ -19,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_land::whoever_resumes_after_a_killed_landing_finishes_it", whoever_resumes_finishes_a_landing),
         case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
         case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
+        case("run_land::work_that_came_back_is_landed_too", work_that_came_back_is_landed_too),
         case("run_land::whoever_cannot_land_it_is_told", whoever_cannot_land_it_is_told),
     ]
 }
@@ -109,6 +112,19 @@ fn what_was_taken_back_is_not_landed_again() -> Outcome {
     let resumed = desk.types(&["resume"], 0)?;
     says(&resumed, &["\n  orchestrate land\n"])?;
     if has_landed(&desk) { fail(resumed.stderr) } else { Ok(()) }
+}
+
+/// A rejection after the landing brings another result.
+fn work_that_came_back_is_landed_too() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one\n")?;
+    let second =
+        Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one", "content": "2\n"}));
+    let model = desk.script(&Script::default().rule(write("T1", "one", "1\n")).rule(second).rule(done("T1")))?;
+    desk.types(&["run", "plan.md", "--land", "--model", &model], 0)?;
+    let first = desk.repository.read("one")?;
+    says(&desk.types(&["reject", "T1", "-m", "write 2"], 0)?, &["has landed: main went from"])?;
+    let landed = [first, desk.repository.read("one")?];
+    if landed == ["1\n", "2\n"] { Ok(()) } else { fail(format!("{landed:?}")) }
 }
 
 fn whoever_cannot_land_it_is_told() -> Outcome {

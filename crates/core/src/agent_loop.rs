@@ -72,7 +72,7 @@ pub enum Finish {
     ContextFull,
     /// It said nothing, twice.
     Silent,
-    /// It repeated one failing call without a change.
+    /// It repeated a turn, with the same results, time after time.
     Looping,
     /// Its replies were cut off at their largest size, time after time, and called nothing.
     CutOff,
@@ -396,7 +396,7 @@ impl AgentLoop {
 }
 
 impl Repeats {
-    /// Counts how many turns in a row were the same; a turn whose calls all succeeded with new results resets it.
+    /// Counts how many turns in a row were the same; any other turn begins anew.
     fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolResult]) -> u32 {
         let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
         let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();

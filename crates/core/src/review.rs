@@ -70,6 +70,12 @@ const BUILD_FOLDERS: [&str; 2] = [".cargo", ".orchestrate"];
 /// Lock files that do not end in `.lock`, in lower case.
 const LOCK_FILES: [&str; 5] = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"];
 
+/// Files that say what agents are told or how git treats others, in lower case.
+const RULE_FILES: [&str; 7] =
+    ["agents.md", "claude.md", "orchestrate.toml", ".worktreeinclude", ".mcp.json", ".gitattributes", ".gitmodules"];
+/// Folders whose Markdown files are the roles of agents.
+const ROLE_FOLDER: &str = "agents";
+
 /// One file that a branch changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
@@ -208,7 +214,7 @@ pub fn risk(files: &[ChangedFile]) -> Risk {
     if modes || touched(files).into_iter().any(decides_about_others) { Risk::High } else { Risk::Low }
 }
 
-/// Tells whether a file decides whether others are right: a test, CI, a build script or a lock file.
+/// Tells whether a file decides about others: a test, CI, a build script, a lock file, or what agents and git go by.
 fn decides_about_others(path: &str) -> bool {
     let lower = path.to_lowercase();
     let mut folders: Vec<&str> = lower.split('/').collect();
@@ -223,7 +229,8 @@ fn decides_about_others(path: &str) -> bool {
         || name.starts_with("dockerfile.")
         || folders.iter().any(|folder| BUILD_FOLDERS.contains(folder));
     let is_lock = name.ends_with(".lock") || LOCK_FILES.contains(&name);
-    is_test || is_ci || is_build || is_lock
+    let is_role = name.ends_with(".md") && folders.last() == Some(&ROLE_FOLDER);
+    is_test || is_ci || is_build || is_lock || is_role || RULE_FILES.contains(&name)
 }
 
 #[cfg(test)]
@@ -256,6 +263,9 @@ mod tests {
             "Cargo.lock",
             "web/package-lock.json",
             "go.sum",
+            "AGENTS.md",
+            "web/.gitattributes",
+            ".claude/agents/reviewer.md",
         ];
         let low = ["src/lib.rs", "docs/testing.md", "src/contest.rs", "src/builder.rs", "README.md", "lock.txt"];
         for path in high {

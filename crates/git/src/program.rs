@@ -32,7 +32,7 @@ const FIXED_ENVIRONMENT: [(&str, &str); 5] = [
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_LITERAL_PATHSPECS", "1"),
 ];
-/// The settings of every process; see `git.md` for what each of them closes.
+/// The settings of every process: nothing that a repository configures runs, and nothing is signed or cleaned up.
 const HYGIENE: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),

@@ -1,6 +1,6 @@
 //! Staging a worktree without running a program: the files as they are, stored as git would store them.
 //!
-//! An agent's tree is where code can run (see `git.md`): `git add` and `git status` follow a nested repository's
+//! An agent's tree is where code can run: `git add` and `git status` follow a nested repository's
 //! configuration whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files
 //! ourselves below the worktree's descriptor, decide ourselves what is ignored (see [`crate::ignore`]), and libgit2
 //! converts line ends in our own process; neither starts a program. Where git would need a program, or libgit2 is known to

@@ -76,10 +76,10 @@ pub enum Content {
 /// Bounds what one job may use up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time; afterwards every process of the job gets SIGTERM, and SIGKILL two seconds later.
+    /// Wall time; afterwards every process of the job gets SIGTERM, and SIGKILL a second later.
     pub timeout: Duration,
-    /// Resident memory of all processes of the job together, watched every quarter of a second; also the data segment of
-    /// each process, exactly.
+    /// Resident memory of all processes of the job together, which is looked at again and again; also the data segment
+    /// of each process, exactly.
     pub memory_bytes: Option<u64>,
     /// Processes and threads of the job alive at once.
     pub processes: Option<u32>,

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
-use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_journal::{Command, Received, StopLevel, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -359,18 +358,9 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
     }
 }
 
-/// Gives the tasks that could go on without a person.
+/// Gives the tasks that could go on without a person, were there time.
 fn left(state: &RunState) -> Vec<TaskId> {
-    state.tasks().filter(|record| is_open(state, record)).map(|record| record.task.id.clone()).collect()
-}
-
-/// Tells whether a task could go on without a person, were there time.
-fn is_open(state: &RunState, record: &TaskRecord) -> bool {
-    match record.state {
-        TaskState::Ready | TaskState::Running | TaskState::Committed => true,
-        TaskState::Verified => state.settings.merge != MergeMode::None,
-        _ => false,
-    }
+    state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
 }
 
 /// Tells whether one task was spawned by the other, or by one that it spawned.

@@ -185,7 +185,7 @@ impl From<Usage> for ReportUsage {
 ///
 /// Tasks whose worker is alive count as work to do, so the caller asks only when none is.
 pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
-    if !state.due_facts().is_empty() || state.tasks().any(|record| can_go_on(state, record)) {
+    if !state.due_facts().is_empty() || state.tasks().any(|record| state.can_go_on(record)) {
         return None;
     }
     let worst = state.tasks().map(|record| severity(state, record)).max();
@@ -227,14 +227,6 @@ fn severity(state: &RunState, record: &TaskRecord) -> Severity {
             _ => Severity::Failed,
         },
         _ => Severity::NeedsHuman,
-    }
-}
-
-fn can_go_on(state: &RunState, record: &TaskRecord) -> bool {
-    match record.state {
-        TaskState::Ready | TaskState::Running | TaskState::Committed => true,
-        TaskState::Verified => state.settings.merge != MergeMode::None,
-        _ => false,
     }
 }
 

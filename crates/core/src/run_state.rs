@@ -575,6 +575,12 @@ impl RunState {
         skipped.chain(ready).chain(reviews).collect()
     }
 
+    /// Tells whether a task can go on without a person: by an agent's work, or by being merged.
+    pub fn can_go_on(&self, record: &TaskRecord) -> bool {
+        let is_to_be_merged = record.state == TaskState::Verified && self.settings.merge != MergeMode::None;
+        record.state.is_workable() || is_to_be_merged
+    }
+
     /// Gives the tasks that an agent should be working on, those that were begun first.
     pub fn workable(&self) -> Vec<TaskId> {
         let begun = self.tasks().filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));

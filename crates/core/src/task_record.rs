@@ -55,6 +55,12 @@ impl TaskState {
         matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
     }
 
+    /// Tells whether an agent works on the task, or should.
+    #[must_use]
+    pub fn is_workable(self) -> bool {
+        matches!(self, TaskState::Ready | TaskState::Running | TaskState::Committed)
+    }
+
     /// Tells whether an attempt has ended with work, of which something may still have to be decided.
     #[must_use]
     pub fn is_handed_over(self) -> bool {

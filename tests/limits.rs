@@ -13,7 +13,7 @@ use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, Usage};
+use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage};
 use orchestrate_journal::{Command, Journal, Store};
 use orchestrate_model::Tokenizer;
 use serde_json::json;
@@ -37,6 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("limits::a_person_gives_a_run_more_tokens", a_person_gives_a_run_more_tokens),
         case("limits::a_request_waits_for_what_others_may_give_back", a_request_waits_for_what_others_may_give_back),
         case("limits::a_tasks_time_ends_it", a_tasks_time_ends_it),
+        case("limits::work_that_was_done_in_time_is_handed_over", work_that_was_done_in_time_is_handed_over),
         case("limits::the_runs_time_ends_what_is_left", the_runs_time_ends_what_is_left),
         case("limits::resuming_gives_no_new_time", resuming_gives_no_new_time),
         case("limits::a_person_gives_a_run_more_time", a_person_gives_a_run_more_time),
@@ -229,6 +230,23 @@ fn a_tasks_time_ends_it() -> Outcome {
     });
     let Some(kept) = kept.last() else { return fail(played.story()) };
     if stage.repository.show(kept, "half.txt")? == "half" { Ok(()) } else { fail("half.txt is not kept") }
+}
+
+/// Its time is up while what the command has made is being committed.
+fn work_that_was_done_in_time_is_handed_over() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&Script::default(), |_| {})?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let report = runtime.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 one (run: touch one) (timeout: 1h)\n")?).await?;
+        let ended = |record: &TaskRecord| record.last_tool.is_some() && record.open_calls.is_empty();
+        run.watch().wait_for(|state| state.task(&"T1".into()).is_some_and(ended)).await?;
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        tokio::time::resume();
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    Played::of(coordinator, report)?.require(0, &[("T1", Merged)])
 }
 
 fn the_runs_time_ends_what_is_left() -> Outcome {

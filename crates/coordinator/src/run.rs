@@ -350,7 +350,7 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
         let state = context.state();
         let left = left(&state);
         for task in &left {
-            worktrees::fail(&context, task, FailureCause::Timeout, commands::out_of_time(&state)).await?;
+            worktrees::time_out(&context, task, commands::out_of_time(&state)).await?;
         }
         if left.is_empty() && !had_due {
             return Ok(());

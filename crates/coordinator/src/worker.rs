@@ -47,7 +47,8 @@ pub(crate) async fn work(
         ended = &mut working => return after(&link, &shutdown, ended).await,
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
-    // The work is interrupted, not dropped: its facts are recorded before the time-out is.
+    // The work is interrupted, not dropped: its facts are recorded before the time-out is, and if it was handed over by
+    // them, it was done in time.
     let ended = working.await;
     let mut text = format!(
         "the attempt took longer than {} s, which is the task's `timeout`; `orchestrate retry` gives it another",

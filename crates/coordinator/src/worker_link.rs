@@ -221,7 +221,7 @@ impl WorkerLink {
         Ok(handed.await?.is_ok())
     }
 
-    /// Ends the task without success; what its worktree holds is kept.
+    /// Ends the task without success, unless its work has been handed over; what its worktree holds is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
         worktrees::fail(&self.context, &self.task, cause, message).await
     }

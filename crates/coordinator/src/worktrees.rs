@@ -63,20 +63,38 @@ pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), Coor
     committing::keep_worktree(context, &record, &worktree).await
 }
 
-/// Ends a task without success; what its worktree holds is kept first.
+/// Ends without success what a worker has in hand; work that it has handed over meanwhile is others' to decide about.
 pub(crate) async fn fail(
     context: &RunContext,
     task: &TaskId,
     cause: FailureCause,
     message: String,
 ) -> Result<(), CoordinatorError> {
+    end(context, task, (cause, message), |_, record| record.state.is_workable()).await
+}
+
+/// Ends a task for which the run has no time left; nobody works on anything any more.
+pub(crate) async fn time_out(context: &RunContext, task: &TaskId, message: String) -> Result<(), CoordinatorError> {
+    end(context, task, (FailureCause::Timeout, message), RunState::can_go_on).await
+}
+
+/// Ends a task without success if it still may be; what its worktree holds is kept first.
+async fn end(
+    context: &RunContext,
+    task: &TaskId,
+    (cause, message): (FailureCause, String),
+    may_end: fn(&RunState, &TaskRecord) -> bool,
+) -> Result<(), CoordinatorError> {
+    if !may_end(&context.state(), &context.task(task)?) {
+        return Ok(());
+    }
     if let Err(error) = keep(context, task).await {
         // The worktree itself is never removed without a snapshot, so nothing is lost; the failure still stands.
         tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
     }
     let task = task.clone();
     let failed = move |state: &RunState| {
-        let record = state.task(&task).filter(|record| !record.state.is_settled());
+        let record = state.task(&task).filter(|record| may_end(state, record));
         let cause = record.map(|record| if was_denied(state, record, cause) { FailureCause::Denied } else { cause });
         let fact = cause.map(|cause| Event::TaskFailed { task, cause, message });
         Batch::from(fact.into_iter().collect::<Vec<_>>())

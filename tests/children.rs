@@ -1,6 +1,7 @@
 //! The library's face: children spawned from a program, messages to them, their merging, and the examples.
 
 use std::process::Command;
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, CoordinatorError};
@@ -18,10 +19,15 @@ pub(crate) fn cases() -> Vec<Case> {
         case("children::read_what_they_are_sent", read_what_they_are_sent),
         case("children::can_be_cancelled", can_be_cancelled),
         case("children::have_ids_of_their_own", have_ids_of_their_own),
+        case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
+        case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
         case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
         case("children::example_review_branches_runs", || example("review_branches", "approved")),
     ]
 }
+
+/// How long whoever waits for a run that has ended is given to hear of it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn child(id: &str) -> ChildSpec {
     ChildSpec { id: Some(id.into()), ..ChildSpec::new(format!("write {id}")) }
@@ -158,6 +164,54 @@ fn have_ids_of_their_own() -> Outcome {
             return fail("two children have one id");
         }
         coordinator.finish().await?;
+        Ok(())
+    })
+}
+
+/// Whoever waits when the dispatcher ends with an error is told, and `finish` says which error it was.
+fn of_a_run_that_breaks_off_say_so() -> Outcome {
+    let stage = Stage::new()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let coordinator = stage.coordinator(&two().rule(slow), |_| {})?;
+    let told = async {
+        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        let b = coordinator.spawn(child("b")).await?;
+        a.wait().await?;
+        b.wait().await?;
+        // Somebody commits on the result, which the run may not move away any more.
+        let strange = stage.repository.git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
+        let run = &coordinator.store().runs()?[0].run_id;
+        stage.repository.git(&["update-ref", &run.integration_ref(), strange.trim()])?;
+        let (mut events, merging, waiting) = (slow.events(), [a, b], slow.wait());
+        let merged = coordinator.merge(&merging).await;
+        let waited = waiting.await;
+        while events.recv().await.is_some() {}
+        for outcome in [merged.map(drop), waited.map(drop), coordinator.spawn(child("c")).await.map(drop)] {
+            if !matches!(outcome, Err(CoordinatorError::Ended(_))) {
+                return fail(format!("{outcome:?}"));
+            }
+        }
+        match coordinator.finish().await {
+            Err(CoordinatorError::BranchMoved { .. }) => Ok::<_, Failed>(()),
+            other => fail(format!("{other:?}")),
+        }
+    };
+    runtime()?.block_on(async { tokio::time::timeout(PATIENCE, told).await })?
+}
+
+/// What a program keeps of its children keeps no run: its end gives the lease back, and what was recorded can be read.
+fn that_are_still_held_lock_nothing() -> Outcome {
+    let stage = Stage::new()?;
+    let coordinator = stage.coordinator(&two(), |_| {})?;
+    runtime()?.block_on(async {
+        let a = coordinator.spawn(child("a")).await?;
+        let mut events = a.events();
+        coordinator.merge(std::slice::from_ref(&a)).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        coordinator.resume(&report.run_id).await?.wait().await?;
+        if events.recv().await.is_none() || a.wait().await?.state != Merged {
+            return fail("what was recorded cannot be read any more");
+        }
         Ok(())
     })
 }

@@ -1,10 +1,10 @@
 //! Spawning children from a program: each is a task of one open run, and is merged when the program says so.
 //!
 //! The run is opened with the first child. Its children wait for an approval when they are verified, which
-//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included.
+//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included. What a program
+//! keeps of its children keeps no run open, and whoever waits for a child hears of the run's end.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
@@ -12,13 +12,12 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskState};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Command, StopLevel};
-use tokio::sync::watch;
 
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
-use crate::run_context::RunContext;
+use crate::run_handle::RunHandle;
 
 /// Facts that are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -58,16 +57,16 @@ impl ChildSpec {
 pub struct ChildHandle {
     /// Its id, which is its task's and names its branch.
     pub id: AgentId,
-    context: Arc<RunContext>,
+    run: RunHandle,
 }
 
 impl Coordinator {
-    /// Spawns a child, in the run that the first child opens.
+    /// Spawns a child, in the run that the first child opens and [`Coordinator::finish`] ends.
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin, if there is a child of that id or the id cannot be one, if there is no such
-    /// role or parent, or if the parent may have no more children.
+    /// Fails if the run cannot begin or has ended by itself, which `finish` says more about; if there is a child of that
+    /// id or the id cannot be one, if there is no such role or parent, or if the parent may have no more children.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
         let mut open = self.children.lock().await;
         let run = match &mut *open {
@@ -77,7 +76,8 @@ impl Coordinator {
                 none.insert(self.begin(PlanInput::default(), settings, true).await?)
             }
         };
-        let context = Arc::clone(run.context());
+        let run = run.handle().clone();
+        let context = run.context()?;
         let number = context.state().tasks().count() + 1;
         let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
         if let Some(role) = &spec.role {
@@ -90,7 +90,7 @@ impl Coordinator {
             Ok::<_, SpawnRefused>(Batch::from(Event::TaskAdded { task, parent }))
         });
         match added.await? {
-            Ok(_) => Ok(ChildHandle { id, context }),
+            Ok(_) => Ok(ChildHandle { id, run }),
             Err(refused) => Err(CoordinatorError::Plan(format!("spawn {id}: {refused}"))),
         }
     }
@@ -103,7 +103,7 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// Fails if the run has ended meanwhile.
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
     pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<TaskReport>, CoordinatorError> {
         let mut reports = Vec::with_capacity(children.len());
         for child in children {
@@ -117,7 +117,8 @@ impl Coordinator {
         Ok(reports)
     }
 
-    /// Ends the children's run once nothing is left to do, and gives its report; none if no child was spawned.
+    /// Ends the children's run once nothing is left to do, and gives its report; none if no child was spawned. Whoever
+    /// has [`ChildHandle`]s left can still read with them.
     ///
     /// # Errors
     ///
@@ -137,35 +138,34 @@ impl ChildHandle {
     /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
     pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
         let (to, body) = (self.id.clone(), body.into());
-        let sent = self.context.journal.append_if(move |state| {
+        let context = self.run.context()?;
+        let sent = context.journal.append_if(move |state| {
             state.check_message(to.as_str(), &body)?;
             let sequence = state.next_sequence(&Sender::User);
             let envelope = Envelope { sequence, from: Sender::User, to, body, deadline: None };
             Ok::<_, MessageRefused>(Batch::from(Event::MessageSent { envelope }))
         });
         match sent.await? {
-            Ok(_) => Ok(self.context.state().next_sequence(&Sender::User).saturating_sub(1)),
+            Ok(_) => Ok(context.state().next_sequence(&Sender::User).saturating_sub(1)),
             Err(refused) => Err(CoordinatorError::Plan(refused.to_string())),
         }
     }
 
     /// Follows the child's facts, from the first; ends with the run.
     pub fn events(&self) -> ChildEvents {
-        let (context, child) = (Arc::clone(&self.context), self.id.clone());
-        ChildEvents { state: context.journal.watch(), context, child, seen: 0, read: VecDeque::new() }
+        ChildEvents { run: self.run.clone(), child: self.id.clone(), seen: 0, read: VecDeque::new() }
     }
 
     /// Waits until the child's work is verified, or the child has ended or waits for a person.
     ///
     /// # Errors
     ///
-    /// Fails if the run has ended meanwhile.
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
-        self.until(|record| {
-            let parked = matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting);
-            parked || record.state.is_settled()
-        })
-        .await
+        let mut state = self.run.state.clone();
+        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(rests)).await;
+        let reached = reached.map_err(|_| self.run.ended())?;
+        reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
     }
 
     /// Asks the child to stop; its worktree and branch are kept.
@@ -175,7 +175,7 @@ impl ChildHandle {
     /// Fails if the run has ended.
     pub fn cancel(&self) -> Result<(), CoordinatorError> {
         let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()), holder: None };
-        self.context.store.send(&self.context.run, &command)?;
+        self.run.store.send(&self.run.id, &command)?;
         Ok(())
     }
 
@@ -187,30 +187,16 @@ impl ChildHandle {
             let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
             Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
         };
-        match self.context.journal.append_if(approve).await? {
+        match self.run.context()?.journal.append_if(approve).await? {
             Ok(_) => Ok(()),
             Err(never) => match never {},
         }
     }
+}
 
-    async fn until(
-        &self,
-        done: impl Fn(&orchestrate_core::TaskRecord) -> bool,
-    ) -> Result<TaskReport, CoordinatorError> {
-        let mut state = self.context.journal.watch();
-        loop {
-            {
-                let now = state.borrow_and_update();
-                if let Some(record) = now.task(&self.id).filter(|record| done(record)) {
-                    return Ok(TaskReport::of(record));
-                }
-                if now.exit_code.is_some() {
-                    return Err(CoordinatorError::Ended(self.context.run.clone()));
-                }
-            }
-            state.changed().await.map_err(|_| CoordinatorError::Ended(self.context.run.clone()))?;
-        }
-    }
+/// Tells whether a task goes on no more by itself.
+fn rests(record: &TaskRecord) -> bool {
+    matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting) || record.state.is_settled()
 }
 
 fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
@@ -230,9 +216,8 @@ fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
 /// A child's facts, as they come; they are read from the journal when they are asked for, so a slow reader holds
 /// nothing up.
 pub struct ChildEvents {
-    context: Arc<RunContext>,
+    run: RunHandle,
     child: AgentId,
-    state: watch::Receiver<Arc<RunState>>,
     /// The newest fact that was read.
     seen: u64,
     /// Facts that were read and not yet given.
@@ -246,10 +231,9 @@ impl ChildEvents {
             if let Some(fact) = self.read.pop_front() {
                 return Some(fact);
             }
-            // Before the reading: what comes after it changes the state once more.
-            let ended = self.state.borrow_and_update().exit_code.is_some();
-            let RunContext { store, run, .. } = &*self.context;
-            self.read = match store.events_of_task(run, &self.child, self.seen, EVENTS_AT_ONCE) {
+            // Before the reading: what is recorded after it is another change.
+            self.run.state.mark_unchanged();
+            self.read = match self.run.store.events_of_task(&self.run.id, &self.child, self.seen, EVENTS_AT_ONCE) {
                 Ok(facts) => facts.into(),
                 Err(error) => {
                     tracing::error!(child = %self.child, %error, "could not read on in a child's facts");
@@ -258,8 +242,8 @@ impl ChildEvents {
             };
             match self.read.back() {
                 Some(newest) => self.seen = newest.seq,
-                None if ended => return None,
-                None => self.state.changed().await.ok()?,
+                // The end of the run is heard of after its last change.
+                None => self.run.state.changed().await.ok()?,
             }
         }
     }

@@ -38,6 +38,7 @@ mod reviewing;
 mod roles;
 mod run;
 mod run_context;
+mod run_handle;
 mod runs;
 mod sample;
 pub mod settings;

@@ -15,14 +15,16 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::dispatcher::{Board, Effect, Input};
 use crate::error::CoordinatorError;
-use crate::retries::Retry;
+use crate::retries::{Retries, Retry};
 use crate::run_context::RunContext;
+use crate::run_handle::RunHandle;
 use crate::shutdown::{Shutdown, ShutdownLevel};
 use crate::{assigning, commands, merging, worktrees};
 
-/// A run that this process works on.
+/// A run that this process works on: to its end, also if this is dropped.
 pub struct Run {
-    context: Arc<RunContext>,
+    handle: RunHandle,
+    retries: Retries,
     shutdown: Shutdown,
     closing: watch::Sender<bool>,
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
@@ -50,8 +52,9 @@ impl Run {
         let shutdown = Shutdown::of_run();
         let commands = context.journal.commands()?;
         let (closing, closed) = watch::channel(!open_ended);
+        let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
         let dispatcher = Dispatcher {
-            context: Arc::clone(&context),
+            context,
             shutdown: shutdown.clone(),
             board: Board::default(),
             jobs: JoinSet::new(),
@@ -61,27 +64,27 @@ impl Run {
             out_of_time: false,
         };
         let ended = tokio::task::spawn(dispatcher.serve(commands));
-        Ok(Self { context, shutdown, closing, ended })
+        Ok(Self { handle, retries, shutdown, closing, ended })
     }
 
     /// Gives the run's id.
     pub fn id(&self) -> &RunId {
-        &self.context.run
+        &self.handle.id
     }
 
     /// Follows the run's durable state.
     pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
-        self.context.journal.watch()
+        self.handle.state.clone()
     }
 
     /// Hears of every request that is sent again, from now on.
     pub fn retries(&self) -> broadcast::Receiver<Retry> {
-        self.context.retries.follow()
+        self.retries.follow()
     }
 
     /// Gives the store that holds the run's facts and blobs.
     pub fn store(&self) -> &Store {
-        &self.context.store
+        &self.handle.store
     }
 
     /// Asks the run to end; a lower level than before changes nothing.
@@ -99,11 +102,12 @@ impl Run {
         self.closing.send_replace(true);
     }
 
-    pub(crate) fn context(&self) -> &Arc<RunContext> {
-        &self.context
+    /// Gives what keeps the run no longer than its dispatcher does.
+    pub(crate) fn handle(&self) -> &RunHandle {
+        &self.handle
     }
 
-    /// Waits until nothing more can be done.
+    /// Waits until nothing more can be done; nobody holds the run then, and any process can take it over.
     ///
     /// # Errors
     ///
@@ -113,7 +117,7 @@ impl Run {
             Ok(ended) => ended?,
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
-        Ok(Standing { state: self.context.state(), is_attended: false }.report())
+        Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_attended: false }.report())
     }
 }
 
@@ -149,9 +153,9 @@ impl Dispatcher {
         let served = self.work(commands).await;
         if served.is_err() {
             self.shutdown.raise(ShutdownLevel::Stop);
-            // The first error is told; those of work that it interrupted add nothing.
-            while self.jobs.join_next().await.is_some() {}
         }
+        // Every job holds the run. The first error is told; those of work that it interrupted add nothing.
+        while self.jobs.join_next().await.is_some() {}
         served
     }
 

@@ -364,9 +364,12 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     let merge = format!("! git -C {place} merge -q {}", one.trim());
     home.command("sh", repository.path(), &["-c", &merge]).run()?.exits(0)?;
     let refused = type_in(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
-    if !refused.contains("nothing tells that file is resolved") || refused.contains("(attempt 3)") {
+    if !refused.contains("conflict markers in file:1") || refused.contains("(attempt 3)") {
         return fail(refused);
     }
+    // Nor is it resolved by what a person says of it to git.
+    repository.git(&["-C", &place.to_string(), "add", "file"])?;
+    says(&type_in(&["retry", "T2", "-m", "Mended."], 1)?, &["conflict markers in file:1"])?;
     std::fs::write(two.join("file"), "both\n")?;
     let rejected = type_in(&["retry", "T2", "-m", "Mended."], 3)?;
     let file = repository.show(&format!("{}~0", branch_of(&rejected.stdout, "T2")?), "file")?;

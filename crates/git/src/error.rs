@@ -134,15 +134,15 @@ pub enum GitError {
     },
     /// A merge that a person has begun in a worktree is not finished.
     #[error(
-        "go on from {path}: a merge was begun there, and nothing tells that {} is resolved; finish it in that folder (`git \
-         add` or `git rm` says that a file is), or give it up with `git reset --merge`, and try again",
-        files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+        "go on from {path}: a merge was begun there, and not all of it is resolved: {}; finish it in that folder (no \
+         conflict markers, and `git add` or `git rm` of each file), or give it up with `git reset --merge`, and try again",
+        files.join(", ")
     )]
     UnfinishedMerge {
         /// The worktree.
         path: PathBuf,
-        /// The files in conflict.
-        files: Vec<PathBuf>,
+        /// The files in conflict, each with the line of its first marker.
+        files: Vec<String>,
     },
     /// A snapshot holds no files although its base does.
     #[error(

@@ -24,7 +24,7 @@ use crate::full;
 use crate::probe;
 use crate::repo::{Repo, theirs};
 use crate::retry;
-use crate::unfinished::{drop_conflicts, undecided};
+use crate::unfinished::{drop_conflicts, require_decided};
 use crate::walk::{Found, Walk};
 use crate::worktree::Worktree;
 
@@ -81,18 +81,6 @@ struct Conversion {
     filters: Vec<String>,
 }
 
-impl Repo {
-    /// Makes sure that no merge which a person has begun in a worktree waits for a decision.
-    ///
-    /// # Errors
-    /// [`GitError::UnfinishedMerge`] with the files.
-    pub fn require_finished(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let place = worktree.admin_dir().join("index");
-        let index = Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
-        require_decided(worktree, &index)
-    }
-}
-
 /// Stages a worktree's files into a copy of its index, in memory; objects are stored, nothing else is written.
 pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
     worktree.verify_untampered()?;
@@ -128,13 +116,6 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     }
     let changed = changed? || conflicted;
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
-}
-
-/// Refuses a merge that a person has begun in a worktree and in which something is not decided.
-fn require_decided(worktree: &Worktree, index: &Index) -> Result<(), GitError> {
-    let path = worktree.path().to_owned();
-    let files = undecided(worktree.root(), index).map_err(GitError::errno("look for conflicts in", &path))?;
-    if files.is_empty() { Ok(()) } else { Err(GitError::UnfinishedMerge { path, files }) }
 }
 
 /// What became of one path.

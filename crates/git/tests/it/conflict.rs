@@ -91,6 +91,28 @@ fn a_file_that_is_ignored_and_tracked_all_the_same_comes_with_the_merge() {
 }
 
 #[test]
+fn a_merge_of_a_person_is_finished_once_no_marker_of_it_is_left() {
+    let fixture = Fixture::new(&[("both", "1\n"), ("own", "<<<<<<< shown\n1\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    write_files(worktree.path(), &[("both", "agent\n"), ("own", "<<<<<<< shown\nagent\n")]);
+    fixture.commit(&repo, &worktree, &[&fixture.tip("HEAD")]);
+    let target = fixture.commit_files(&[("both", "other\n"), ("own", "<<<<<<< shown\nother\n")], "target");
+    let attempt = format!("alias.attempt=!git merge -q {target} || true");
+    git_in(worktree.path(), &["-c", &attempt, "attempt"]);
+    let left = || match repo.require_finished(&worktree) {
+        Err(GitError::UnfinishedMerge { files, .. }) => files,
+        finished => finished.map(|()| Vec::new()).unwrap(),
+    };
+    assert_eq!(left(), ["conflict markers in both:1", "conflict markers in own:1"]);
+    write_files(worktree.path(), &[("own", "<<<<<<< shown\nboth\n")]);
+    git_in(worktree.path(), &["add", "-A"]);
+    assert_eq!(left(), ["conflict markers in both:1"]);
+    write_files(worktree.path(), &[("both", "both\n")]);
+    assert_eq!(left(), Vec::<String>::new());
+}
+
+#[test]
 fn what_was_not_committed_is_not_overwritten() {
     let fixture = Fixture::new(&[("both", "1\n")]);
     let repo = fixture.repo();

@@ -38,14 +38,14 @@ pub struct PlannedCommand<'a> {
     pub first: FirstWord<'a>,
     /// The whole command.
     pub text: &'a str,
-    /// The plan's line of the command, from 1; zero if it does not stand in the plan.
-    pub line: usize,
+    /// The plan's line of the command, from 1; none if it does not stand in the plan.
+    pub line: Option<usize>,
     /// Whether something fails for certain if what it begins with is not there.
     pub is_vital: bool,
 }
 
 impl<'a> PlannedCommand<'a> {
-    fn read(line: usize, text: &'a str) -> Option<Self> {
+    fn read(line: Option<usize>, text: &'a str) -> Option<Self> {
         Some(Self { first: FirstWord::of(text)?, text, line, is_vital: is_one_chain(text) })
     }
 
@@ -78,8 +78,8 @@ impl<'a> PlannedCommand<'a> {
             ),
         };
         Finding {
-            line: self.line,
-            column: usize::from(self.line > 0),
+            line: self.line.unwrap_or_default(),
+            column: usize::from(self.line.is_some()),
             code: FindingCode::ProgramNotFound,
             message,
             text: self.text.chars().take(MAX_COMMAND_CHARS).collect(),
@@ -106,14 +106,14 @@ pub fn commands_of_checks<'a>(
     };
     let open = || plan.tasks.iter().filter(|task| task.status.runs());
     let of_tasks = open().filter_map(|task| {
-        let check = PlannedCommand::read(task.line, task.verify.as_deref()?)?;
+        let check = PlannedCommand::read(Some(task.line), task.verify.as_deref()?)?;
         Some(check.vital_only_if(is_checked(task)))
     });
     // A check that stands elsewhere has no line here, and is never made where nothing is merged.
     let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
     let is_made = settings.merge != MergeMode::None && open().any(is_checked);
     let of_run = settings.verify.as_deref();
-    let of_run = of_run.and_then(|command| PlannedCommand::read(line.copied().unwrap_or_default(), command));
+    let of_run = of_run.and_then(|command| PlannedCommand::read(line.copied(), command));
     of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
 }
 
@@ -126,7 +126,7 @@ fn started(tasks: &[Task]) -> HashSet<TaskId> {
 pub(super) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedCommand<'_>> {
     let open = plan.tasks.iter().filter(|task| task.status.runs());
     open.filter_map(|task| match &task.work {
-        Work::Run(command) => PlannedCommand::read(task.line, command),
+        Work::Run(command) => PlannedCommand::read(Some(task.line), command),
         Work::Agent(_) => None,
     })
 }
@@ -203,7 +203,7 @@ mod tests {
             ("check() { true; }; check", None),
         ];
         for (command, expected) in table {
-            let found = PlannedCommand::read(1, command).and_then(|read| Some((read.program()?, read.is_vital)));
+            let found = PlannedCommand::read(Some(1), command).and_then(|read| Some((read.program()?, read.is_vital)));
             assert_eq!(found, expected, "{command:?}");
         }
     }

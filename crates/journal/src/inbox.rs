@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use orchestrate_core::ids::RunId;
@@ -46,15 +47,15 @@ struct Page {
     is_full: bool,
 }
 
-/// Reads the open commands of a run after a number.
+/// Reads so many open commands of a run after a number.
 ///
 /// A command that this version does not know is passed over: it stays open, and its sender is not answered.
-fn open_after(connection: &Connection, run: &RunId, after: InboxId) -> rusqlite::Result<Page> {
+fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize) -> rusqlite::Result<Page> {
     let mut query = connection.prepare_cached(
         "SELECT inbox.id, sent_ms, body FROM inbox JOIN runs ON runs.id = inbox.run
          WHERE runs.run = ?1 AND inbox.id > ?2 AND done IS NULL ORDER BY inbox.id LIMIT ?3",
     )?;
-    let rows = query.query_map(params![run.as_str(), after.0, to_sql(WAITING_COMMANDS as u64)], |row| {
+    let rows = query.query_map(params![run.as_str(), after.0, to_sql(most as u64)], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))
     })?;
     let (mut commands, mut last, mut count) = (Vec::new(), after, 0);
@@ -66,12 +67,12 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId) -> rusqlite:
             Err(error) => tracing::warn!(%run, id, %error, "passing over a command that this version does not know"),
         }
     }
-    Ok(Page { commands, last, is_full: count == WAITING_COMMANDS })
+    Ok(Page { commands, last, is_full: count == most })
 }
 
 /// Reads the open commands of a run, oldest first.
 pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Received>> {
-    open_after(connection, run, InboxId(0)).map(|page| page.commands)
+    open_after(connection, run, InboxId(0), WAITING_COMMANDS).map(|page| page.commands)
 }
 
 /// Records an answer, once; tells whether there is such a command.
@@ -104,32 +105,47 @@ pub(crate) struct Watch {
     pub(crate) connection: Connection,
     pub(crate) database: PathBuf,
     pub(crate) run: RunId,
-    /// Disconnected when the journal is closed.
-    pub(crate) closed: std_mpsc::Receiver<()>,
+}
+
+/// Keeps a watch going: once it is dropped, nobody looks any more.
+pub(crate) struct Watching {
+    alive: Option<std_mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.alive = None;
+        // It waits for nothing but the end of a look.
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the reader of the inbox panicked");
+        }
+    }
 }
 
 impl Watch {
     /// Starts looking; gives where the commands arrive, those that were open before first.
-    pub(crate) fn start(self) -> Result<mpsc::Receiver<Received>, JournalError> {
+    #[expect(clippy::disallowed_methods, reason = "nothing is ever sent: its end tells that nobody wants to know")]
+    pub(crate) fn start(self) -> Result<(mpsc::Receiver<Received>, Watching), JournalError> {
         let (sender, receiver) = mpsc::channel(WAITING_COMMANDS);
+        let (alive, closed) = std_mpsc::channel();
         let path = self.database.clone();
-        std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("journal-inbox".to_owned())
-            .spawn(move || self.look(&sender))
+            .spawn(move || self.look(&sender, &closed))
             .map_err(|error| JournalError::io(&path, error))?;
-        Ok(receiver)
+        Ok((receiver, Watching { alive: Some(alive), thread: Some(thread) }))
     }
 
-    fn look(self, sender: &mpsc::Sender<Received>) {
+    fn look(self, sender: &mpsc::Sender<Received>, closed: &std_mpsc::Receiver<()>) {
         let mut newest = InboxId(0);
         let mut seen = None;
         loop {
-            match self.arrived(&mut newest, &mut seen) {
+            // Nobody else sends, so there is a place for each command that is read.
+            match self.arrived(sender.capacity(), &mut newest, &mut seen) {
                 Ok(commands) => {
-                    for command in commands {
-                        if sender.blocking_send(command).is_err() {
-                            return;
-                        }
+                    if !commands.into_iter().all(|command| sender.try_send(command).is_ok()) {
+                        return;
                     }
                 }
                 Err(error) => {
@@ -137,20 +153,20 @@ impl Watch {
                     tracing::warn!(run = %self.run, %error, "could not look into the inbox; trying again");
                 }
             }
-            let waited = self.closed.recv_timeout(POLL);
+            let waited = closed.recv_timeout(POLL);
             if sender.is_closed() || waited != Err(std_mpsc::RecvTimeoutError::Timeout) {
                 return;
             }
         }
     }
 
-    /// Reads what has arrived, if anything in the database has changed since the last look.
-    fn arrived(&self, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
+    /// Reads so much of what has arrived, if anything in the database has changed since the last look.
+    fn arrived(&self, most: usize, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
         let version: i64 = self.connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         if *seen == Some(version) {
             return Ok(Vec::new());
         }
-        let page = open_after(&self.connection, &self.run, *newest)?;
+        let page = open_after(&self.connection, &self.run, *newest, most)?;
         *newest = page.last;
         // A full page may have more behind it, so the next look reads on even if nothing changes.
         *seen = (!page.is_full).then_some(version);

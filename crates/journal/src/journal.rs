@@ -4,7 +4,6 @@
 //! facts are recorded all the same. When the last handle is dropped, the writer finishes what it has been sent and
 //! gives the lease back.
 
-use std::sync::mpsc as std_mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +18,7 @@ use crate::command::{InboxId, Received, Reply};
 use crate::database;
 use crate::error::JournalError;
 use crate::holder::Purpose;
-use crate::inbox::Watch;
+use crate::inbox::{Watch, Watching};
 use crate::reader::Store;
 use crate::writer::{Job, Writer};
 
@@ -39,8 +38,8 @@ struct Inner {
     requests: Option<mpsc::Sender<Box<dyn Job>>>,
     state: watch::Receiver<Arc<RunState>>,
     thread: Option<JoinHandle<()>>,
-    /// Dropped with the journal, which ends the threads that look into the inbox.
-    inbox_watches: Mutex<Vec<std_mpsc::Sender<()>>>,
+    /// Those who look into the inbox for as long as the journal is open.
+    inbox_watches: Mutex<Vec<Watching>>,
 }
 
 impl Drop for Inner {
@@ -198,18 +197,14 @@ impl Journal {
     /// # Errors
     ///
     /// Fails if the database cannot be opened once more.
-    #[expect(clippy::disallowed_methods, reason = "nothing is ever sent: its end tells that the reader has gone")]
     pub fn commands(&self) -> Result<mpsc::Receiver<Received>, JournalError> {
-        let (alive, closed) = std_mpsc::channel();
         let watch = Watch {
             connection: database::connect(self.inner.store.database())?,
             database: self.inner.store.database().to_owned(),
             run: self.inner.run.clone(),
-            closed,
         };
-        let receiver = watch.start()?;
-        let mut watches = self.inner.inbox_watches.lock().unwrap_or_else(PoisonError::into_inner);
-        watches.push(alive);
+        let (receiver, watching) = watch.start()?;
+        self.inner.inbox_watches.lock().unwrap_or_else(PoisonError::into_inner).push(watching);
         Ok(receiver)
     }
 

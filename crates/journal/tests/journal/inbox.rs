@@ -5,6 +5,7 @@ use std::time::Duration;
 use orchestrate_journal::{Batch, Command, Journal, JournalError, Received, StopLevel, Store};
 use rusqlite::Connection;
 use tempfile::tempdir;
+use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::support::{NOW, added, run, sent, started, store};
 
@@ -106,6 +107,22 @@ fn the_inbox_ends_with_the_journal() {
     let journal = Journal::create(&store, &run(), started()).unwrap();
     let mut commands = journal.commands().unwrap();
     drop(journal);
-    assert_eq!(commands.blocking_recv(), None);
+    assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
     assert!(matches!(store.send(&"r-nowhere".into(), &message(1)), Err(JournalError::NoSuchRun(_))));
+}
+
+/// Whoever looks into the inbox has ended when the journal is closed, also if nobody takes what it finds.
+#[test]
+fn commands_that_nobody_reads_keep_no_journal_open() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    for number in 0..150 {
+        store.send(&run(), &message(number)).unwrap();
+    }
+    let mut commands = journal.commands().unwrap();
+    assert!(commands.blocking_recv().is_some());
+    drop(journal);
+    while commands.try_recv().is_ok() {}
+    assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
 }

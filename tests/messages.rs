@@ -3,9 +3,10 @@
 use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::message::Sender;
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Message, ModelRequest, ToolCall};
-use orchestrate_journal::Command;
+use orchestrate_journal::{Command, Journal};
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::sync::watch;
@@ -211,23 +212,42 @@ fn a_message_costs_finished_work_no_turn() -> Outcome {
 
 /// An agent that starts after a message's deadline is not shown it; one that came in time is.
 fn what_is_void_is_not_shown() -> Outcome {
-    let void = json!({"agent_id": "T2", "message": "the port is 1", "deadline": 1});
     let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
     let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("send_message_to_agent", &void).call("send_message_to_agent", &lasting))
+        .rule(Rule::task("T1").turn(1).call("send_message_to_agent", &lasting))
         .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
         .rule(done("T1"))
         .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
         .rule(done("T2"));
-    let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T3)\n- [ ] T3 let time pass (depends: T1) (run: sleep 1.5)\n";
-    let played = Stage::new()?.play(plan, &script, |_| {})?;
+    let stage = Stage::new()?;
+    let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T1)\n";
+    let first = stage.play(plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let is_600_seconds = |deadline: u64| first.facts.iter().any(|fact| fact.ts_ms + 600_000 == deadline);
+    let deadlines = first.pick(|event| match event {
+        Event::MessageSent { envelope } => envelope.deadline,
+        _ => None,
+    });
+    if deadlines.len() != 1 || !deadlines.into_iter().all(is_600_seconds) {
+        return fail(first.story());
+    }
+    let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
+    drop(first);
+    let journal = Journal::resume(&store, &run)?;
+    let (to, body, passed) = ("T2".into(), "the port is 1".to_owned(), Some(journal.state().updated_ms - 1));
+    let envelope = Envelope { sequence: 1, from: Sender::User, to, body, deadline: passed };
+    journal.append_blocking(Event::MessageSent { envelope })?;
+    let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree.clone());
+    drop(journal);
+    let tree = tree.ok_or_else(|| Failed::from("T1 has no work"))?;
+    store.send(&run, &Command::Approve { task: "T1".into(), tree })?;
+    let played = stage.resume(&run, &script, |_| {})?;
     let shown: Vec<bool> = played.pick(|event| match event {
         Event::MessageDelivered { expired, .. } => Some(!expired),
         _ => None,
     });
     let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");
     let texts = heard.map(|request| format!("{:?}", request.messages)).collect::<String>();
-    if shown == [false, true] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
+    if shown == [true, false] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
         Ok(())
     } else {
         fail(played.story())

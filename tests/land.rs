@@ -341,12 +341,12 @@ fn a_killed_landing_is_finished_by_the_next() -> Outcome {
     let (from, to) = (ended.report.base_commit.clone(), ended.report.integration_commit.clone());
     // As a kill leaves it between the fact and the act.
     let journal = orchestrate_journal::Journal::resume(runs.store(), ended.run())?;
-    let fact = orchestrate_core::Event::RunLanded { branch: "main".to_owned(), from, to: to.clone() };
+    let fact = orchestrate_core::Event::LandingStarted { branch: "main".to_owned(), from, to: to.clone() };
     journal.append_blocking(fact)?;
     drop(journal);
     let seq = runs.store().state(ended.run())?.seq;
     same(&ended.land()?.to, &to)?;
-    same(&runs.store().state(ended.run())?.seq, &seq)?;
+    same(&runs.store().state(ended.run())?.seq, &(seq + 1))?;
     same(&ended.git(&["rev-parse", "main"])?, &to.to_string())
 }
 

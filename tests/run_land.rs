@@ -19,6 +19,10 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("run_land::whoever_resumes_a_killed_run_lands_it", whoever_resumes_a_killed_run_lands_it),
         case("run_land::whoever_resumes_after_a_killed_landing_finishes_it", whoever_resumes_finishes_a_landing),
+        case("run_land::a_killed_landing_is_done_after_a_commit", a_killed_landing_is_done_after_a_commit),
+        case("run_land::what_was_in_the_way_of_a_landing_is_moved_away", what_was_in_the_way_is_moved_away),
+        case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
+        case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
         case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
         case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
         case("run_land::work_that_came_back_is_landed_too", work_that_came_back_is_landed_too),
@@ -65,7 +69,7 @@ fn killed_while_landing(then: &str) -> Result<Desk, Failed> {
     let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md", "--land"]);
     run.env("PATH", &path).run()?.exits(137)?;
     let facts = desk.types(&["log", "--json"], 0)?.stdout;
-    let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"run.landed\""));
+    let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"landing.started\""));
     if is_recorded && desk.repository.git(&["rev-parse", "main"])? == before { Ok(desk) } else { fail(facts) }
 }
 
@@ -82,6 +86,50 @@ fn whoever_resumes_finishes_a_landing() -> Outcome {
         says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
         if !has_landed(&desk) || desk.repository.git(&["rev-parse", "main"])? == before {
             return fail(format!("it has not, where git did {then}"));
+        }
+    }
+    Ok(())
+}
+
+/// What was recorded before it was done says of it nothing but that.
+fn a_killed_landing_is_done_after_a_commit() -> Outcome {
+    let desk = killed_while_landing("exit 1")?;
+    desk.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
+    says(&desk.types(&["status"], 0)?, &["orchestrate land\n"])?;
+    says(&desk.types(&["resume"], 0)?, &["has landed: main went from", "a merge with its new commits"])?;
+    if has_landed(&desk) { Ok(()) } else { fail("it has not") }
+}
+
+fn what_was_in_the_way_is_moved_away() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    desk.repository.write("one", "mine\n")?;
+    desk.types(&["run", "plan.md", "--land"], 3)?;
+    std::fs::remove_file(desk.repository.path().join("one"))?;
+    says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
+    if has_landed(&desk) { Ok(()) } else { fail("it has not") }
+}
+
+fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+    desk.types(&["run", "plan.md", "--land"], 0)?;
+    desk.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    desk.types(&["resume"], 0)?;
+    if has_landed(&desk) {
+        return fail("it has landed again");
+    }
+    // Whoever asks for it gets it.
+    says(&desk.types(&["land"], 0)?, &["has landed: main went from"])?;
+    desk.types(&["land", "--undo"], 0)?;
+    if has_landed(&desk) { fail("it is still there") } else { Ok(()) }
+}
+
+fn a_killed_landing_taken_back_stays_so() -> Outcome {
+    for then in ["exit 1", ":"] {
+        let desk = killed_while_landing(then)?;
+        desk.types(&["land", "--undo"], 0)?;
+        desk.types(&["resume"], 0)?;
+        if has_landed(&desk) {
+            return fail(format!("it has landed, where git did {then}"));
         }
     }
     Ok(())

@@ -33,8 +33,7 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
 
 /// Lands a run that has to land.
 fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Option<Landed>, CommandError> {
-    let is_due = state.settings.land && open(context, loaded)?.0.is_to_be_landed(state)?;
-    is_due.then(|| bring(context, loaded, &state.run_id)).transpose()
+    state.is_to_be_landed().then(|| bring(context, loaded, &state.run_id)).transpose()
 }
 
 /// Lets a run that succeeded and could not be landed end as the landing did.

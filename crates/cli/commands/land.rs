@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use crate::landing::{attended, bring, words};
 use crate::{follow, output};
 
-/// More facts than a landing records: at most that an older one was lost, its own, and that git refused it.
+/// More facts than a landing records: at most what became of an older one, that its own begins, and how it ended.
 const FACTS: usize = 8;
 
 /// Runs the command.

@@ -1,18 +1,19 @@
 //! Landing: brings a run's result into the branch that it started from, and takes it back.
 //!
 //! It is the only step that moves a branch of the user's. By fast-forward where that is possible; if the branch has
-//! new commits, by a merge whose exact tree passes the run's check first. The fact is recorded before the branch
-//! moves, so a landing that was killed in between is finished by the next one; one that git refuses is recorded as
-//! undone. Undoing moves the branch back only if nobody has moved it since; it is recorded last, so one that was killed
-//! is repeated.
+//! new commits, by a merge whose exact tree passes the run's check first. That it begins is recorded before the branch
+//! moves, and that it is done at its end, so the next one sees what became of one that was killed in between, and
+//! finishes it. Undoing moves the branch back only if nobody has moved it since; it is recorded last, so one that was
+//! killed is repeated.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orchestrate_core::event::{Event, RunStatus};
+use orchestrate_core::event::Event;
 use orchestrate_core::report::Standing;
+use orchestrate_core::run_state::Landing;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
-use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing, Merge};
+use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing as Move, Merge};
 use orchestrate_journal::{Journal, Purpose};
 use orchestrate_sandbox::Cancel;
 
@@ -66,26 +67,9 @@ struct Course {
     from: Oid,
     to: Oid,
     merged: bool,
-    /// Whether a killed landing has recorded it already.
-    recorded: bool,
 }
 
 impl Runs {
-    /// Tells whether whoever has brought a run to its end has to land it: it was asked for, the run has succeeded, and
-    /// this result has not landed, or only been recorded by a process that was killed. What was undone stays so.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the branch cannot be read.
-    pub fn is_to_be_landed(&self, state: &RunState) -> Result<bool, CoordinatorError> {
-        if !state.settings.land || state.status != RunStatus::Succeeded || state.unlanded {
-            return Ok(false);
-        }
-        let Some(landing) = state.landed().filter(|_| state.is_landed()) else { return Ok(true) };
-        let tip = self.repo.read_ref(&format!("refs/heads/{}", landing.branch))?;
-        Ok(tip.as_ref() == Some(&landing.from))
-    }
-
     /// Brings a run's result into the branch that it started from.
     ///
     /// # Errors
@@ -106,15 +90,19 @@ impl Runs {
         let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
         let strange = self.catch_up(&state)?;
         let branch = state.base_branch.clone().ok_or_else(detached)?;
-        self.forget_lost_landing(&journal, &branch)?;
+        self.settle(&journal, &branch)?;
         let state = journal.state();
         let course = self.course(&state, &branch, &options.cancel)?;
         if options.cancel.is_cancelled() {
             return Err(Refusal::Interrupted { run: run.clone() }.into());
         }
-        let checkout = self.go(&journal, &state, &branch, &course)?;
+        let checkout = self.carry_out(&journal, &state, &branch, &course)?;
         let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
-        let Course { from, to, merged, .. } = course;
+        let Course { from, to, merged } = course;
+        if from != to {
+            let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
+            journal.append_blocking(Event::RunLanded { branch, from, to })?;
+        }
         let is_empty = state.integration == state.base;
         let warnings = warnings(&state).into_iter().chain(strange).collect();
         Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
@@ -126,11 +114,11 @@ impl Runs {
     ///
     /// As [`Runs::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        // Also where nothing is to be taken back: a landing that has failed is recorded as undone.
+        // Also where nothing is to be taken back: a landing that has failed is none.
         self.repo.put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
-        let Some(landing) = state.landed().cloned() else {
+        let Some(landing) = state.landings.last().cloned() else {
             return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
         };
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
@@ -164,21 +152,18 @@ impl Runs {
             let (branch, result, base) = (branch.to_owned(), result.clone(), state.base.clone());
             return Err(GitError::BaseLost { branch, result, base }.into());
         }
-        let course = |to: Oid, merged, recorded| Course { from: from.clone(), to, merged, recorded };
+        let course = |to: Oid, merged| Course { from: from.clone(), to, merged };
         if repo.contains(&from, result)? {
-            return Ok(course(from.clone(), false, false));
+            return Ok(course(from.clone(), false));
         }
-        let begun = state.landed().filter(|landing| landing.branch == branch && landing.from == from);
-        if let Some(begun) = begun
-            && repo.contains(&begun.to, result)?
-        {
-            return Ok(course(begun.to.clone(), begun.to != *result, true));
+        if let Some(begun) = begun(state) {
+            return Ok(course(begun.to.clone(), begun.to != *result));
         }
         if repo.contains(result, &from)? {
-            return Ok(course(result.clone(), false, false));
+            return Ok(course(result.clone(), false));
         }
         let merged = self.merge_with(state, branch, &from, cancel)?;
-        Ok(course(merged, true, false))
+        Ok(course(merged, true))
     }
 
     /// Merges the result with the branch's new commits and checks that exact tree.
@@ -238,8 +223,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Records the landing, then moves the branch; a refusal of git's is recorded as undone.
-    fn go(
+    /// Moves the branch, which is recorded before; or records why git refuses.
+    fn carry_out(
         &self,
         journal: &Journal,
         state: &RunState,
@@ -249,26 +234,27 @@ impl Runs {
         let Course { from, to, .. } = course;
         let landing = |expected: &Oid, new: &Oid| {
             let (base, expected, new) = (state.base.clone(), expected.clone(), new.clone());
-            Landing { branch: branch.to_owned(), base, expected, new }
+            Move { branch: branch.to_owned(), base, expected, new }
         };
         if from == to {
             // The branch is there; the files may not be, if taking it back was killed.
-            let landed = state.landed().filter(|landed| landed.branch == branch && landed.to == *to);
+            let landed = state.landed().filter(|landed| landed.to == *to);
             return Ok(match landed {
                 Some(landed) => self.repo.land(&landing(&landed.from, to))?.checkout,
                 None => None,
             });
         }
-        if !course.recorded {
-            let (from, to) = (from.clone(), to.clone());
-            journal.append_blocking(Event::RunLanded { branch: branch.to_owned(), from, to })?;
+        let own_branch = branch.to_owned();
+        if begun(state).is_none() {
+            let (branch, from, to) = (own_branch.clone(), from.clone(), to.clone());
+            journal.append_blocking(Event::LandingStarted { branch, from, to })?;
         }
         match self.repo.land(&landing(from, to)) {
             Ok(landed) => Ok(landed.checkout),
-            // Its files are there, so it has begun, and the next one finishes it.
+            // Its files are there, and the next one finishes it.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
-                journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: from.clone() })?;
+                journal.append_blocking(Event::LandingFailed { branch: own_branch, message: refused.to_string() })?;
                 Err(refused.into())
             }
         }
@@ -282,17 +268,26 @@ impl Runs {
         Ok(if stays { before.tasks.clone() } else { Vec::new() })
     }
 
-    /// Forgets a landing that was recorded and never happened, or that the user has taken back, once the branch has gone
-    /// on without it; files that it may have written go back first.
-    fn forget_lost_landing(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
+    /// Records what became of the newest landing: one that was killed may be done, or the branch may have gone on without
+    /// it, whose files go back then; and a person may have taken it back by hand.
+    fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
         let state = journal.state();
-        let Some(landed) = state.landed().filter(|landed| landed.branch == branch) else { return Ok(()) };
+        let Some(Landing { from, to, result, is_done, .. }) = state.landings.last() else { return Ok(()) };
         let tip = self.repo.branch_tip(branch)?;
-        if tip != landed.from && !self.repo.contains(&tip, &landed.to)? {
-            let lost = Moved { old: landed.from.clone(), new: landed.to.clone(), checkout: None };
-            self.repo.take_back_files(&lost, branch)?;
-            journal.append_blocking(Event::RunUnlanded { branch: branch.to_owned(), to: tip })?;
-        }
+        let branch = branch.to_owned();
+        let fact = match (is_done, self.repo.contains(&tip, to)?) {
+            (true, true) => return Ok(()),
+            (true, false) => Event::RunUnlanded { branch, to: tip },
+            (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
+            (false, false) if tip == *from && *result == state.integration => return Ok(()),
+            (false, false) => {
+                let lost = Moved { old: from.clone(), new: to.clone(), checkout: None };
+                self.repo.take_back_files(&lost, &branch)?;
+                let message = format!("it was interrupted, and {branch} is at {tip} without it");
+                Event::LandingFailed { branch, message }
+            }
+        };
+        journal.append_blocking(fact)?;
         Ok(())
     }
 
@@ -328,6 +323,11 @@ impl Runs {
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_file::write(&self.store, state, (&folders, foreign), target)
     }
+}
+
+/// Gives the landing that was begun and not done.
+fn begun(state: &RunState) -> Option<&Landing> {
+    state.landings.last().filter(|landing| !landing.is_done)
 }
 
 /// Says which work is part of the result although a person has rejected it, or what it was built on, and which is not

@@ -431,6 +431,24 @@ pub enum Event {
         /// Why, in words.
         message: String,
     },
+    /// The integration branch is about to be brought into the user's branch.
+    #[serde(rename = "landing.started")]
+    LandingStarted {
+        /// The user's branch.
+        branch: String,
+        /// Its tip.
+        from: Oid,
+        /// What it is to be moved to.
+        to: Oid,
+    },
+    /// What was begun could not be done, or the user's branch has gone on without it.
+    #[serde(rename = "landing.failed")]
+    LandingFailed {
+        /// The user's branch.
+        branch: String,
+        /// Why, in words.
+        message: String,
+    },
     /// The integration branch was brought into the user's branch.
     #[serde(rename = "run.landed")]
     RunLanded {
@@ -473,6 +491,8 @@ impl Event {
             | Event::RunResumed { .. }
             | Event::RunFinished { .. }
             | Event::ApprovalDecided { .. }
+            | Event::LandingStarted { .. }
+            | Event::LandingFailed { .. }
             | Event::RunLanded { .. }
             | Event::RunUnlanded { .. }
             | Event::RunCleaned { .. }

@@ -58,9 +58,9 @@ pub struct RunState {
     pub merges: MergeQueue,
     /// Token budgets.
     pub budget: BudgetTree,
-    /// The landings that have not been undone, oldest first.
+    /// The landings that have not been undone, oldest first; the newest may only have been begun.
     pub landings: Vec<Landing>,
-    /// Whether a landing was ever undone, be it by a person or because it could not be carried out.
+    /// Whether a person has ever taken a landing back.
     pub unlanded: bool,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
@@ -82,6 +82,8 @@ pub struct Landing {
     pub result: Oid,
     /// The tasks whose work it has.
     pub tasks: Vec<TaskId>,
+    /// Whether the branch is known to have been moved; a process that was killed may have moved it all the same.
+    pub is_done: bool,
 }
 
 /// A tool call that asked for a person, and the answer.
@@ -238,16 +240,16 @@ impl RunState {
                 (self.status, self.exit_code) = (*status, Some(*exit_code));
                 Ok(())
             }
-            Event::RunLanded { branch, from, to } => {
-                let tasks = self.newly_merged();
-                let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
-                self.landings.push(Landing { branch, from, to, result: self.integration.clone(), tasks });
+            Event::LandingStarted { branch, from, to } => self.landing_started(branch, from, to),
+            Event::LandingFailed { .. } => {
+                self.begun_landing()?;
+                self.landings.pop();
                 Ok(())
             }
+            Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
             Event::RunUnlanded { .. } => {
-                self.landings.pop();
                 self.unlanded = true;
-                Ok(())
+                self.landings.pop().map(drop).ok_or_else(|| "nothing has landed".to_owned())
             }
             Event::IntegrationHeld { .. } => Ok(()),
             Event::RunCleaned { tasks } => {
@@ -335,6 +337,21 @@ impl RunState {
         }
     }
 
+    fn landing_started(&mut self, branch: &str, from: &Oid, to: &Oid) -> Result<(), String> {
+        if self.landings.last().is_some_and(|landing| !landing.is_done) {
+            return Err("a landing has begun already".to_owned());
+        }
+        let (tasks, result) = (self.newly_merged(), self.integration.clone());
+        let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
+        self.landings.push(Landing { branch, from, to, result, tasks, is_done: false });
+        Ok(())
+    }
+
+    fn begun_landing(&mut self) -> Result<&mut Landing, String> {
+        let begun = self.landings.last_mut().filter(|landing| !landing.is_done);
+        begun.ok_or_else(|| "no landing has begun".to_owned())
+    }
+
     fn message_sent(&mut self, envelope: &Envelope) -> Result<(), String> {
         let expected = self.next_sequence(&envelope.from);
         if envelope.sequence != expected {
@@ -403,14 +420,20 @@ impl RunState {
         self.tasks.get(id).map(Arc::as_ref)
     }
 
-    /// Gives the newest landing that has not been undone.
+    /// Gives the newest landing, if it is done.
     pub fn landed(&self) -> Option<&Landing> {
-        self.landings.last()
+        self.landings.last().filter(|landing| landing.is_done)
     }
 
     /// Tells whether all that is merged has landed.
     pub fn is_landed(&self) -> bool {
         self.landed().is_some_and(|landing| landing.result == self.integration)
+    }
+
+    /// Tells whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded, and
+    /// this has neither landed nor been taken back by a person.
+    pub fn is_to_be_landed(&self) -> bool {
+        self.settings.land && self.status == RunStatus::Succeeded && !self.is_landed() && !self.unlanded
     }
 
     /// Gives the tasks that this run has merged, whose boxes were open when it began.

@@ -188,7 +188,7 @@ impl RunState {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, format!("fact {} was the newest", self.seq)));
         }
-        let was_paused = self.status != RunStatus::Running || matches!(fact.event, Event::RunResumed { .. });
+        let was_paused = self.status != RunStatus::Running || is_from_outside(&fact.event);
         self.apply_event(&fact.event).map_err(|reason| illegal(fact, reason))?;
         self.seq = fact.seq;
         if was_paused {
@@ -629,6 +629,13 @@ impl RunState {
             }
         }
     }
+}
+
+/// Tells whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean up or
+/// to land it.
+fn is_from_outside(event: &Event) -> bool {
+    use Event::{RunCleaned, RunLanded, RunResumed, RunUnlanded};
+    matches!(event, RunResumed { .. } | RunCleaned { .. } | RunLanded { .. } | RunUnlanded { .. })
 }
 
 /// Tells whether by this fact an agent ends its work, and reads nothing more unless the work comes back.

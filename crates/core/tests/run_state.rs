@@ -656,10 +656,15 @@ fn time_in_which_nobody_works_is_not_counted() {
     };
     let start = tell(10_000, Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None });
     let finished = Event::RunFinished { status: RunStatus::Interrupted, exit_code: 130 };
+    let resumed = |pid| Event::RunResumed { pid, timeout_ms: None, budget_tokens: None };
     let times = [
         tell(12_000, finished.clone()) - start,
-        tell(90_000, Event::RunResumed { pid: 2, timeout_ms: None, budget_tokens: None }) - start,
+        tell(90_000, resumed(2)) - start,
         tell(93_000, finished) - start,
+        tell(94_000, resumed(3)) - start,
+        // It is killed, and a person cleans up before somebody goes on with it.
+        tell(180_000, Event::RunCleaned { tasks: Vec::new() }) - start,
+        tell(190_000, resumed(4)) - start,
     ];
-    assert_eq!(times, [2_000, 2_000, 5_000]);
+    assert_eq!(times, [2_000, 2_000, 5_000, 5_000, 5_000, 5_000]);
 }

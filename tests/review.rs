@@ -285,6 +285,11 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     if !refused.contains(&format!("git branch NAME {}", repository.git(&["rev-parse", branch])?)) || after != before {
         return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
     }
+    type_in(&["resume"], 3)?;
+    let after = type_in(&["status", "--json"], 0)?.json()?;
+    if after != before {
+        return fail(format!("{before:#}\n{after:#}"));
+    }
     let landed = type_in(&["land"], 0)?.stderr;
     if landed.contains(&format!("`git merge {branch}` brings it")) { Ok(()) } else { fail(landed) }
 }

@@ -20,6 +20,7 @@ use orchestrate_tools::Executor;
 use crate::commands::{self, Allowance};
 use crate::error::CoordinatorError;
 use crate::host::Host;
+use crate::integration;
 use crate::layout::Layout;
 use crate::models::{self, Models};
 use crate::open_files::require_open_files;
@@ -220,7 +221,9 @@ impl Coordinator {
         let events: Vec<Event> = std::iter::once(started).chain(added).collect();
         let batch = Batch { events, blobs: source.into_iter().collect(), ..Batch::default() };
         let journal = self.create(&batch)?;
-        work_on(self.context(journal)?, open_ended).await
+        let context = Arc::new(self.context(journal)?);
+        recovery::settle(&context).await?;
+        Run::start(context, open_ended)
     }
 
     /// Takes a run over that no other process works on, and goes on where its facts end.
@@ -239,10 +242,11 @@ impl Coordinator {
     ///
     /// As [`Coordinator::resume`], and if these tasks could not go on all the same ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
-        let context = self.context(Journal::resume(&self.store, run)?)?;
-        require_models(&context, &allowance.lets_go_on(&context.state()))?;
+        let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
+        prepare(&context, &allowance.lets_go_on(&context.state())).await?;
         commands::go_on(&context, allowance).await?;
-        work_on(context, false).await
+        integration::settle(&context).await?;
+        Run::start(context, false)
     }
 
     /// Takes a run over to carry out what a person asks of it, and goes on with it.
@@ -255,7 +259,7 @@ impl Coordinator {
     /// As [`Coordinator::resume`].
     pub async fn resume_with(&self, run: &RunId, command: Command) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        prepare(&context, &command).await?;
+        prepare(&context, reopened(&command).as_slice()).await?;
         let id = self.store.send(run, &command)?;
         self.go_on_with(context, Received { id, sent_ms: 0, command }).await
     }
@@ -276,7 +280,7 @@ impl Coordinator {
         if self.store.answer(id)?.is_some() {
             return Ok(Takeover::Answered);
         }
-        if let Err(error) = prepare(&context, &command).await {
+        if let Err(error) = prepare(&context, reopened(&command).as_slice()).await {
             context.journal.answer(id, Err(error.to_string())).await?;
             return Err(error);
         }
@@ -291,7 +295,7 @@ impl Coordinator {
         commands::carry_out_after(&context, Some(resumed), received).await?;
         match self.store.answer(id)? {
             Some(Ok(said)) => {
-                recovery::settle(&context).await?;
+                integration::settle(&context).await?;
                 Ok(Takeover::Begun { run: Run::start(context, false)?, said })
             }
             Some(Err(why)) => Ok(Takeover::Refused(why)),
@@ -386,17 +390,11 @@ impl Coordinator {
     }
 }
 
-/// Makes sure that a run which is taken over for a command can go on: nothing is recorded yet.
-async fn prepare(context: &Arc<RunContext>, command: &Command) -> Result<(), CoordinatorError> {
-    require_models(context, reopened(command).as_slice())?;
+/// Makes sure that a run which is taken over can go on, with the tasks that are reopened: nothing is recorded yet.
+async fn prepare(context: &Arc<RunContext>, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
+    require_models(context, reopened)?;
     // Branches that somebody else has moved are refused before the run is open again.
     recovery::settle(context).await
-}
-
-async fn work_on(context: RunContext, open_ended: bool) -> Result<Run, CoordinatorError> {
-    let context = Arc::new(context);
-    recovery::settle(&context).await?;
-    Run::start(context, open_ended)
 }
 
 /// Names scripts by their absolute paths, since a run may be taken over from another folder.

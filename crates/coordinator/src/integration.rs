@@ -46,19 +46,22 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
     Ok(Position::AtResult)
 }
 
-/// Brings the integration branch of a run in progress to where the facts say it is; refuses if somebody else moved it.
-/// Where a person has it checked out it stays: the facts and a ref of ours have the result.
+/// Brings the integration branch of a run in progress to its result, and records where a person keeps it from following.
 pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError> {
+    let commit = context.state().integration.clone();
+    let Some(checkout) = bring(context).await? else { return Ok(()) };
+    let checkout = checkout.display().to_string();
+    context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
+}
+
+/// Brings the integration branch of a run to where the facts say it is; refuses if somebody else moved it. Where a person
+/// has it checked out, which is given, it stays: the facts and a ref of ours have the result.
+pub(crate) async fn bring(context: &RunContext) -> Result<Option<PathBuf>, CoordinatorError> {
     let (run, result) = (context.run.clone(), context.state().integration.clone());
     let commit = result.clone();
     match context.git(move |repo| follow(repo, &run, &result)).await? {
-        Position::AtResult => Ok(()),
-        // Of a run that is not open again yet nothing is recorded: the command that opens it may be refused.
-        Position::CheckedOut(_) if context.state().exit_code.is_some() => Ok(()),
-        Position::CheckedOut(checkout) => {
-            let checkout = checkout.display().to_string();
-            context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
-        }
+        Position::AtResult => Ok(None),
+        Position::CheckedOut(checkout) => Ok(Some(checkout)),
         Position::Elsewhere { found, checkout } => Err(CoordinatorError::BranchMoved {
             run: context.run.clone(),
             branch: context.run.integration_branch(),

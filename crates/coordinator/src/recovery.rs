@@ -13,11 +13,12 @@ use crate::integration;
 use crate::run_context::RunContext;
 use crate::worktrees;
 
-/// Settles the integration branch and every task's branch; also makes them for a run that begins.
+/// Settles the integration branch and every task's branch; also makes them for a run that begins. Nothing is recorded: what
+/// is found may keep the run from being opened again.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
     context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
-    integration::settle(context).await?;
+    integration::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
         // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an attempt

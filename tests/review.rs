@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
         sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
+        sandboxed("review::a_merged_branch_may_be_committed_on", a_merged_branch_may_be_committed_on),
         sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
         case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
         sandboxed("review::a_landed_filter_is_taken_back", a_landed_filter_is_taken_back),
@@ -292,6 +293,22 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     }
     let landed = type_in(&["land"], 0)?.stderr;
     if landed.contains(&format!("`git merge {branch}` brings it")) { Ok(()) } else { fail(landed) }
+}
+
+/// A person who tries something on a branch whose work is merged keeps nobody from going on, and loses nothing.
+fn a_merged_branch_may_be_committed_on() -> Outcome {
+    let (home, repository) = one_waits_for_review()?;
+    let type_in = |arguments: &[&str], code| home.orchestrate(repository.path(), arguments).run()?.exits(code);
+    let place = worktree_of(&repository, "T1")?;
+    let git = |arguments: &[&str]| repository.git(&[&["-C", &place.display().to_string()], arguments].concat());
+    std::fs::write(place.join("mine"), "1\n")?;
+    git(&["add", "mine"])?;
+    git(&["commit", "-qm", "Mine"])?;
+    let mine = git(&["rev-parse", "HEAD"])?;
+    type_in(&["approve", "T2"], 0)?;
+    type_in(&["reject", "T1", "-m", "Again."], 1)?;
+    let held = repository.git(&["for-each-ref", "--contains", &mine, "refs/orchestrate"])?;
+    if held.is_empty() { fail("what the person had committed is not kept") } else { Ok(()) }
 }
 
 /// Nobody works in the verifier, so it is made anew where git does not know it any more, or where it is damaged.

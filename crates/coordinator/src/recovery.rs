@@ -24,6 +24,8 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
         // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an attempt
         // that failed before that has left the branch where it was.
         let stands = record.prepared || record.state.is_handed_over();
+        // What is merged is in the result, and what a person does with its branch stands against nothing.
+        let stands = stands && record.state != TaskState::Merged;
         if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
             settle_branch(context, &record.task.id, branch.clone(), tip.clone()).await?;
         }

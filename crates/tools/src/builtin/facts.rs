@@ -1,8 +1,9 @@
 //! What a built-in tool is, said in one line.
 
-/// Says of a built-in tool what it is; its words and its schema come from its description file.
+/// Says of a built-in tool what it is, and which arguments are paths if any are; its words and its schema come from its
+/// description file.
 macro_rules! facts {
-    ($name:literal, $category:ident, $permission:ident) => {
+    ($name:literal, $category:ident, $permission:ident $(, paths $paths:expr)?) => {
         fn name(&self) -> &str {
             $name
         }
@@ -22,6 +23,12 @@ macro_rules! facts {
         fn schema(&self) -> &serde_json::Value {
             &self.0.parameters
         }
+
+        $(
+            fn path_fields(&self) -> &'static [&'static str] {
+                &$paths
+            }
+        )?
     };
 }
 

@@ -28,11 +28,7 @@ struct WriteArguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    facts!("write_file", Files, FileWrite);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("write_file", Files, FileWrite, paths["path"]);
 
     fn idempotent(&self) -> bool {
         true
@@ -86,11 +82,7 @@ struct DeleteArguments {
 
 #[async_trait]
 impl Tool for DeleteFile {
-    facts!("delete_file", Files, FileModify);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("delete_file", Files, FileModify, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DeleteArguments { path } = read(arguments)?;
@@ -152,11 +144,7 @@ fn yes() -> bool {
 
 #[async_trait]
 impl Tool for CreateDirectory {
-    facts!("create_directory", Files, FileWrite);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("create_directory", Files, FileWrite, paths["path"]);
 
     fn idempotent(&self) -> bool {
         true

@@ -40,11 +40,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for UpdateFile {
-    facts!("update_file", Files, FileWrite);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("update_file", Files, FileWrite, paths["path"]);
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;

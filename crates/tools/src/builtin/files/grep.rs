@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::arguments::read;
 use super::super::facts::facts;
-use super::list::{path_glob, walk_limits};
+use super::list::{path_glob, require_pattern, walk_limits};
 use crate::arguments::invalid;
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -61,15 +61,10 @@ enum Mode {
 
 #[async_trait]
 impl Tool for Grep {
-    facts!("grep", Files, FileRead);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("grep", Files, FileRead, paths["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), String> {
-        let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
-        if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+        require_pattern(arguments)
     }
 
     fn idempotent(&self) -> bool {

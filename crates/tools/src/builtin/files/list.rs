@@ -34,6 +34,12 @@ pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits 
     }
 }
 
+/// Requires that something is searched for.
+pub(super) fn require_pattern(arguments: &Value) -> Result<(), String> {
+    let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
+    if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+}
+
 /// Compiles a glob over paths below a directory; one without a slash matches names at any depth.
 pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
     if pattern.len() > MAX_GLOB_BYTES {
@@ -64,11 +70,7 @@ struct ListArguments {
 
 #[async_trait]
 impl Tool for ListDirectory {
-    facts!("list_directory", Files, FileRead);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("list_directory", Files, FileRead, paths["path"]);
 
     fn idempotent(&self) -> bool {
         true
@@ -124,15 +126,10 @@ struct SearchArguments {
 
 #[async_trait]
 impl Tool for SearchFiles {
-    facts!("search_files", Files, FileRead);
-
-    fn path_fields(&self) -> &'static [&'static str] {
-        &["path"]
-    }
+    facts!("search_files", Files, FileRead, paths["path"]);
 
     fn validate(&self, arguments: &Value) -> Result<(), String> {
-        let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
-        if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
+        require_pattern(arguments)
     }
 
     fn idempotent(&self) -> bool {

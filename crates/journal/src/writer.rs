@@ -7,7 +7,7 @@
 //!
 //! It deliberately knows no async runtime and no meaning of any fact beyond `RunState::apply`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_core::RunState;
@@ -24,7 +24,7 @@ use crate::error::JournalError;
 use crate::holder::Purpose;
 use crate::inbox;
 use crate::lease::Lease;
-use crate::reader::{self, Clock, Store};
+use crate::reader::{self, Store};
 use crate::scratch::Scratch;
 
 /// Requests that one transaction may hold: enough to share one sync among all agents of a large run, few enough
@@ -41,10 +41,8 @@ pub(crate) trait Job: Send {
 
 /// The writing side of a run.
 pub(crate) struct Writer {
-    database: PathBuf,
+    store: Store,
     connection: Connection,
-    files: Files,
-    clock: Clock,
     run: RunId,
     /// The run's row, and the epoch that this writer holds.
     key: i64,
@@ -74,45 +72,25 @@ impl Writer {
     pub(crate) fn create(store: &Store, run: &RunId, first: Batch) -> Result<Self, JournalError> {
         let now = (store.clock())();
         let lease = Lease::take(store.leases(), run, now, Purpose::Run)?;
-        let database = store.database().to_owned();
-        let mut connection = database::connect(&database)?;
+        let mut connection = database::connect(store.database())?;
         let mut scratch = Scratch::new(run, now, None);
         let staged = stage(store.files(), &mut scratch, first)?;
         let state = scratch.into_next().ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
-        let key = write(&database, &mut connection, &[staged], |tx| begin_run(tx, run))?;
-        Ok(Self {
-            database,
-            connection,
-            files: store.files().clone(),
-            clock: store.clock(),
-            run: run.clone(),
-            key,
-            epoch: 1,
-            state: Arc::new(state),
-            _lease: lease,
-        })
+        let key = write(store.database(), &mut connection, &[staged], |tx| begin_run(tx, run))?;
+        let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
+        Ok(Self { store, connection, run, key, epoch: 1, state, _lease: lease })
     }
 
     /// Takes a run over: nobody else can write its facts from here on.
     pub(crate) fn resume(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
-        let database = store.database().to_owned();
-        let mut connection = database::connect(&database)?;
-        find_run(&database, &connection, run)?;
+        let mut connection = database::connect(store.database())?;
+        find_run(store.database(), &connection, run)?;
         let lease = Lease::take(store.leases(), run, (store.clock())(), purpose)?;
-        let (key, epoch) =
-            raise_epoch(&mut connection, run).map_err(|error| JournalError::database(&database, error))?;
-        let state = reader::replay(&database, &connection, run)?;
-        Ok(Self {
-            database,
-            connection,
-            files: store.files().clone(),
-            clock: store.clock(),
-            run: run.clone(),
-            key,
-            epoch,
-            state: Arc::new(state),
-            _lease: lease,
-        })
+        let failed = |error| JournalError::database(store.database(), error);
+        let (key, epoch) = raise_epoch(&mut connection, run).map_err(failed)?;
+        let state = reader::replay(store.database(), &connection, run)?;
+        let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
+        Ok(Self { store, connection, run, key, epoch, state, _lease: lease })
     }
 
     /// Gives the newest durable state.
@@ -138,7 +116,7 @@ impl Writer {
 
     /// Decides, writes, publishes and answers a group of requests.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
-        let mut scratch = Scratch::new(&self.run, (self.clock)(), Some(Arc::clone(&self.state)));
+        let mut scratch = Scratch::new(&self.run, (self.store.clock())(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
         for mut job in group {
@@ -146,7 +124,7 @@ impl Writer {
                 waiting.push((job, Vec::new()));
                 continue;
             };
-            match stage(&self.files, &mut scratch, batch) {
+            match stage(self.store.files(), &mut scratch, batch) {
                 Err(error) => job.finish(Err(error)),
                 Ok(staged) => {
                     waiting.push((job, staged.rows.iter().map(|row| row.seq).collect()));
@@ -170,7 +148,7 @@ impl Writer {
             return Ok(());
         }
         let (run, key, epoch, newest) = (&self.run, self.key, self.epoch, self.state.seq);
-        write(&self.database, &mut self.connection, staged, |tx| {
+        write(self.store.database(), &mut self.connection, staged, |tx| {
             let found = newest_of(tx, key)?;
             Ok(if found == (epoch, newest) { Ok(key) } else { Err(JournalError::Fenced { run: run.clone() }) })
         })?;

@@ -209,6 +209,11 @@ fn that_are_still_held_lock_nothing() -> Outcome {
         coordinator.merge(std::slice::from_ref(&a)).await?;
         let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
         coordinator.resume(&report.run_id).await?.wait().await?;
+        let cancelled = a.cancel();
+        let commands = coordinator.store().open_commands(&report.run_id)?;
+        if !matches!(cancelled, Err(CoordinatorError::Ended(_))) || !commands.is_empty() {
+            return fail(format!("whoever takes the run over would cancel a child: {commands:?}"));
+        }
         if events.recv().await.is_none() || a.wait().await?.state != Merged {
             return fail("what was recorded cannot be read any more");
         }

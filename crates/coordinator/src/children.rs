@@ -174,8 +174,11 @@ impl ChildHandle {
     ///
     /// Fails if the run has ended.
     pub fn cancel(&self) -> Result<(), CoordinatorError> {
-        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()), holder: None };
-        self.run.store.send(&self.run.id, &command)?;
+        let context = self.run.context()?;
+        // Should the run end before it is read, it is no business of whoever takes the run over.
+        let holder = context.store.lease(&context.run)?;
+        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()), holder };
+        context.store.send(&context.run, &command)?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, CoordinatorError};
 use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
+use orchestrate_core::run_state::SpawnRefused;
 use serde_json::json;
 
 use crate::run::{Stage, done, runtime, write};
@@ -159,9 +160,9 @@ fn have_ids_of_their_own() -> Outcome {
     let coordinator = stage.coordinator(&two(), |_| {})?;
     runtime()?.block_on(async {
         coordinator.spawn(child("a")).await?;
-        let again: Result<_, CoordinatorError> = coordinator.spawn(child("a")).await;
-        if again.is_ok() {
-            return fail("two children have one id");
+        let again = coordinator.spawn(child("a")).await.map(drop);
+        if !matches!(again, Err(CoordinatorError::Spawn { refused: SpawnRefused::Taken, .. })) {
+            return fail(format!("{again:?}"));
         }
         coordinator.finish().await?;
         Ok(())

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::report::TaskReport;
-use orchestrate_core::run_state::{MessageRefused, SpawnRefused};
+use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
@@ -85,21 +85,24 @@ impl Coordinator {
         }
         let task = Box::new(task_of(&id, &spec));
         let parent = spec.parent;
+        let ended = run.ended();
         let added = context.journal.append_if(move |state| {
-            state.check_spawn(&task.id, parent.as_ref())?;
-            Ok::<_, SpawnRefused>(Batch::from(Event::TaskAdded { task, parent }))
+            if state.exit_code.is_some() {
+                return Err(ended);
+            }
+            let refused = |refused| CoordinatorError::Spawn { id: task.id.clone(), refused };
+            state.check_spawn(&task.id, parent.as_ref()).map_err(refused)?;
+            Ok(Batch::from(Event::TaskAdded { task, parent }))
         });
-        match added.await? {
-            Ok(_) => Ok(ChildHandle { id, run }),
-            Err(refused) => Err(CoordinatorError::Plan(format!("spawn {id}: {refused}"))),
-        }
+        added.await??;
+        Ok(ChildHandle { id, run })
     }
 
     /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.
     ///
-    /// Children that have not ended yet are waited for; those that failed are left as they are. Work that goes back to
-    /// its child, as often as the run's rounds allow, is approved again when it is done. The result says what became of
-    /// each.
+    /// Children that are at work are waited for; those that failed or wait for a person are left as they are. Work that
+    /// goes back to its child, as often as the run's rounds allow, is approved again when it is done. The result says
+    /// what became of each.
     ///
     /// # Errors
     ///

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
+use orchestrate_core::run_state::SpawnRefused;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
 use orchestrate_journal::JournalError;
@@ -146,7 +147,15 @@ pub enum CoordinatorError {
         /// A checkout that is on it, whose files would not follow when it is moved back.
         checkout: Option<PathBuf>,
     },
-    /// A plan or a spawn cannot be carried out.
+    /// There may be no such child.
+    #[error("spawn {id}: {refused}")]
+    Spawn {
+        /// The child.
+        id: TaskId,
+        /// Why not.
+        refused: SpawnRefused,
+    },
+    /// A plan cannot be carried out.
     #[error("{0}")]
     Plan(String),
     /// A folder cannot be made or read.
@@ -204,6 +213,7 @@ impl CoordinatorError {
             | Self::UnknownTask { .. }
             | Self::NoPlace { .. }
             | Self::CannotGoOn { .. }
+            | Self::Spawn { .. }
             | Self::Plan(_) => true,
             _ => false,
         }

@@ -504,6 +504,9 @@ impl RunState {
         if let Some(reason) = TaskId::refusal(id.as_str()) {
             return Err(SpawnRefused::BadId { id: id.to_string(), reason });
         }
+        if self.task(id).is_some() {
+            return Err(SpawnRefused::Taken);
+        }
         let Some(parent) = parent else { return Ok(()) };
         if self.task(parent).is_none() {
             return Err(SpawnRefused::UnknownParent { parent: parent.clone() });

@@ -461,6 +461,7 @@ fn children_are_bounded_in_number_and_depth() {
     assert_eq!(spawn("g", "z"), Err("there is no agent z that it could be a child of".to_owned()));
     let reserved = "'integration' cannot be its id: this id is reserved for the merged branch";
     assert_eq!(spawn("integration", "a"), Err(reserved.to_owned()));
+    assert_eq!(spawn("b", "e"), Err("there is a task of that id already".to_owned()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::ids::{AgentId, RunId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
 use crate::task_record::TaskState;
 
-/// Why an agent may not have one more child.
+/// Why there may not be one more child.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnRefused {
     /// The id cannot be one.
@@ -15,6 +15,9 @@ pub enum SpawnRefused {
         /// Why not.
         reason: String,
     },
+    /// Another task of the run has the id.
+    #[error("there is a task of that id already")]
+    Taken,
     /// The parent does not exist.
     #[error("there is no agent {parent} that it could be a child of")]
     UnknownParent {

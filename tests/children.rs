@@ -9,6 +9,7 @@ use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTas
 use orchestrate_core::event::Event;
 use orchestrate_core::run_state::SpawnRefused;
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::run::{Stage, done, runtime, write};
 use crate::support::{Case, Outcome, Rule, Script, case, fail};
@@ -20,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("children::read_what_they_are_sent", read_what_they_are_sent),
         case("children::can_be_cancelled", can_be_cancelled),
         case("children::have_ids_of_their_own", have_ids_of_their_own),
+        case("children::number_each_message_for_its_sender", number_each_message_for_its_sender),
         case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
         case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
         case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
@@ -164,6 +166,29 @@ fn have_ids_of_their_own() -> Outcome {
         if !matches!(again, Err(CoordinatorError::Spawn { refused: SpawnRefused::Taken, .. })) {
             return fail(format!("{again:?}"));
         }
+        coordinator.finish().await?;
+        Ok(())
+    })
+}
+
+/// Messages that are sent at the same moment are told apart by what each sender is given.
+fn number_each_message_for_its_sender() -> Outcome {
+    let stage = Stage::new()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let coordinator = stage.coordinator(&Script::default().rule(slow), |_| {})?;
+    runtime()?.block_on(async {
+        let slow = coordinator.spawn(child("slow")).await?;
+        let mut sending = JoinSet::new();
+        for text in 1..=32 {
+            let slow = slow.clone();
+            sending.spawn(async move { slow.send(format!("message {text}")).await });
+        }
+        let mut numbers = sending.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        numbers.sort_unstable();
+        if numbers != (1..=32).collect::<Vec<_>>() {
+            return fail(format!("{numbers:?}"));
+        }
+        slow.cancel()?;
         coordinator.finish().await?;
         Ok(())
     })

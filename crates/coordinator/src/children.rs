@@ -7,9 +7,8 @@
 use std::collections::VecDeque;
 
 use orchestrate_core::event::{Event, Recorded};
-use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::message::Sender;
 use orchestrate_core::report::TaskReport;
-use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
@@ -134,24 +133,14 @@ impl Coordinator {
 }
 
 impl ChildHandle {
-    /// Sends the child a message; it reads it before its next request.
+    /// Sends the child a message and gives its number; the child reads it before its next request.
     ///
     /// # Errors
     ///
     /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
     pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
-        let (to, body) = (self.id.clone(), body.into());
-        let context = self.run.context()?;
-        let sent = context.journal.append_if(move |state| {
-            state.check_message(to.as_str(), &body)?;
-            let sequence = state.next_sequence(&Sender::User);
-            let envelope = Envelope { sequence, from: Sender::User, to, body, deadline: None };
-            Ok::<_, MessageRefused>(Batch::from(Event::MessageSent { envelope }))
-        });
-        match sent.await? {
-            Ok(_) => Ok(context.state().next_sequence(&Sender::User).saturating_sub(1)),
-            Err(refused) => Err(CoordinatorError::Plan(refused.to_string())),
-        }
+        let sent = self.run.context()?.send(Sender::User, self.id.clone(), body.into(), None).await?;
+        sent.map_err(|refused| CoordinatorError::Plan(refused.to_string()))
     }
 
     /// Follows the child's facts, from the first; ends with the run.

@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::{BlobId, Event, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::{AgentId, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, Store};
 use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
 
 use crate::error::CoordinatorError;
 use crate::host::Host;
@@ -72,6 +75,30 @@ impl RunContext {
         match self.journal.append_if(decided).await? {
             Ok(_) => Ok(()),
             Err(never) => match never {},
+        }
+    }
+
+    /// Sends an agent a message and gives its number, unless it is refused.
+    pub(crate) async fn send(
+        &self,
+        from: Sender,
+        to: AgentId,
+        body: String,
+        deadline: Option<u64>,
+    ) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
+        // The decision tells it: the same sender may have sent another message by the time that this one is durable.
+        let (tell, number) = oneshot::channel();
+        let sent = self.journal.append_if(move |state| {
+            state.check_message(to.as_str(), &body)?;
+            let sequence = state.next_sequence(&from);
+            // It fails where nobody waits for the answer any more; the message is sent all the same.
+            let _ = tell.send(sequence);
+            let envelope = Envelope { sequence, from, to, body, deadline };
+            Ok(Batch::from(Event::MessageSent { envelope }))
+        });
+        match sent.await? {
+            Ok(_) => number.await.map(Ok).map_err(|_| CoordinatorError::Ended(self.run.clone())),
+            Err(refused) => Ok(Err(refused)),
         }
     }
 

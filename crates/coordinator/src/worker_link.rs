@@ -201,14 +201,7 @@ impl WorkerLink {
         let from = Sender::Agent(self.task.clone());
         let now = self.now_ms();
         let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
-        let sent = self.context.journal.append_if(move |state| {
-            state.check_message(message.to.as_str(), &message.body)?;
-            let sequence = state.next_sequence(&from);
-            let envelope = Envelope { sequence, from, to: message.to, body: message.body, deadline };
-            Ok(Batch::from(Event::MessageSent { envelope }))
-        });
-        let number = || self.context.state().next_sequence(&Sender::Agent(self.task.clone())).saturating_sub(1);
-        Ok(sent.await?.map(|_| number()))
+        self.context.send(from, message.to, message.body, deadline).await
     }
 
     /// Records that the agent hands its work over, unless a message has come that it has to read first; tells which.

@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_land::a_killed_landing_is_done_after_a_commit", a_killed_landing_is_done_after_a_commit),
         case("run_land::what_was_in_the_way_of_a_landing_is_moved_away", what_was_in_the_way_is_moved_away),
         case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
+        case("run_land::new_work_lands_after_the_old_was_taken_back", new_work_lands_after_the_old_was_taken_back),
         case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
         case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
         case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
@@ -121,6 +122,20 @@ fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
     says(&desk.types(&["land"], 0)?, &["has landed: main went from"])?;
     desk.types(&["land", "--undo"], 0)?;
     if has_landed(&desk) { fail("it is still there") } else { Ok(()) }
+}
+
+fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: date +%N >> one)\n")?;
+    desk.types(&["run", "plan.md", "--land"], 0)?;
+    desk.types(&["reject", "T1", "-m", "Again."], 0)?;
+    desk.types(&["land", "--undo"], 0)?;
+    desk.types(&["land", "--undo"], 0)?;
+    desk.types(&["resume"], 0)?;
+    if has_landed(&desk) {
+        return fail("what was taken back has landed again");
+    }
+    says(&desk.types(&["reject", "T1", "-m", "Again."], 0)?, &["has landed: main went from"])?;
+    if has_landed(&desk) { Ok(()) } else { fail("it has not") }
 }
 
 fn a_killed_landing_taken_back_stays_so() -> Outcome {

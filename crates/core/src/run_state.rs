@@ -60,8 +60,8 @@ pub struct RunState {
     pub budget: BudgetTree,
     /// The landings that have not been undone, oldest first; the newest may only have been begun.
     pub landings: Vec<Landing>,
-    /// Whether a person has ever taken a landing back.
-    pub unlanded: bool,
+    /// What the result was when a person took a landing back last.
+    pub taken_back: Option<Oid>,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
     undelivered: Vec<Envelope>,
@@ -154,7 +154,7 @@ impl RunState {
             merges: MergeQueue::default(),
             budget: BudgetTree::new(settings.budget_tokens),
             landings: Vec::new(),
-            unlanded: false,
+            taken_back: None,
             schedule: Schedule::default(),
             tasks: BTreeMap::new(),
             undelivered: Vec::new(),
@@ -248,7 +248,7 @@ impl RunState {
             }
             Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
             Event::RunUnlanded { .. } => {
-                self.unlanded = true;
+                self.taken_back = Some(self.integration.clone());
                 self.landings.pop().map(drop).ok_or_else(|| "nothing has landed".to_owned())
             }
             Event::IntegrationHeld { .. } => Ok(()),
@@ -431,9 +431,12 @@ impl RunState {
     }
 
     /// Tells whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded, and
-    /// this has neither landed nor been taken back by a person.
+    /// this result has not landed, and no person has taken a landing back since there is this result.
     pub fn is_to_be_landed(&self) -> bool {
-        self.settings.land && self.status == RunStatus::Succeeded && !self.is_landed() && !self.unlanded
+        self.settings.land
+            && self.status == RunStatus::Succeeded
+            && !self.is_landed()
+            && self.taken_back.as_ref() != Some(&self.integration)
     }
 
     /// Gives the tasks that this run has merged, whose boxes were open when it began.

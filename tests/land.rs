@@ -31,6 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("land::undo_refuses_once_the_branch_has_moved", undo_refuses_once_the_branch_has_moved),
         case("land::files_of_a_lost_landing_go_back_before_the_next", files_of_a_lost_landing_go_back),
         case("land::a_plan_that_was_edited_is_left_alone", a_plan_that_was_edited_is_left_alone),
+        case("land::a_plan_that_cannot_be_written_holds_up_nothing", a_plan_that_cannot_be_written_holds_up_nothing),
         case("land::a_killed_landing_is_finished_by_the_next", a_killed_landing_is_finished_by_the_next),
         case("land::what_a_killed_landing_left_is_used_up", what_a_killed_landing_left_is_used_up),
         case("land::cleaning_removes_what_is_kept_and_nothing_else", cleaning_removes_what_is_kept_and_nothing_else),
@@ -330,9 +331,27 @@ fn a_plan_that_was_edited_is_left_alone() -> Outcome {
     let ended = Ended::new(None)?;
     ended.stage.repository.write("plan.md", &format!("{PLAN}\n- [ ] one more\n"))?;
     let edited = ended.stage.repository.read("plan.md")?;
-    let left = Boxes::Left { plan: "plan.md".to_owned(), reason: "it has changed since the run began" };
+    let left = Boxes::Left { plan: "plan.md".to_owned(), reason: "it has changed since the run began".to_owned() };
     same(&ended.land()?.boxes, &left)?;
     same(&ended.stage.repository.read("plan.md")?, &edited)
+}
+
+fn a_plan_that_cannot_be_written_holds_up_nothing() -> Outcome {
+    let ended = Ended::new(None)?;
+    // Where the file is to be written before it takes the plan's place.
+    let taken = ended.stage.repository.path().join(format!(".plan.md.{}", ended.run()));
+    std::fs::create_dir(&taken)?;
+    let require_left = |boxes: &Boxes| match boxes {
+        Boxes::Left { reason, .. } if reason.starts_with("it cannot be written: ") => Ok(()),
+        other => fail(format!("{other:?}")),
+    };
+    require_left(&ended.land()?.boxes)?;
+    std::fs::remove_dir(&taken)?;
+    same(&ended.land()?.boxes, &Boxes::Written(ended.stage.repository.path().join("plan.md")))?;
+    std::fs::create_dir(&taken)?;
+    require_left(&ended.runs()?.unland(ended.run(), &ended.options())?.boxes)?;
+    same(&ended.git(&["rev-parse", "main"])?, &ended.report.base_commit.to_string())?;
+    same(&ended.runs()?.store().state(ended.run())?.landings, &Vec::new())
 }
 
 fn a_killed_landing_is_finished_by_the_next() -> Outcome {

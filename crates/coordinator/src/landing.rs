@@ -75,7 +75,8 @@ impl Runs {
     /// # Errors
     ///
     /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
-    /// another process works on the run. Nothing of the user's has changed then.
+    /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it can have: the
+    /// next landing goes on from there.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         self.repo.require_at_rest()?;
         self.repo.put_back_half_written()?;

@@ -24,7 +24,7 @@ pub enum Boxes {
         /// The plan's path as typed.
         plan: String,
         /// Why.
-        reason: &'static str,
+        reason: String,
     },
 }
 
@@ -55,6 +55,7 @@ pub(crate) fn write(
         Target::Ticked => write_boxes(&source, &merged),
         Target::Before(landed) => write_boxes(&source, &landed),
     };
+    let left = |reason: &str| Boxes::Left { plan: plan.clone(), reason: reason.to_owned() };
     let mut found = None;
     for folder in folders {
         // A link stays a link: what it leads to is replaced.
@@ -65,24 +66,24 @@ pub(crate) fn write(
         }
         if write_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
-                let reason = "the branch that landed is not the one that is checked out here";
-                return Ok(Boxes::Left { plan: plan.clone(), reason });
+                return Ok(left("the branch that landed is not the one that is checked out here"));
             }
-            replace(&path, &wanted, &state.run_id)
-                .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
-            return Ok(Boxes::Written(path));
+            // The branch has moved by now, and that is what counts.
+            return Ok(match replace(&path, &wanted, &state.run_id) {
+                Ok(()) => Boxes::Written(path),
+                Err(error) => left(&format!("it cannot be written: {error}")),
+            });
         }
         found = Some(path);
     }
-    let reason = match found {
+    Ok(left(match found {
         Some(_) => "it has changed since the run began",
         None if plan.contains(char::REPLACEMENT_CHARACTER) => {
             "it is no longer there, or its path is not UTF-8, which a run does not keep; tick them yourself, or rename the \
              plan"
         }
         None => "it is no longer there",
-    };
-    Ok(Boxes::Left { plan: plan.clone(), reason })
+    }))
 }
 
 /// Replaces a file in one step, its permissions kept.

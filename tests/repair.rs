@@ -22,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::a_worktree_whose_entry_vanishes_keeps_its_files", a_vanished_entry),
         case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
         case("repair::markers_that_were_left_once_can_be_mended", markers_left_once),
+        case("repair::markers_of_another_merge_are_not_merged", markers_of_another_merge),
         case("repair::a_conflict_without_markers_is_decided_by_its_author", conflict_without_markers),
         case("repair::a_conflict_that_nobody_decides_needs_a_person", undecided_conflict),
         case("repair::a_binary_conflict_whose_author_has_no_shell_needs_a_person_at_once", binary_without_shell),
@@ -89,6 +90,18 @@ fn markers_left_once() -> Outcome {
         script
             .rule(Rule::task(task).last_contains("has been merged into your worktree").text("Looks fine."))
             .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
+    });
+    require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
+}
+
+/// Whoever merges by hand has other labels in the markers.
+fn markers_of_another_merge() -> Outcome {
+    let stage = Stage::new()?;
+    let markers = "one\n<<<<<<< HEAD\nT1\n=======\nT2\n>>>>>>> mine\nthree\n";
+    let script = clash(Script::default(), |script, task| {
+        script
+            .rule(put(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt", markers))
+            .rule(read(Rule::task(task).last_contains("conflict markers:\n\nsrc/lib.txt:2\n"), "src/lib.txt"))
     });
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
 }

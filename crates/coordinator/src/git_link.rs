@@ -27,7 +27,7 @@ pub(crate) struct GitLink {
 /// What is left of a conflict that an agent is mending.
 #[derive(Default)]
 pub(crate) struct Unresolved {
-    /// Files that hold conflict markers.
+    /// Files that hold conflict markers, each with the line of the first.
     pub(crate) marked: Vec<String>,
     /// Files without markers, with git's name of the conflict, about which nothing has been decided.
     pub(crate) untouched: Vec<String>,
@@ -121,9 +121,9 @@ impl GitLink {
                 return Ok(Unresolved::default());
             };
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
-            let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths)?;
+            let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths, [&onto, &tip])?;
             Ok(Unresolved {
-                marked: marked.iter().map(|path| path.display().to_string()).collect(),
+                marked: marked.iter().map(|(path, line)| format!("{}:{line}", path.display())).collect(),
                 untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
             })
         });

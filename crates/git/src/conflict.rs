@@ -17,13 +17,11 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
-use crate::merge::{ConflictFile, LABELS, Merge};
+use crate::merge::{ConflictFile, Merge};
 use crate::repo::{Repo, ours, theirs, tree_of};
 use crate::stage::unread_entry;
 use crate::worktree::Worktree;
 
-/// How a marker line of ours begins, besides the plain middle ones.
-const MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 /// When a file in conflict without markers was changed, as long as nobody has decided about it: a second in the year
 /// 2000, which no tool writes of itself and every archive format can store.
 const UNDECIDED_SECONDS: i64 = 946_684_801;
@@ -86,10 +84,10 @@ impl Repo {
                 write(&handle, worktree, path, (oid, mode))?;
             }
         }
-        for file in &files {
-            if !self.has_markers_at(&tree, &file.path)? {
-                mark_undecided(worktree, &file.path)?;
-            }
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let marked = self.remaining_markers(&tree, &paths, [target, candidate])?;
+        for path in paths.iter().filter(|path| !marked.iter().any(|(marked, _)| marked == *path)) {
+            mark_undecided(worktree, path)?;
         }
         Ok(WrittenConflict { tree, files, messages })
     }
@@ -126,40 +124,6 @@ impl Repo {
         }
         index.write().map_err(failed())
     }
-
-    /// Lists those of the files in which a tree still has conflict markers of ours.
-    ///
-    /// # Errors
-    /// If the tree is missing.
-    pub fn remaining_markers(&self, tree: &Oid, files: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
-        let mut remaining = Vec::new();
-        for path in files {
-            if self.has_markers_at(tree, path)? {
-                remaining.push(path.clone());
-            }
-        }
-        Ok(remaining)
-    }
-
-    /// Tells whether a file of a tree has conflict markers of ours; a link is looked at itself, wherever it leads.
-    fn has_markers_at(&self, tree: &Oid, path: &Path) -> Result<bool, GitError> {
-        let handle = self.handle()?;
-        let failed = || GitError::library(format!("read {} of {tree}", path.display()));
-        let entry = match tree_of(&handle, tree)?.get_path(path) {
-            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
-            Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(failed()(error)),
-            _ => return Ok(false),
-        };
-        let blob = handle.find_blob(entry.id()).map_err(failed())?;
-        Ok(has_markers(blob.content()))
-    }
-}
-
-/// Tells whether a file has a line that opens or closes one of our conflicts.
-fn has_markers(bytes: &[u8]) -> bool {
-    let marks: Vec<Vec<u8>> =
-        MARKERS.iter().zip(LABELS).map(|(mark, label)| format!("{mark}{label}").into_bytes()).collect();
-    bytes.split(|byte| *byte == b'\n').any(|line| marks.iter().any(|mark| line.starts_with(mark)))
 }
 
 /// Opens the folder of a file in conflict; none if it is not there, or something else is in its place.
@@ -213,17 +177,5 @@ fn write(repository: &Repository, worktree: &Worktree, path: &Path, entry: (git2
     match mode {
         LINK => beneath::write_link(&opened, name, blob.content()).map_err(failed()),
         _ => beneath::write(&opened, name, blob.content(), mode == EXECUTABLE).map_err(failed()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markers_are_lines_of_ours() {
-        assert!(has_markers(b"a\n<<<<<<< integration\nb\n"));
-        assert!(has_markers(b">>>>>>> yours"));
-        assert!(!has_markers(b"=======\n<<<<<<< HEAD\n text <<<<<<< integration\n"));
     }
 }

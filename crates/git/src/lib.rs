@@ -26,6 +26,7 @@ mod include;
 mod kept;
 mod land;
 mod lock;
+mod markers;
 mod merge;
 mod place;
 mod probe;

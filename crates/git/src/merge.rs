@@ -20,7 +20,7 @@ use crate::room::Room;
 use crate::version::ATTR_SOURCE;
 
 /// What the two sides are called in conflict markers: what was merged before, and the author's own work.
-pub(crate) const LABELS: [&str; 2] = ["integration", "yours"];
+const LABELS: [&str; 2] = ["integration", "yours"];
 /// What a conflict is called that git does not name.
 const UNNAMED: &str = "conflict";
 /// How git merges, whatever the user has configured; the limit of renames is git's own default.

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
+use crate::markers::first_marker;
 use crate::merge::Merge;
 use crate::repo::{Repo, ours};
 use crate::worktree::Worktree;
@@ -20,8 +21,6 @@ const STAGE: u16 = 0x3000;
 const STAGE_SHIFT: u16 = 12;
 /// The two sides of a conflict, as bits: both have the file.
 const BOTH_SIDES: u8 = 1 << 2 | 1 << 3;
-/// How the lines begin that git puts around a conflict.
-const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
 /// The largest file that is looked through.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -48,11 +47,9 @@ impl Repo {
         let head = self.worktree_head(worktree)?;
         let Merge::Conflict { files, .. } = self.merge(&head, &other)? else { return Ok(marked) };
         for path in files.into_iter().map(|file| file.path) {
-            let sides = [self.read_stored(&head, &path)?, self.read_stored(&other, &path)?];
-            // Where a side has such lines of its own they tell nothing.
-            let are_own = sides.iter().flatten().any(|bytes| first_marker(bytes).is_some());
-            let content = content(worktree, path.as_os_str().as_bytes())?.filter(|_| !are_own);
-            if let Some(line) = content.and_then(|bytes| first_marker(&bytes)) {
+            if let Some(bytes) = content(worktree, path.as_os_str().as_bytes())?
+                && let Some(line) = self.new_marker(&bytes, &path, [&head, &other])?
+            {
                 marked.insert(path, Some(line));
             }
         }
@@ -98,7 +95,7 @@ fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> 
     let mut undecided = Undecided::new();
     for (path, sides) in conflicts(index) {
         let content = content(worktree, &path)?;
-        let marker = content.as_deref().and_then(first_marker);
+        let marker = content.as_deref().and_then(|bytes| first_marker(bytes, &[]));
         let is_mended = marker.is_none() && content.is_some_and(|bytes| !bytes.contains(&0));
         if sides & BOTH_SIDES != BOTH_SIDES || !is_mended {
             undecided.insert(path_of(&path), marker);
@@ -125,10 +122,4 @@ fn conflicts(index: &Index) -> BTreeMap<Vec<u8>, u8> {
         *conflicts.entry(entry.path).or_default() |= 1 << ((entry.flags & STAGE) >> STAGE_SHIFT);
     }
     conflicts
-}
-
-/// Gives the line, from 1, of the first conflict marker in a file.
-fn first_marker(bytes: &[u8]) -> Option<usize> {
-    let is_marker = |line: &[u8]| MARKERS.iter().any(|marker| line.starts_with(marker));
-    Some(bytes.split(|byte| *byte == b'\n').position(is_marker)? + 1)
 }

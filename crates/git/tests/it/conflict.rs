@@ -31,12 +31,13 @@ fn a_conflict_is_written_and_repaired() {
     assert_eq!(std::fs::read_to_string(worktree.path().join("mine")).unwrap(), "agent\n");
     let tree = repo.current_tree(&worktree).unwrap();
     let files = ["both", "mine", "absent"].map(PathBuf::from);
-    assert_eq!(repo.remaining_markers(&tree, &files).unwrap(), [PathBuf::from("both")]);
+    let left = |tree| repo.remaining_markers(tree, &files, [&target, &candidate]).unwrap();
+    assert_eq!(left(&tree), [(PathBuf::from("both"), 1)]);
 
     write_files(worktree.path(), &[("both", "agent and other\n")]);
     let repaired = fixture.commit(&repo, &worktree, &[&target, &candidate]);
     let tree = repo.tree_of(&repaired).unwrap();
-    assert_eq!(repo.remaining_markers(&tree, &files).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(left(&tree), []);
     assert_eq!(repo.merge(&target, &repaired).unwrap(), Merge::Clean { tree });
     assert_eq!(git_in(worktree.path(), &["status", "--porcelain"]), "");
 }
@@ -104,11 +105,11 @@ fn a_merge_of_a_person_is_finished_once_no_marker_of_it_is_left() {
         Err(GitError::UnfinishedMerge { files, .. }) => files,
         finished => finished.map(|()| Vec::new()).unwrap(),
     };
-    assert_eq!(left(), ["conflict markers in both:1", "conflict markers in own:1"]);
-    write_files(worktree.path(), &[("own", "<<<<<<< shown\nboth\n")]);
+    let marked = ["conflict markers in both:1", "conflict markers in own:2"];
+    assert_eq!(left(), marked);
     git_in(worktree.path(), &["add", "-A"]);
-    assert_eq!(left(), ["conflict markers in both:1"]);
-    write_files(worktree.path(), &[("both", "both\n")]);
+    assert_eq!(left(), marked);
+    write_files(worktree.path(), &[("own", "<<<<<<< shown\nboth\n"), ("both", "both\n")]);
     assert_eq!(left(), Vec::<String>::new());
 }
 

@@ -182,8 +182,7 @@ impl RunState {
     ///
     /// # Errors
     ///
-    /// Fails if the fact cannot follow what happened before; the state is then as it was for the run, though a
-    /// caller that goes on must discard it (the journal works on a scratch copy).
+    /// Fails if the fact cannot follow what happened before; the state is then as it was.
     pub fn apply(&mut self, fact: &Recorded) -> Result<(), IllegalEvent> {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, format!("fact {} was the newest", self.seq)));

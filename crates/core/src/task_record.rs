@@ -303,11 +303,12 @@ impl TaskRecord {
                 Ok(())
             }
             Event::WorktreePrepared { onto, .. } => {
+                self.require(&[TaskState::Running])?;
                 match onto {
                     None => self.prepared = true,
                     Some(_) => self.joined = true,
                 }
-                self.require(&[TaskState::Running])
+                Ok(())
             }
             Event::TurnStarted { .. }
             | Event::ContextCompacted { .. }
@@ -319,9 +320,10 @@ impl TaskRecord {
             }
             Event::ModelFailed { .. } => Ok(()),
             Event::ModelReplied { turn, usage, .. } => {
+                self.require(&[TaskState::Running])?;
                 self.turns = *turn;
                 self.usage.add(*usage);
-                self.require(&[TaskState::Running])
+                Ok(())
             }
             Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
                 self.snapshots = *number;
@@ -342,21 +344,19 @@ impl TaskRecord {
     /// Facts about tool calls; none if the fact is another.
     fn apply_call(&mut self, event: &Event) -> Option<Result<(), String>> {
         Some(match event {
-            Event::ToolStarted { call_id, tool, .. } => {
+            Event::ToolStarted { call_id, tool, .. } => self.require(&[TaskState::Running]).map(|()| {
                 self.last_tool = Some(tool.clone());
                 self.open_calls.insert(call_id.clone());
                 // A command is run again in a clean worktree only, and from here on it is not clean.
                 self.prepared &= !self.is_command();
-                self.require(&[TaskState::Running])
-            }
+            }),
             Event::ToolFinished { call_id, outcome, .. } => {
                 self.open_calls.remove(call_id);
                 self.denied |= *outcome == ToolOutcome::Denied;
                 Ok(())
             }
             Event::ApprovalRequested { call, .. } => {
-                self.parked = Some(call.clone());
-                self.step(&[TaskState::Running], TaskState::Waiting)
+                self.step(&[TaskState::Running], TaskState::Waiting).map(|()| self.parked = Some(call.clone()))
             }
             _ => return None,
         })
@@ -366,16 +366,16 @@ impl TaskRecord {
     fn apply_outcome(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::TaskCommitted { commit, tree, summary, .. } => {
+                self.committed(commit, tree)?;
                 self.summary.clone_from(summary);
-                self.committed(commit, tree)
+                Ok(())
             }
             Event::VerifyFinished { scope, passed, .. } => {
-                self.verify = if *passed { Verify::Passed } else { Verify::Failed };
                 if *scope == VerifyScope::Task && *passed {
-                    self.step(&[TaskState::Committed], TaskState::Verified)
-                } else {
-                    Ok(())
+                    self.step(&[TaskState::Committed], TaskState::Verified)?;
                 }
+                self.verify = if *passed { Verify::Passed } else { Verify::Failed };
+                Ok(())
             }
             Event::VerifyStarted { .. } => Ok(()),
             Event::ReviewRequested { .. } => self.step(&[TaskState::Verified], TaskState::AwaitingReview),
@@ -389,6 +389,7 @@ impl TaskRecord {
             }
             Event::TaskMerged { commit, summary, .. } => {
                 let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };
+                self.step(&[from], TaskState::Merged)?;
                 self.merged.clone_from(commit);
                 (self.rejected, self.stale) = (None, false);
                 if commit.is_none() {
@@ -398,7 +399,7 @@ impl TaskRecord {
                 if let Some(summary) = summary {
                     self.summary.clone_from(summary);
                 }
-                self.step(&[from], TaskState::Merged)
+                Ok(())
             }
             Event::TaskFailed { cause, message, .. } => self.ended(TaskState::Failed, &cause.to_string(), message),
             Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, "conflict", message),

@@ -1,0 +1,113 @@
+//! Facts that cannot follow what happened before: they are refused, and change nothing.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
+use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, StopReason, Task, TaskId, Usage};
+
+fn a() -> TaskId {
+    TaskId::from("a")
+}
+
+fn oid(text: &str) -> Oid {
+    Oid::from(text)
+}
+
+fn blob() -> BlobId {
+    BlobId::from("blob")
+}
+
+fn recorded(seq: u64, event: Event) -> Recorded {
+    Recorded { run_id: "r-abcdef".into(), seq, ts_ms: seq * 10, v: VERSION, event }
+}
+
+fn begun() -> Vec<Event> {
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: None,
+        settings: Box::new(RunSettings::default()),
+        base_commit: oid("base"),
+        base_branch: None,
+    };
+    let task = Box::new(Task { id: a(), verify: Some("check".to_owned()), ..Task::default() });
+    vec![started, Event::TaskAdded { task, parent: None }]
+}
+
+fn spawned() -> Event {
+    let (branch, base) = ("orchestrate/r-abcdef/a".to_owned(), oid("base"));
+    Event::AgentSpawned { task: a(), attempt: 1, agent: None, model: None, branch, base, spec: None }
+}
+
+fn asked() -> Event {
+    let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
+    Event::ApprovalRequested { task: a(), call: "hash".into(), call_id: "c1".into(), tool, summary, rule }
+}
+
+fn verified() -> Event {
+    let (tree, command, exit) = (oid("tree"), "check".to_owned(), "exit code 0".to_owned());
+    let scope = VerifyScope::Task;
+    Event::VerifyFinished { task: a(), scope, tree, command, passed: true, exit, output: blob(), duration_ms: 1 }
+}
+
+/// One fact of each kind that is refused in some states of its task.
+fn facts() -> Vec<Event> {
+    let usage = Usage { input_tokens: 5, ..Usage::default() };
+    let (tool, arguments, rule) = ("tool".to_owned(), serde_json::Value::Null, "allow".to_owned());
+    let (merge, target) = (oid("merge"), oid("base"));
+    vec![
+        Event::TaskReady { task: a() },
+        spawned(),
+        Event::WorktreePrepared { task: a(), onto: None },
+        Event::WorktreePrepared { task: a(), onto: Some(oid("onto")) },
+        Event::TurnStarted { task: a(), turn: 1 },
+        Event::ModelRequested { task: a(), turn: 1, model: "m".to_owned(), request: blob(), reserved_tokens: 9 },
+        Event::ModelReplied { task: a(), turn: 1, reply: blob(), usage, stop: StopReason::EndTurn },
+        Event::ToolStarted { task: a(), turn: 1, call_id: "c1".into(), tool, arguments, rule },
+        Event::TaskCommitted { task: a(), commit: oid("work"), tree: oid("tree"), summary: "new".to_owned() },
+        verified(),
+        Event::MergeStarted { task: a(), target: target.clone(), candidate: oid("work") },
+        Event::MergePrepared { task: a(), commit: merge.clone(), tree: oid("merged") },
+        Event::TaskMerged { task: a(), commit: Some(merge), target: Some(target), summary: None },
+        Event::TaskMerged { task: a(), commit: None, target: None, summary: Some("new".to_owned()) },
+        asked(),
+        Event::ReviewRequested { task: a() },
+        Event::ReviewApproved { task: a(), tree: oid("tree") },
+        Event::TaskReturned { task: a(), cause: ReturnCause::TaskCheck, text: blob(), onto: None },
+        Event::TaskFailed { task: a(), cause: FailureCause::Turns, message: "new".to_owned() },
+        Event::TaskCancelled { task: a(), message: "new".to_owned() },
+    ]
+}
+
+/// One run for each state of its task that these facts lead to, with a merge in progress and without.
+fn runs() -> Vec<RunState> {
+    let told: Vec<Recorded> = (1..).zip(begun()).map(|(seq, event)| recorded(seq, event)).collect();
+    let mut reached = vec![RunState::replay(&told).unwrap().unwrap()];
+    let seen = |state: &RunState| (state.task(&a()).map(|record| record.state), state.merges.current().is_some());
+    let mut at = 0;
+    while let Some(from) = reached.get(at).cloned() {
+        for event in facts() {
+            let mut next = from.clone();
+            let is_told = next.apply(&recorded(from.seq + 1, event)).is_ok();
+            if is_told && reached.iter().all(|known| seen(known) != seen(&next)) {
+                reached.push(next);
+            }
+        }
+        at += 1;
+    }
+    reached
+}
+
+#[test]
+fn a_refused_fact_changes_nothing() {
+    let mut refused = 0;
+    for before in runs() {
+        for event in facts() {
+            let mut state = before.clone();
+            if let Err(error) = state.apply(&recorded(before.seq + 1, event)) {
+                refused += 1;
+                assert_eq!(state, before, "{error}");
+            }
+        }
+    }
+    assert!(refused > 100, "only {refused} facts were refused");
+}

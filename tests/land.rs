@@ -11,7 +11,7 @@ use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
-use crate::support::{Case, Outcome, Repository, Rule, Script, case, fail};
+use crate::support::{Case, Home, Outcome, Repository, Rule, Script, case, fail};
 
 /// Two independent tasks; the second box is nested in prose that must stay byte for byte.
 const PLAN: &str =
@@ -21,6 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("land::a_fast_forward_lands_and_is_undone", a_fast_forward_lands_and_is_undone),
         case("land::new_commits_are_merged_and_checked", new_commits_are_merged_and_checked),
+        case("land::what_lands_is_the_very_tree_that_was_checked", what_lands_is_the_very_tree_that_was_checked),
         case("land::the_check_of_a_landing_has_what_every_worktree_has", the_check_has_what_every_worktree_has),
         case("land::a_red_merge_is_refused", a_red_merge_is_refused),
         case("land::a_conflict_is_refused", a_conflict_is_refused),
@@ -210,6 +211,41 @@ fn new_commits_are_merged_and_checked() -> Outcome {
     same(&texts, &["1\n", "m\n", "2\n"].map(str::to_owned))?;
     ended.runs()?.unland(ended.run(), &ended.options())?;
     same(&ended.look()?, &before)
+}
+
+/// Prints the files of a folder with what they hold, but for git's own and what the checks here write.
+const LOOK: &str = "find . -name .git -prune -o -type f ! -name '*.log' -exec sha256sum {} + | LC_ALL=C sort";
+
+/// Each check keeps what it sees, and leaves behind what no tree has.
+fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
+    let ended = Ended::new(Some(&format!("{LOOK} > $(mktemp seen-XXXXXX.log) && date > kept.txt && touch left")))?;
+    let merges = ended.git(&["rev-list", "--first-parent", &format!("main..{}", ended.report.integration_commit)])?;
+    commit_on_main(&ended, "meanwhile.txt", "m\n")?;
+    let landed = ended.land()?.to;
+    same(&ended.git(&["rev-parse", "main"])?, &landed.to_string())?;
+    let folder = ended.worktrees()?.join(".verifier");
+    let mut seen = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("seen-") {
+            seen.push(std::fs::read_to_string(entry.path())?);
+        }
+    }
+    let brought = merges.lines().chain([landed.as_str()]).map(|commit| look_into(&ended, commit));
+    let mut brought = brought.collect::<Result<Vec<_>, _>>()?;
+    seen.sort();
+    brought.sort();
+    same(&brought.len(), &3)?;
+    same(&seen, &brought)
+}
+
+/// Gives the files of a commit as a check of it has to see them.
+fn look_into(ended: &Ended, commit: &str) -> Result<String, Failed> {
+    let folder = tempfile::tempdir()?;
+    let command = format!("git archive {commit} | tar -x -C \"$0\" && cd \"$0\" && {LOOK}");
+    let typed = ["-c", &command, &folder.path().display().to_string()];
+    let home = Home::new()?;
+    Ok(home.command("sh", ended.stage.repository.path(), &typed).run()?.exits(0)?.stdout)
 }
 
 fn the_check_has_what_every_worktree_has() -> Outcome {

@@ -5,6 +5,7 @@
 //! in the way, at whatever moment, nothing outside is read or written.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -54,15 +55,21 @@ pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
 
 /// Reads a regular file of an open folder, and its state while it was open; none if it is over the limit.
 pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
+    let (file, stat) = open_file(folder, name)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
+    Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
+}
+
+/// Opens a regular file of an open folder.
+fn open_file(folder: impl AsFd, name: &[u8]) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = open(folder.as_fd(), OsStr::from_bytes(name), flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
     if kind(&stat) != FileType::RegularFile {
         return Err(Errno::INVAL);
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
-    std::fs::File::from(file).take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
-    Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
+    Ok((File::from(file), stat))
 }
 
 /// Reads where a symbolic link of an open folder points.
@@ -89,17 +96,34 @@ pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
 
 /// Writes a file in an open folder: whole or not at all, replacing what is there.
 pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bool) -> Result<(), Errno> {
-    write_with_mode(folder, name, bytes, if executable { 0o777 } else { 0o666 })
+    let mode = if executable { 0o777 } else { 0o666 };
+    write_with(folder, name, mode, |file| file.write_all(bytes).map_err(|error| errno(&error)))
 }
 
-/// The same with at most these permissions, from the first moment: the user's mask takes away from them.
-pub(crate) fn write_with_mode(folder: impl AsFd, name: &[u8], bytes: &[u8], mode: u32) -> Result<(), Errno> {
+/// Copies a regular file from one open folder to another, whole or not at all, replacing what is there; it shares its
+/// blocks where the file system can.
+///
+/// The copy has at most the permissions of the file, from the first moment: the user's mask takes away from them.
+pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
+    let (mut file, stat) = open_file(from, name)?;
+    write_with(to, name, stat.st_mode, |copy| match rustix::fs::ioctl_ficlone(&*copy, &file) {
+        Ok(()) => Ok(()),
+        Err(_) => std::io::copy(&mut file, copy).map(drop).map_err(|error| errno(&error)),
+    })
+}
+
+fn write_with(
+    folder: impl AsFd,
+    name: &[u8],
+    mode: u32,
+    fill: impl FnOnce(&mut File) -> Result<(), Errno>,
+) -> Result<(), Errno> {
     let temporary = temporary_name(name);
     // One that a killed process left has permissions of its own.
     remove_file(&folder, temporary.as_bytes())?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     let file = open(folder.as_fd(), &temporary, flags, Mode::from_raw_mode(mode & 0o777))?;
-    std::fs::File::from(file).write_all(bytes).map_err(|error| errno(&error))?;
+    fill(&mut File::from(file))?;
     put(folder, &temporary, name)
 }
 

@@ -1,65 +1,48 @@
-//! `.worktreeinclude`: ignored files of the user's checkout (a local `.env`) that every worktree gets.
+//! `.worktreeinclude`: ignored files of the user's checkout (a local `.env`, `node_modules`) that every worktree gets.
 //!
 //! Only files that git ignores *and* that the patterns name are copied, never tracked or merely new ones; a
 //! file that is in the worktree already stays as it is. Both lists come from git, run on the user's own tree.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
 use crate::program::Run;
+use crate::refusal::Refusal;
 use crate::repo::Repo;
 use crate::worktree::Worktree;
 
 /// The file that names the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";
-/// The most files that are copied: these are settings, not build caches.
-const MAX_FILES: usize = 1_000;
-/// The largest file that is copied.
-const MAX_BYTES: u64 = 16 << 20;
+/// The most files that are copied to each worktree: what the packages of a large project are.
+pub(crate) const MAX_FILES: usize = 50_000;
 
 impl Repo {
-    /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them.
+    /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them. A link is copied as a
+    /// link, wherever it leads.
     ///
     /// # Errors
-    /// [`GitError::TooLarge`] if they are too many or too large; if a file cannot be read or written.
+    /// If they are too many ([`Refusal::IncludesTooMuch`]), or one cannot be read or written.
     pub fn copy_included(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
-        let from = beneath::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
-        let patterns = self.workdir().join(PATTERNS);
-        if !patterns.is_file() {
+        let files = self.included()?;
+        if files.is_empty() {
             return Ok(Vec::new());
         }
         worktree.verify_untampered()?;
-        let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
-        let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
-        let files: Vec<&Vec<u8>> = named.intersection(&ignored).collect();
-        if files.len() > MAX_FILES {
-            return Err(GitError::TooLarge {
-                path: patterns,
-                what: "the number of files that it names",
-                limit: MAX_FILES as u64,
-            });
-        }
+        let from = beneath::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
         let mut copied = Vec::new();
         for path in files {
-            let shown = path_of(path);
-            let (folder, name) = beneath::split(path);
-            let source =
-                beneath::open_folder(&from, folder).map_err(GitError::errno("open", self.workdir().join(&shown)))?;
-            let read = match beneath::read(&source, name, MAX_BYTES) {
-                Ok(read) => read,
-                // No regular file: a link would lead out of the worktree. Or it has gone since it was listed.
-                Err(Errno::LOOP | Errno::INVAL | Errno::NXIO | Errno::NOENT) => continue,
-                Err(error) => return Err(GitError::errno("read", self.workdir().join(&shown))(error)),
-            };
-            let Some((bytes, stat)) = read else {
-                return Err(GitError::TooLarge { path: shown, what: "the size in bytes", limit: MAX_BYTES });
-            };
-            let failed = || GitError::errno("write", worktree.path().join(&shown));
+            let (folder, name) = beneath::split(&path);
+            let source = beneath::open_folder(&from, folder)
+                .map_err(GitError::errno("open", self.workdir().join(path_of(folder))))?;
+            let failed = || GitError::errno("copy", self.workdir().join(path_of(&path)));
+            // What is neither file nor link, or has gone since it was listed, is passed over.
+            let kind = beneath::look(&source, name).map_err(failed())?.as_ref().map(beneath::kind);
+            let Some(kind @ (FileType::RegularFile | FileType::Symlink)) = kind else { continue };
             let target = match beneath::open_folder(worktree.root(), folder) {
                 Err(Errno::NOENT) => beneath::make_folder(worktree.root(), folder),
                 // A file or a link of the worktree stands in the folder's place.
@@ -67,12 +50,35 @@ impl Repo {
                 opened => opened,
             };
             let target = target.map_err(failed())?;
-            if beneath::look(&target, name).map_err(failed())?.is_none() {
-                beneath::write_with_mode(&target, name, &bytes, stat.st_mode).map_err(failed())?;
-                copied.push(PathBuf::from(std::ffi::OsStr::from_bytes(path)));
+            if beneath::look(&target, name).map_err(failed())?.is_some() {
+                continue;
             }
+            let done = match kind {
+                FileType::Symlink => {
+                    beneath::read_link(&source, name).and_then(|leads| beneath::write_link(&target, name, &leads))
+                }
+                _ => beneath::copy(&source, &target, name),
+            };
+            done.map_err(failed())?;
+            copied.push(path_of(&path));
         }
         Ok(copied)
+    }
+
+    /// Lists what is copied to each worktree.
+    pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        let patterns = self.workdir().join(PATTERNS);
+        if !patterns.is_file() {
+            return Ok(Vec::new());
+        }
+        let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
+        let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
+        let files: Vec<Vec<u8>> = named.intersection(&ignored).cloned().collect();
+        if files.len() > MAX_FILES {
+            let refusal = Refusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
+            return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
+        }
+        Ok(files)
     }
 
     /// Lists the untracked files of the user's checkout that exclude patterns name.

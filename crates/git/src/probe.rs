@@ -223,14 +223,24 @@ fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> 
     }
 }
 
-/// Refuses attributes that ask for LFS, or for another filter that is configured; git passes over one that is not.
+/// Tells whether an encoding is the one in which git stores text.
+pub(crate) fn is_utf8(encoding: &str) -> bool {
+    encoding.eq_ignore_ascii_case("utf-8") || encoding.eq_ignore_ascii_case("utf8")
+}
+
+/// Refuses attributes that ask for LFS, for another filter that is configured (git passes over one that is not), or for
+/// another encoding.
 fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
-    let words = lines.flat_map(|line| line.split(u8::is_ascii_whitespace));
-    let mut asked = words.filter_map(|word| word.strip_prefix(b"filter=")).map(String::from_utf8_lossy);
-    let filter = asked.find(|filter| filter == "lfs" || configured.iter().any(|name| name == filter))?;
-    Some(match filter.as_ref() {
-        "lfs" => Refusal::Lfs { path: path() },
-        name => Refusal::Filter { path: path(), filter: name.to_owned() },
-    })
+    let words: Vec<&[u8]> = lines.flat_map(|line| line.split(u8::is_ascii_whitespace)).collect();
+    let asked =
+        |name: &'static [u8]| words.iter().filter_map(move |word| word.strip_prefix(name)).map(String::from_utf8_lossy);
+    let mut filters = asked(b"filter=");
+    match filters.find(|filter| filter == "lfs" || configured.iter().any(|name| name == filter)).as_deref() {
+        Some("lfs") => return Some(Refusal::Lfs { path: path() }),
+        Some(name) => return Some(Refusal::Filter { path: path(), filter: name.to_owned() }),
+        None => {}
+    }
+    let encoding = asked(b"working-tree-encoding=").find(|name| !is_utf8(name))?;
+    Some(Refusal::Encoding { path: path(), encoding: encoding.into_owned() })
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use orchestrate_core::shell_word;
 
+use crate::include::MAX_FILES;
 use crate::version::OLDEST;
 
 /// Why a repository is not worked with; its text says what to do.
@@ -48,6 +49,28 @@ pub enum Refusal {
         path: PathBuf,
         /// The filter's name.
         filter: String,
+    },
+    /// The attributes ask for another encoding, which only the git program converts.
+    #[error(
+        "{path} asks for the encoding {encoding:?}, which is not supported yet; start from a commit without \
+         `working-tree-encoding={encoding}`"
+    )]
+    Encoding {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The encoding's name.
+        encoding: String,
+    },
+    /// More files are to be copied to every worktree than is sensible.
+    #[error(
+        "{path} names {files} files that git ignores, and no more than {MAX_FILES} are copied to each worktree; name fewer, \
+         or let `[worktree] setup` make them"
+    )]
+    IncludesTooMuch {
+        /// The file with the patterns.
+        path: PathBuf,
+        /// How many they name.
+        files: usize,
     },
     /// The checkout is sparse.
     #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]

@@ -161,6 +161,7 @@ impl Repo {
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
+        self.included()?;
         self.require_plain_tree(&self.head()?.commit)
     }
 

@@ -255,9 +255,7 @@ impl Stager<'_> {
         {
             return Err(GitError::FilterAsked { path: path_of(path), filter });
         }
-        if let Some(name) =
-            named(attribute("working-tree-encoding")?).filter(|name| !name.eq_ignore_ascii_case("utf-8"))
-        {
+        if let Some(name) = named(attribute("working-tree-encoding")?).filter(|name| !probe::is_utf8(name)) {
             return Err(unstorable(
                 path,
                 format!("its attributes ask for the encoding {name}, which is not supported"),

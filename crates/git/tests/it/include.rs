@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use orchestrate_git::{GitError, Worktree};
+use orchestrate_git::{GitError, Refusal, Worktree};
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
@@ -78,20 +78,23 @@ fn names_and_modes_are_kept() {
 }
 
 #[test]
-fn links_pipes_and_repositories_are_left_out() {
+fn links_are_links_and_pipes_and_repositories_are_left_out() {
     let fixture = naming("local/\nlinked\n*.env\n");
     std::fs::write(fixture.project().join(".gitignore"), "local/\nlinked\n*.env\n").unwrap();
     let outside = fixture.path().join("outside");
     write_files(&outside, &[("secret", "outside")]);
     write_files(&fixture.project(), &[("local/kept", "kept"), ("local/nested/inner", "inner")]);
     symlink(outside.join("secret"), fixture.project().join("a.env")).unwrap();
-    symlink("tracked", fixture.project().join("b.env")).unwrap();
+    symlink("local/kept", fixture.project().join("b.env")).unwrap();
     symlink(&outside, fixture.project().join("linked")).unwrap();
     make_pipe(&fixture.project().join("local/pipe"));
     git_in(&fixture.project().join("local/nested"), &["init", "-q"]);
     let (worktree, copied) = included(&fixture);
-    assert_eq!(copied.unwrap(), ["local/kept"].map(PathBuf::from));
-    for absent in ["a.env", "b.env", "linked", "local/pipe", "local/nested"] {
+    assert_eq!(copied.unwrap(), ["a.env", "b.env", "linked", "local/kept"].map(PathBuf::from));
+    for (link, target) in [("a.env", outside.join("secret")), ("b.env", "local/kept".into()), ("linked", outside)] {
+        assert_eq!(std::fs::read_link(worktree.path().join(link)).unwrap(), target);
+    }
+    for absent in ["local/pipe", "local/nested"] {
         assert!(worktree.path().join(absent).symlink_metadata().is_err(), "{absent}");
     }
 }
@@ -122,21 +125,17 @@ fn what_is_in_the_worktree_stays() {
 }
 
 #[test]
-fn too_many_and_too_large_are_refused() {
+fn large_ones_are_copied_and_too_many_are_refused_before_a_run() {
     let fixture = naming("local/\n");
     std::fs::create_dir(fixture.project().join("local")).unwrap();
-    std::fs::File::create(fixture.project().join("local/large")).unwrap().set_len((16 << 20) + 1).unwrap();
-    let (_, refused) = included(&fixture);
-    assert!(
-        matches!(&refused, Err(GitError::TooLarge { path, .. }) if path == Path::new("local/large")),
-        "{refused:?}"
-    );
-    let fixture = naming("local/\n");
-    std::fs::create_dir(fixture.project().join("local")).unwrap();
-    for number in 0..=1_000 {
-        std::fs::write(fixture.project().join(format!("local/{number}")), "").unwrap();
+    std::fs::File::create(fixture.project().join("local/large")).unwrap().set_len(64 << 20).unwrap();
+    let (worktree, copied) = included(&fixture);
+    assert_eq!(copied.unwrap(), ["local/large"].map(PathBuf::from));
+    assert_eq!(worktree.path().join("local/large").metadata().unwrap().len(), 64 << 20);
+    for number in 0..50_000 {
+        std::fs::File::create(fixture.project().join(format!("local/{number}"))).unwrap();
     }
-    let (worktree, refused) = included(&fixture);
-    assert!(matches!(&refused, Err(GitError::TooLarge { limit: 1_000, .. })), "{refused:?}");
-    assert!(!worktree.path().join("local").exists());
+    let refused = fixture.repo().require_ready();
+    let expected = Refusal::IncludesTooMuch { path: ".worktreeinclude".into(), files: 50_001 };
+    assert!(matches!(&refused, Err(GitError::Refused { refusal, .. }) if *refusal == expected), "{refused:?}");
 }

@@ -75,7 +75,7 @@ fn sparse_and_split() {
 }
 
 #[test]
-fn submodules_and_lfs() {
+fn submodules_lfs_and_encodings() {
     let inner = Fixture::new(&[("a", "1\n")]);
     let fixture = Fixture::new(&[("b", "1\n")]);
     let url = inner.project();
@@ -86,6 +86,10 @@ fn submodules_and_lfs() {
     let fixture = Fixture::new(&[("deep/.gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")]);
     let path = PathBuf::from("deep/.gitattributes");
     assert_eq!(refusal(&fixture.project()), Refusal::Lfs { path });
+    let attributes = "*.txt working-tree-encoding=UTF-8\n*.ps1 text working-tree-encoding=UTF-16LE-BOM eol=crlf\n";
+    let fixture = Fixture::new(&[(".gitattributes", attributes)]);
+    let (path, encoding) = (PathBuf::from(".gitattributes"), "UTF-16LE-BOM".to_owned());
+    assert_eq!(refusal(&fixture.project()), Refusal::Encoding { path, encoding });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::run_state::{MessageRefused, Verdict};
 use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
 use orchestrate_journal::{Batch, Blob, Slot};
 use orchestrate_tools::redact_text;
@@ -53,9 +53,6 @@ pub(crate) struct Outgoing {
     /// Seconds from now after which it is no longer of use.
     pub(crate) deadline_seconds: Option<u64>,
 }
-
-/// What people said about a call: whether it may run, and what else.
-pub(crate) type Verdict = (bool, Option<String>);
 
 impl WorkerLink {
     /// Opens the door for one task.

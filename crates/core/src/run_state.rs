@@ -97,8 +97,17 @@ pub struct Approval {
     pub summary: String,
     /// The rule that asks.
     pub rule: String,
-    /// Whether it may run, and what the person said; none while nobody has answered.
-    pub decision: Option<(bool, Option<String>)>,
+    /// What the person said; none while nobody has answered.
+    pub decision: Option<Verdict>,
+}
+
+/// What a person has said about a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether it may run.
+    pub allowed: bool,
+    /// In the person's words.
+    pub message: Option<String>,
 }
 
 /// A limit that has stopped a task, which would stop it again.
@@ -377,7 +386,7 @@ impl RunState {
         if approval.decision.is_some() {
             return Err(format!("call {call} is decided already"));
         }
-        approval.decision = Some((allowed, message.map(str::to_owned)));
+        approval.decision = Some(Verdict { allowed, message: message.map(str::to_owned) });
         if let Some(record) = self.tasks.get_mut(&approval.task) {
             Arc::make_mut(record).unpark(call);
         }

@@ -13,6 +13,7 @@ use orchestrate_core::budget::Reservation;
 use orchestrate_core::context::request_tokens;
 use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
 use orchestrate_core::policy::Grant;
+use orchestrate_core::run_state::Verdict;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
 use orchestrate_model::Delta;
 use orchestrate_sandbox::Cancel;
@@ -246,7 +247,7 @@ fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
 
 /// What people have decided about this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
-    let decided = workplace.link.verdicts().into_iter().map(|(call, (allowed, message))| {
+    let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
         let reason = message.unwrap_or_else(|| "a person said no".to_owned());
         (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
     });

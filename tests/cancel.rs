@@ -8,7 +8,7 @@ use orchestrate_coordinator::{ConfinementChoice, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Cancelled, Merged};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
 use orchestrate_core::{RunState, TaskState};
-use orchestrate_journal::{Command, StopLevel};
+use orchestrate_journal::{Command, InboxId};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
@@ -28,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cancel::a_timeout_leaves_no_process", a_timeout_leaves_no_process),
         case("cancel::one_agent_stops_alone", one_agent_stops_alone),
         case("cancel::what_nobody_works_on_is_called_off", what_nobody_works_on_is_called_off),
+        case("cancel::an_agent_that_there_is_not_is_not_stopped", an_agent_that_there_is_not_is_not_stopped),
     ]
 }
 
@@ -150,9 +151,8 @@ fn a_timeout_leaves_no_process() -> Outcome {
     played.require_failure("T1", FailureCause::Timeout, "longer than")
 }
 
-fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Outcome {
-    run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: Some(agent.into()), holder: None })?;
-    Ok(())
+fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Result<InboxId, Failed> {
+    Ok(run.store().send(run.id(), &Command::StopAgent { agent: agent.into(), holder: None })?)
 }
 
 fn one_agent_stops_alone() -> Outcome {
@@ -161,7 +161,7 @@ fn one_agent_stops_alone() -> Outcome {
     let script = sleeping(&sleepers(&seconds));
     let plan = "- [ ] T1 slow\n- [ ] T2 quick\n";
     let nothing = |_: &mut Settings| {};
-    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T1");
+    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T1").map(drop);
     let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (nothing, stop))?;
     require_gone(&seconds)?;
     played.require(0, &[("T1", Cancelled), ("T2", Merged)])?;
@@ -177,7 +177,23 @@ fn what_nobody_works_on_is_called_off() -> Outcome {
     let script = sleeping("sleep 0.5; echo half > half.txt");
     let plan = "- [ ] T1 slow\n- [ ] T2 after (depends: T1)\n";
     let nothing = |_: &mut Settings| {};
-    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T2");
+    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T2").map(drop);
     let played = act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (nothing, stop))?;
     played.require(0, &[("T1", Merged), ("T2", Cancelled)])
+}
+
+fn an_agent_that_there_is_not_is_not_stopped() -> Outcome {
+    let (stage, mut sent) = (Stage::new()?, None);
+    let script = sleeping("sleep 0.5; echo half > half.txt");
+    let stop = |run: &orchestrate_coordinator::Run| {
+        sent = Some(stop_agent(run, "T9")?);
+        Ok(())
+    };
+    let plan = ("- [ ] T1 slow\n", &script, "");
+    let played = act_when(&stage, plan, |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, stop))?;
+    played.require(0, &[("T1", Merged)])?;
+    match sent.map(|sent| played.coordinator.store().answer(sent)).transpose()?.flatten() {
+        Some(Err(why)) if why.contains("there is no task T9") => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
 }

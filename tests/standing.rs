@@ -189,7 +189,7 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?).await?;
         let holder = Some(Holder { pid: 1, since_ms: 1, purpose: Purpose::Run });
-        run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, agent: None, holder })?;
+        run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, holder })?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
     if report.status == "succeeded" { Ok(()) } else { fail(json!(report)) }

@@ -35,7 +35,7 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
         (_, true) => StopLevel::Kill,
         _ => StopLevel::Stop,
     };
-    inbox::ask(&store, &run, &Command::Stop { level, agent: None, holder }, arguments.json.json)
+    inbox::ask(&store, &run, &Command::Stop { level, holder }, arguments.json.json)
 }
 
 /// Says how a landing is stopped, which takes no commands.

@@ -12,7 +12,7 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
-use orchestrate_journal::{Batch, Command, StopLevel};
+use orchestrate_journal::{Batch, Command};
 
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
@@ -169,7 +169,7 @@ impl ChildHandle {
         let context = self.run.context()?;
         // Should the run end before it is read, it is no business of whoever takes the run over.
         let holder = context.store.lease(&context.run)?;
-        let command = Command::Stop { level: StopLevel::Stop, agent: Some(self.id.clone()), holder };
+        let command = Command::StopAgent { agent: self.id.clone(), holder };
         context.store.send(&context.run, &command)?;
         Ok(())
     }

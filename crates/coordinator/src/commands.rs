@@ -125,6 +125,9 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
         }
         // The level is raised by the dispatcher; here it is only acknowledged.
         Command::Stop { .. } => Ok((Batch::default(), "stopping".to_owned())),
+        Command::StopAgent { agent, .. } => {
+            known(state, agent).map(|_| (Batch::default(), format!("stopping {agent}")))
+        }
     }
 }
 

@@ -280,23 +280,18 @@ impl Dispatcher {
     }
 
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
-        if let Command::Stop { level, agent, holder } = &received.command {
-            let run = self.context.journal.run();
-            if holder.is_some() && *holder != self.context.store.lease(run)? {
-                // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
-                let late = Err("the process that it was meant for had ended".to_owned());
-                self.context.journal.answer(received.id, late).await?;
-                return Ok(());
-            }
-            let level = match level {
-                StopLevel::Drain => ShutdownLevel::Drain,
-                StopLevel::Stop => ShutdownLevel::Stop,
-                StopLevel::Kill => ShutdownLevel::Kill,
-            };
-            match agent {
-                None => self.shutdown.ask(level, EXIT_INTERRUPTED),
-                Some(agent) => self.stop_agent(agent, level).await?,
-            }
+        if let Command::Stop { holder: Some(holder), .. } | Command::StopAgent { holder: Some(holder), .. } =
+            &received.command
+            && self.context.store.lease(&self.context.run)?.as_ref() != Some(holder)
+        {
+            // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
+            let late = Err("the process that it was meant for had ended".to_owned());
+            return Ok(self.context.journal.answer(received.id, late).await?);
+        }
+        match &received.command {
+            Command::Stop { level, .. } => self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED),
+            Command::StopAgent { agent, .. } => self.stop_agent(agent).await?,
+            _ => {}
         }
         let context = Arc::clone(&self.context);
         self.spawn(Job::Command, async move { commands::carry_out(&context, received).await });
@@ -304,14 +299,13 @@ impl Dispatcher {
     }
 
     /// Stops an agent and those that it spawned; one that nobody works on is called off here.
-    async fn stop_agent(&self, agent: &TaskId, level: ShutdownLevel) -> Result<(), CoordinatorError> {
+    async fn stop_agent(&self, agent: &TaskId) -> Result<(), CoordinatorError> {
         let state = self.context.state();
         let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
         let mut idle = Vec::new();
         for record in concerned {
             match self.agents.get(&record.task.id) {
-                Some(own) => own.raise(level),
-                None if level < ShutdownLevel::Stop => {}
+                Some(own) => own.raise(ShutdownLevel::Stop),
                 None => idle.push(record.task.id.clone()),
             }
         }
@@ -335,6 +329,14 @@ impl Dispatcher {
         let (status, exit_code) = interrupted.unwrap_or((status, exit_code));
         self.context.record(vec![Event::RunFinished { status, exit_code }]).await?;
         Ok(true)
+    }
+}
+
+fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
+    match asked {
+        StopLevel::Drain => ShutdownLevel::Drain,
+        StopLevel::Stop => ShutdownLevel::Stop,
+        StopLevel::Kill => ShutdownLevel::Kill,
     }
 }
 

@@ -54,19 +54,24 @@ pub enum Command {
         /// The text.
         body: String,
     },
-    /// Stops the run, or one agent and its children.
+    /// Stops the run.
     Stop {
         /// How hard.
         level: StopLevel,
-        /// The agent; none for the whole run.
-        agent: Option<AgentId>,
         /// The process that it is meant for; none for whichever works on the run.
         #[serde(default)]
         holder: Option<Holder>,
     },
+    /// Stops one agent and those that it spawned: their calls in progress are cancelled and recorded.
+    StopAgent {
+        /// The agent.
+        agent: AgentId,
+        /// The process that it is meant for; none for whichever works on the run.
+        holder: Option<Holder>,
+    },
 }
 
-/// How hard something is stopped; a level only rises.
+/// How hard a run is stopped; a level only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopLevel {

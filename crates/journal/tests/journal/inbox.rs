@@ -29,7 +29,8 @@ fn every_command_comes_out_as_it_went_in() {
         Command::Decide { call: "c".into(), allowed: true, message: None },
         Command::Retry { task: "T1".into(), message: Some("again".to_owned()) },
         message(1),
-        Command::Stop { level: StopLevel::Drain, agent: None, holder: None },
+        Command::Stop { level: StopLevel::Drain, holder: None },
+        Command::StopAgent { agent: "T1".into(), holder: None },
     ];
     let sent: Vec<Received> = commands
         .into_iter()

@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("output::a_red_landing_shows_the_checks_output_as_text", a_red_landing_shows_the_output_as_text),
         case("output::a_landings_stream_has_its_facts", a_landings_stream_has_its_facts),
         case("output::the_log_shows_what_tools_and_checks_said", the_log_shows_what_tools_and_checks_said),
+        case("output::a_run_whose_output_is_lost_goes_on", a_run_whose_output_is_lost_goes_on),
         case("output::what_comes_while_a_reader_is_slow_is_shown", what_comes_while_a_reader_is_slow_is_shown),
     ]
 }
@@ -185,4 +186,16 @@ fn what_comes_while_a_reader_is_slow_is_shown() -> Outcome {
     let rest = read.collect::<Result<Vec<_>, _>>()?;
     running.end()?.exits(0)?;
     if requested.is_some() { Ok(()) } else { fail(rest.concat()) }
+}
+
+/// A log file on a full disk costs the log, and not the work.
+fn a_run_whose_output_is_lost_goes_on() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 one (run: touch one)\n- [ ] T2 two (run: touch two) (depends: T1)\n")?;
+    let run = [env!("CARGO_BIN_EXE_orchestrate"), "run", "plan.md", "--land", "--output-format", "stream-json"];
+    let typed = [&["-c", "exec \"$@\" > /dev/full", "sh"], run.as_slice()].concat();
+    let ran = home.command("sh", repository.path(), &typed).run()?.exits(1)?;
+    let words = ["failed to write the output: No space left", "orchestrate status r-", "has landed: main went from"];
+    let is_landed = repository.path().join("two").exists();
+    if is_landed && words.iter().all(|words| ran.stderr.contains(words)) { Ok(()) } else { fail(ran.stderr) }
 }

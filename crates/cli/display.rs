@@ -43,8 +43,10 @@ pub(crate) struct Style {
 pub(crate) struct Display {
     style: Style,
     live: Option<Live>,
-    /// Whether nobody reads standard output any more.
+    /// Whether nothing is written to standard output any more.
     deaf: bool,
+    /// Why not, where somebody would have read it.
+    lost: Option<CommandError>,
 }
 
 /// The lines that are drawn over.
@@ -58,17 +60,19 @@ impl Display {
     /// Begins to show a run.
     pub(crate) fn new(style: Style) -> Display {
         let live = (style.terminal.live && !style.quiet && !style.verbose).then(Live::new);
-        Display { style, live, deaf: false }
+        Display { style, live, deaf: false, lost: None }
     }
 
-    /// Shows facts that have become durable.
-    pub(crate) fn facts(&mut self, facts: &[Recorded]) -> Result<(), CommandError> {
+    /// Shows facts that have become durable. What cannot be shown stops nobody: it is kept for the end of the run.
+    pub(crate) fn facts(&mut self, facts: &[Recorded]) {
         for fact in facts {
-            if self.style.format == Format::StreamJson && !self.deaf && !is_last(&fact.event) {
-                match output::json(&fact.stream_json()) {
-                    Err(error) if error.is_silent() => self.deaf = true,
-                    other => other?,
-                }
+            if self.style.format == Format::StreamJson
+                && !self.deaf
+                && !is_last(&fact.event)
+                && let Err(error) = output::json(&fact.stream_json())
+            {
+                self.deaf = true;
+                self.lost = Some(error).filter(|error| !error.is_silent());
             }
             if !self.style.quiet
                 && let Some(line) = progress::line(fact, self.style.verbose)
@@ -81,7 +85,6 @@ impl Display {
                 self.note(&annotation);
             }
         }
-        Ok(())
     }
 
     /// Shows how the run stands.
@@ -110,21 +113,17 @@ impl Display {
         }
     }
 
-    /// Takes the live lines away.
-    pub(crate) fn end(&mut self) {
-        if let Some(live) = self.live.take() {
+    /// Takes the live lines away; tells whether somebody reads standard output, or what was lost on the way there.
+    pub(crate) fn end(self) -> Result<bool, CommandError> {
+        if let Some(live) = self.live {
             let _ = live.area.clear();
         }
+        self.lost.map_or(Ok(!self.deaf), Err)
     }
 
     /// Takes note that the terminal has gone; a result that goes elsewhere is still written.
     pub(crate) fn hang_up(&mut self) {
         self.deaf |= self.style.terminal.shows_results;
-    }
-
-    /// Tells whether nobody reads standard output any more.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.deaf
     }
 }
 

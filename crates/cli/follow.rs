@@ -81,8 +81,8 @@ pub(crate) struct Followed {
     style: Style,
     /// The number of its newest fact.
     seq: u64,
-    /// Whether nobody reads what is printed.
-    is_deaf: bool,
+    /// Whether somebody reads what is printed, or why it could not be printed so far.
+    is_heard: Result<bool, CommandError>,
 }
 
 /// Follows a run to its end, signals included, and leaves the printing to the caller; `begun` is the number of facts
@@ -96,7 +96,7 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
     }
     let ended = attend(run, &mut display, &mut news).await?;
     news.pass_on(&mut display)?;
-    display.end();
+    let is_heard = display.end();
     if style.terminal.github && !style.quiet {
         output::note("::endgroup::");
     }
@@ -104,7 +104,7 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
         Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
         Err(Killed(code)) => killed(store.state(&id)?, code),
     };
-    Ok(Followed { report, store, style, seq: news.seen, is_deaf: display.is_deaf() })
+    Ok(Followed { report, store, style, seq: news.seen, is_heard })
 }
 
 fn kept(run: &RunId) -> String {
@@ -134,7 +134,8 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     loop {
         // The state first: a fact that comes while the others are being shown is then another change.
         let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
-        news.pass_on(display)?;
+        // What cannot be read now is read after the next change; at the run's end it is an error.
+        let _ = news.pass_on(display);
         display.state(&newest);
         tokio::select! {
             ended = &mut waiting => {
@@ -188,7 +189,7 @@ impl News {
             let facts = self.store.events(&self.run, self.seen, FACTS_AT_ONCE)?;
             let Some(last) = facts.last() else { return Ok(()) };
             self.seen = last.seq;
-            display.facts(&facts)?;
+            display.facts(&facts);
             if facts.len() < FACTS_AT_ONCE {
                 return Ok(());
             }
@@ -203,10 +204,12 @@ impl Followed {
     }
 
     /// Prints the report in the form that was asked for, and gives its exit code.
-    pub(crate) fn print(&self) -> Result<u8, CommandError> {
+    pub(crate) fn print(self) -> Result<u8, CommandError> {
         let (report, state) = (&self.report, &self.state()?);
+        let ended = || format!("`orchestrate status {}` shows how the run ended", state.run_id);
+        let is_heard = self.is_heard.map_err(|error| error.hint(ended()))?;
         match self.style.format {
-            _ if self.is_deaf => {}
+            _ if !is_heard => {}
             Format::Text => {
                 let next = next::after(Named::new(&self.store, &state.run_id)?, state, report);
                 output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;

@@ -19,7 +19,7 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
     if let Err(error) = &landed {
         not_landed(&mut followed.report, error);
     }
-    let code = followed.print()?;
+    let printed = followed.print();
     match landed {
         Ok(landed) => landed.iter().for_each(|landed| {
             landed.warnings.iter().for_each(|warning| output::warning(warning));
@@ -28,7 +28,7 @@ pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed)
         // The report has its exit code already, and says it alone where it is JSON.
         Err(error) => output::drawn(&error.render(context.terminal)),
     }
-    Ok(code)
+    printed
 }
 
 /// Lands a run that has to land.

@@ -418,7 +418,8 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
     };
     let place = worktree_of(&repository, "T2")?;
     let in_the_way = "git switch -q -C mine HEAD~1 && echo mine > two";
-    for leave in ["git switch -q -c mine", "! git rebase -q --exec false HEAD~1", in_the_way] {
+    let rebase = "! git rebase -q --exec false HEAD~1";
+    for leave in ["git switch -q -c mine", rebase, "git switch -q --orphan none", in_the_way] {
         home.command("sh", &place, &["-c", leave]).run()?.exits(0)?;
         let failed = type_in(&["reject", "T2", "-m", "Again."], 1)?.stdout;
         let told = failed.split('`').find(|part| part.starts_with("git "));

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use git2::Status;
+use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
 use orchestrate_sandbox::{Content, HostView, Mask, View};
 
@@ -244,7 +244,8 @@ impl Repo {
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
         let git = format!("git -C {}", shell_word(&worktree.path));
         let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
-        Ok(match probe::operation(self.open_git_dir(&worktree.admin_dir)?.state()) {
+        let repository = self.open_git_dir(&worktree.admin_dir)?;
+        Ok(match probe::operation(repository.state()) {
             Some(Operation::Rebase) => format!("{git} rebase --abort"),
             Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
             Some(Operation::Bisect) => format!("{git} bisect reset"),
@@ -252,14 +253,16 @@ impl Repo {
                 let (path, refusal) = (worktree.path.clone(), Refusal::InProgress(operation));
                 return Err(GitError::Refused { path, refusal });
             }
-            None if self.holds_up(worktree, branch)? => format!("{git} stash -u && {back}"),
+            None if self.holds_up(worktree, &repository, branch)? => format!("{git} stash -u && {back}"),
             None => back,
         })
     }
 
     /// Tells whether git refuses to switch a worktree to a branch because of files that are in no commit.
-    fn holds_up(&self, worktree: &Worktree, branch: Option<&str>) -> Result<bool, GitError> {
-        let Some(branch) = branch else { return Ok(false) };
+    fn holds_up(&self, worktree: &Worktree, repository: &Repository, branch: Option<&str>) -> Result<bool, GitError> {
+        // On a branch without a commit there is nothing to compare with.
+        let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
+        let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
         let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
         let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
         Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())

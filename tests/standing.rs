@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("standing::an_approval_is_of_what_was_looked_at", an_approval_is_of_what_was_looked_at),
         sandboxed("standing::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
         sandboxed("standing::a_rejection_that_changed_nothing_is_taken_back", a_rejection_is_taken_back),
+        sandboxed("standing::a_tree_that_was_red_when_merged_is_shown_as_red", a_tree_that_was_red_is_shown_as_red),
         sandboxed("standing::a_comment_is_about_a_place_that_there_is", a_comment_is_about_a_place_that_there_is),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
@@ -257,6 +258,25 @@ fn a_rejection_is_taken_back() -> Outcome {
         return fail(rejected.stdout);
     }
     says(&desk.types(&["approve", "T1"], 2)?, &["T1 is failed, and only work that awaits a review can be approved"])
+}
+
+/// T1's agent leaves its work as it was although the merged result was red with it; T1's own check has nothing against it.
+fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
+    for own in ["", " (verify: test -e bad)"] {
+        let desk = Desk::new(&format!("---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"))?;
+        let model = desk.script(&Script::default().rule(write("T1", "bad", "1\n")).rule(done("T1")))?;
+        desk.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+        desk.types(&["approve", "T1"], 3)?;
+        says(&desk.types(&["review"], 0)?, &["T1    awaiting_review  FAILED"])?;
+        says(&desk.types(&["review", "T1"], 0)?, &["awaiting_review, check FAILED"])?;
+        for (arguments, pointer) in [(["status", "--json"], "/tasks/0/verify"), (["review", "--json"], "/0/verify")] {
+            let shown = desk.types(&arguments, 0)?.json()?;
+            if at(&shown, pointer)? != "failed" {
+                return fail(shown);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A place is one that the diff shows: also a line of a file that the task has removed.

@@ -307,6 +307,7 @@ impl RunState {
                 self.budget.release(&id);
             }
             Event::MergePrepared { tree, .. } => self.take_over_gate(&id, tree),
+            Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_gate(&id, tree),
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
             Event::ApprovalRequested { call, tool, summary, rule, .. } => {
                 let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
@@ -324,6 +325,15 @@ impl RunState {
         let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
         if let (Some(gate), Some(record)) = (gate, self.tasks.get_mut(task)) {
             Arc::make_mut(record).verify = if gate.passed { Verify::Passed } else { Verify::Failed };
+        }
+    }
+
+    /// Lets the run's check that was red on a tree count for the task that hands over that very tree, also where the task's
+    /// own check passes: merged as it is, it would be red again.
+    fn count_red_gate(&mut self, task: &TaskId, tree: &Oid) {
+        let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
+        if gate.is_some_and(|gate| !gate.passed) {
+            self.take_over_gate(task, tree);
         }
     }
 

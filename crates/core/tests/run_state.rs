@@ -266,6 +266,21 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
 }
 
 #[test]
+fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
+    let settings = RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
+    let mut story = Story::of(settings, vec![Task { verify: Some("own".to_owned()), ..task("a", &[]) }]);
+    let seen = |story: &Story| story.state.task(&id("a")).map(|record| (record.state, record.verify)).unwrap();
+    story.commit("a", "a1").tell(verified("a", VerifyScope::Task, "tree of a1", true));
+    story.tell(verified("a", VerifyScope::Run, "tree of a1", false)).tell(returned("a", ReturnCause::RunCheck));
+    story.commit("a", "a1");
+    assert_eq!(seen(&story), (TaskState::Committed, Verify::Failed));
+    story.tell(verified("a", VerifyScope::Task, "tree of a1", true));
+    assert_eq!(seen(&story), (TaskState::Verified, Verify::Failed));
+    story.tell(returned("a", ReturnCause::RunCheck)).commit("a", "a2");
+    assert_eq!(seen(&story), (TaskState::Committed, Verify::None));
+}
+
+#[test]
 fn a_rejected_merge_marks_what_was_built_on_it() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"]), task("c", &[])]);
     story.commit("a", "a1").merge("a", "m1");

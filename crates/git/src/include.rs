@@ -12,14 +12,12 @@ use rustix::io::Errno;
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
 use crate::program::Run;
-use crate::refusal::Refusal;
+use crate::refusal::{MAX_INCLUDED, Refusal};
 use crate::repo::Repo;
 use crate::worktree::Worktree;
 
 /// The file that names the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";
-/// The most files that are copied to each worktree: what the packages of a large project are.
-pub(crate) const MAX_FILES: usize = 50_000;
 
 impl Repo {
     /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them. A link is copied as a
@@ -74,7 +72,7 @@ impl Repo {
         let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
         let ignored = self.untracked(&["--exclude-standard".to_owned()])?;
         let files: Vec<Vec<u8>> = named.intersection(&ignored).cloned().collect();
-        if files.len() > MAX_FILES {
+        if files.len() > MAX_INCLUDED {
             let refusal = Refusal::IncludesTooMuch { path: PATTERNS.into(), files: files.len() };
             return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
         }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use orchestrate_core::shell_word;
 
-use crate::include::MAX_FILES;
 use crate::version::OLDEST;
+
+/// The most ignored files that are copied to each worktree: what the packages of a large project are.
+pub(crate) const MAX_INCLUDED: usize = 50_000;
 
 /// Why a repository is not worked with; its text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +65,7 @@ pub enum Refusal {
     },
     /// More files are to be copied to every worktree than is sensible.
     #[error(
-        "{path} names {files} files that git ignores, and no more than {MAX_FILES} are copied to each worktree; name fewer, \
+        "{path} names {files} files that git ignores, and no more than {MAX_INCLUDED} are copied to each worktree; name fewer, \
          or let `[worktree] setup` make them"
     )]
     IncludesTooMuch {

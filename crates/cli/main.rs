@@ -31,6 +31,16 @@ use crate::terminal::Terminal;
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();
     report_panics();
+    ExitCode::from(shielded(work))
+}
+
+/// Gives the exit code of a defect to what panics; the hook has said by then what it was.
+fn shielded(work: fn() -> u8) -> u8 {
+    std::panic::catch_unwind(work).unwrap_or(EXIT_INTERNAL)
+}
+
+/// Carries out what was typed, and gives the exit code.
+fn work() -> u8 {
     // It holds the providers' keys, and unconfined commands run as the same user.
     if let Err(error) = orchestrate_coordinator::protect_process() {
         output::warning(&format!("failed to {error}"));
@@ -41,14 +51,13 @@ fn main() -> ExitCode {
         Ok(context) => context,
         Err(error) => {
             output::drawn(&error.render(Terminal::dumb()));
-            return ExitCode::from(error.exit_code());
+            return error.exit_code();
         }
     };
-    let code = match parse(&context, &typed) {
+    match parse(&context, &typed) {
         Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
         Err(code) => code,
-    };
-    ExitCode::from(code)
+    }
 }
 
 /// Reads what was typed; what is wrong with it has been said when this gives an exit code.
@@ -132,4 +141,14 @@ fn report_panics() {
              what was recorded is kept; `orchestrate resume` goes on from there"
         ));
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_has_the_exit_code_of_a_defect() {
+        assert_eq!([shielded(|| 3), shielded(|| panic!("on purpose"))], [3, EXIT_INTERNAL]);
+    }
 }

@@ -259,7 +259,11 @@ impl CoordinatorError {
 
     /// Tells whether it is a defect of this program.
     pub fn is_defect(&self) -> bool {
-        matches!(self, Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. })
+        match self {
+            Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => true,
+            Self::Journal(error) => matches!(error, JournalError::Illegal(_)),
+            _ => false,
+        }
     }
 
     /// Tells whether a person has to decide something about the repository or the run first.
@@ -280,5 +284,20 @@ impl CoordinatorError {
             ),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrate_core::IllegalEvent;
+
+    use super::*;
+
+    #[test]
+    fn a_fact_that_is_impossible_is_a_defect() {
+        let (run, kind, reason) =
+            ("r-abcdef".into(), "merge.prepared".to_owned(), "no merge is in progress".to_owned());
+        let illegal = JournalError::Illegal(IllegalEvent { run, seq: 17, kind, reason });
+        assert!(CoordinatorError::from(illegal).is_defect());
     }
 }

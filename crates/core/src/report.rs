@@ -223,7 +223,7 @@ fn severity(state: &RunState, record: &TaskRecord) -> Severity {
         TaskState::Failed => match record.error.as_ref().map(|error| error.cause.as_str()) {
             Some("turns" | "budget" | "timeout" | "context") => Severity::Limit,
             Some("denied") => Severity::Denied,
-            Some("internal") => Severity::Internal,
+            Some("internal" | "panicked") => Severity::Internal,
             _ => Severity::Failed,
         },
         _ => Severity::NeedsHuman,

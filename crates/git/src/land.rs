@@ -1,4 +1,4 @@
-//! Landing: the one step that moves a branch of the user's, and only forward.
+//! Landing and taking it back: the one place that moves a branch of the user's, forward or to where it was.
 //!
 //! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
 //! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by

@@ -314,7 +314,7 @@ fn a_branch_that_is_gone_or_rewound_is_refused() -> Outcome {
     let ended = Ended::new(None)?;
     ended.git(&["checkout", "-q", "-b", "elsewhere"])?;
     ended.git(&["branch", "-q", "-f", "main", "HEAD~1"])?;
-    ended.require_refused(says("merge the result by hand with `git merge "))?;
+    ended.require_refused(is(|refusal| matches!(refusal, Refusal::BaseLost { .. })))?;
     ended.git(&["branch", "-q", "-D", "main"])?;
     ended.require_refused(says("the branch is gone"))
 }

@@ -273,7 +273,6 @@ impl CoordinatorError {
             Self::Git(error) => matches!(
                 error,
                 GitError::BranchGone { .. }
-                    | GitError::BaseLost { .. }
                     | GitError::BranchInUse { .. }
                     | GitError::CheckedOutTwice { .. }
                     | GitError::UnknownCheckout { .. }

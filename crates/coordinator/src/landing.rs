@@ -13,7 +13,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::report::Standing;
 use orchestrate_core::run_state::Landing;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
-use orchestrate_git::{CommitSpec, GitError, Landed as Moved, Landing as Move, Merge};
+use orchestrate_git::{CommitSpec, GitError, Merge, Move};
 use orchestrate_journal::{Journal, Purpose};
 use orchestrate_sandbox::Cancel;
 
@@ -62,13 +62,6 @@ pub struct Landed {
     pub warnings: Vec<String>,
 }
 
-/// Where the branch is to go.
-struct Course {
-    from: Oid,
-    to: Oid,
-    merged: bool,
-}
-
 impl Runs {
     /// Brings a run's result into the branch that it started from.
     ///
@@ -93,13 +86,13 @@ impl Runs {
         let branch = state.base_branch.clone().ok_or_else(detached)?;
         self.settle(&journal, &branch)?;
         let state = journal.state();
-        let course = self.course(&state, &branch, &options.cancel)?;
+        let (step, merged) = self.course(&state, &branch, &options.cancel)?;
         if options.cancel.is_cancelled() {
             return Err(Refusal::Interrupted { run: run.clone() }.into());
         }
-        let checkout = self.carry_out(&journal, &state, &branch, &course)?;
+        let checkout = self.carry_out(&journal, &state, &step)?;
         let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
-        let Course { from, to, merged } = course;
+        let Move { from, to, .. } = step;
         if from != to {
             let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
             journal.append_blocking(Event::RunLanded { branch, from, to })?;
@@ -122,6 +115,7 @@ impl Runs {
         let Some(landing) = state.landings.last().cloned() else {
             return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
         };
+        let step = step_of(&landing);
         let (branch, from, to) = (landing.branch, landing.to, landing.from);
         let found = self.repo.branch_tip(&branch)?;
         if found != from && found != to {
@@ -129,7 +123,7 @@ impl Runs {
             return Err(Refusal::MovedSince { run, branch, landed, found }.into());
         }
         // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
-        self.repo.unland(&Moved { old: to.clone(), new: from.clone(), checkout: None }, &branch)?;
+        self.repo.unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
         journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
@@ -146,14 +140,15 @@ impl Runs {
         Ok(None)
     }
 
-    fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<Course, CoordinatorError> {
+    /// Decides where the branch is to go, and whether to a merge with its new commits.
+    fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<(Move, bool), CoordinatorError> {
         let (repo, result) = (&self.repo, &state.integration);
         let from = repo.branch_tip(branch)?;
         if !repo.contains(&from, &state.base)? {
-            let (branch, result, base) = (branch.to_owned(), result.clone(), state.base.clone());
-            return Err(GitError::BaseLost { branch, result, base }.into());
+            let (branch, result, base) = (branch.to_owned(), result.to_string(), state.base.to_string());
+            return Err(Refusal::BaseLost { branch, result, base }.into());
         }
-        let course = |to: Oid, merged| Course { from: from.clone(), to, merged };
+        let course = |to: Oid, merged| (Move { branch: branch.to_owned(), from: from.clone(), to }, merged);
         if repo.contains(&from, result)? {
             return Ok(course(from.clone(), false));
         }
@@ -225,37 +220,23 @@ impl Runs {
     }
 
     /// Moves the branch, which is recorded before; or records why git refuses.
-    fn carry_out(
-        &self,
-        journal: &Journal,
-        state: &RunState,
-        branch: &str,
-        course: &Course,
-    ) -> Result<Option<PathBuf>, CoordinatorError> {
-        let Course { from, to, .. } = course;
-        let landing = |expected: &Oid, new: &Oid| {
-            let (base, expected, new) = (state.base.clone(), expected.clone(), new.clone());
-            Move { branch: branch.to_owned(), base, expected, new }
-        };
+    fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
+        let Move { branch, from, to } = step.clone();
         if from == to {
             // The branch is there; the files may not be, if taking it back was killed.
-            let landed = state.landed().filter(|landed| landed.to == *to);
-            return Ok(match landed {
-                Some(landed) => self.repo.land(&landing(&landed.from, to))?.checkout,
-                None => None,
-            });
+            let landed = state.landed().filter(|landed| landed.to == to);
+            return Ok(landed.map(|landed| self.repo.land(&step_of(landed))).transpose()?.flatten());
         }
-        let own_branch = branch.to_owned();
         if begun(state).is_none() {
-            let (branch, from, to) = (own_branch.clone(), from.clone(), to.clone());
+            let branch = branch.clone();
             journal.append_blocking(Event::LandingStarted { branch, from, to })?;
         }
-        match self.repo.land(&landing(from, to)) {
-            Ok(landed) => Ok(landed.checkout),
+        match self.repo.land(step) {
+            Ok(checkout) => Ok(checkout),
             // Its files are there, and the next one finishes it.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
-                journal.append_blocking(Event::LandingFailed { branch: own_branch, message: refused.to_string() })?;
+                journal.append_blocking(Event::LandingFailed { branch, message: refused.to_string() })?;
                 Err(refused.into())
             }
         }
@@ -273,7 +254,8 @@ impl Runs {
     /// it, whose files go back then; and a person may have taken it back by hand.
     fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
         let state = journal.state();
-        let Some(Landing { from, to, result, is_done, .. }) = state.landings.last() else { return Ok(()) };
+        let Some(landing) = state.landings.last() else { return Ok(()) };
+        let Landing { from, to, result, is_done, .. } = landing;
         let tip = self.repo.branch_tip(branch)?;
         let branch = branch.to_owned();
         let fact = match (is_done, self.repo.contains(&tip, to)?) {
@@ -282,8 +264,7 @@ impl Runs {
             (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
             (false, false) if tip == *from && *result == state.integration => return Ok(()),
             (false, false) => {
-                let lost = Moved { old: from.clone(), new: to.clone(), checkout: None };
-                self.repo.take_back_files(&lost, &branch)?;
+                self.repo.take_back_files(&step_of(landing))?;
                 let message = format!("it was interrupted, and {branch} is at {tip} without it");
                 Event::LandingFailed { branch, message }
             }
@@ -324,6 +305,10 @@ impl Runs {
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         plan_file::write(&self.store, state, (&folders, foreign), target)
     }
+}
+
+fn step_of(landing: &Landing) -> Move {
+    Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
 }
 
 /// Gives the landing that was begun and not done.

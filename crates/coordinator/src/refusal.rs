@@ -23,6 +23,19 @@ pub enum Refusal {
         /// The commit of its result.
         result: String,
     },
+    /// The user's branch no longer contains what the run started from.
+    #[error(
+        "land on {branch}: it no longer contains {base}, which the run started from; merge the result by hand with \
+         `git merge {result}`"
+    )]
+    BaseLost {
+        /// The user's branch.
+        branch: String,
+        /// The commit of the run's result.
+        result: String,
+        /// The commit that the run started from.
+        base: String,
+    },
     /// The user's branch has new commits that do not go together with the result.
     #[error(
         "land on {branch}: its new commits conflict with the result in {}; merge by hand with `git merge {result}`",

@@ -243,19 +243,6 @@ pub enum GitError {
         /// The short name of the branch.
         branch: String,
     },
-    /// The branch no longer contains what the run started from.
-    #[error(
-        "land on {branch}: it no longer contains {base}, which the run started from; merge the result by hand with \
-         `git merge {result}`"
-    )]
-    BaseLost {
-        /// The short name of the branch.
-        branch: String,
-        /// What was to land.
-        result: Oid,
-        /// The base.
-        base: Oid,
-    },
     /// The new commit is not a descendant of what the branch has.
     #[error("land on {branch}: {new} does not contain {old}, so it is no fast-forward")]
     NotFastForward {

@@ -23,64 +23,43 @@ use crate::refs::branch_ref;
 use crate::refusal::Refusal;
 use crate::repo::{Repo, id_in, tree_of};
 
-/// A branch to be landed on.
+/// A step of a branch of the user's from one commit to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landing {
+pub struct Move {
     /// The short name of the branch.
     pub branch: String,
-    /// The commit that the run started from, which the branch must still contain.
-    pub base: Oid,
     /// Where the caller believes the branch to be.
-    pub expected: Oid,
-    /// The commit to land, which must contain `expected`.
-    pub new: Oid,
-}
-
-/// What landing did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landed {
-    /// Where the branch was.
-    pub old: Oid,
-    /// Where it is.
-    pub new: Oid,
-    /// The checkout whose files changed with it; none if the branch is checked out nowhere.
-    pub checkout: Option<PathBuf>,
+    pub from: Oid,
+    /// The commit to bring it to, which must contain `from`.
+    pub to: Oid,
 }
 
 impl Repo {
-    /// Brings a commit into a branch of the user's by fast-forward.
+    /// Brings a branch of the user's forward; gives the checkout whose files changed with it, if it is checked out.
     ///
     /// Landing what is already there succeeds; a checkout where taking it back was killed gets its files again.
     ///
     /// # Errors
-    /// [`GitError::BranchGone`], [`GitError::BaseLost`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
-    /// [`GitError::LocalChanges`] with the overlapping files, [`GitError::InConflict`] with those that a stash left so, or
-    /// [`GitError::Refused`] in the middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot
-    /// write the files.
-    pub fn land(&self, landing: &Landing) -> Result<Landed, GitError> {
-        let Landing { branch, base, expected, new } = landing;
+    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`], [`GitError::LocalChanges`] with the
+    /// overlapping files, [`GitError::InConflict`] with those that a stash left so, or [`GitError::Refused`] in the middle of
+    /// a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
+    pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
+        let Move { branch, from, to } = landing;
         let held = lock::common(self.common_dir())?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
-        let landed =
-            Landed { old: expected.clone(), new: new.clone(), checkout: checkout.as_ref().map(|at| at.path.clone()) };
-        if actual == *new {
-            self.finish_files(checkout.as_ref(), branch, [expected, new], &held)?;
-            return Ok(landed);
+        let path = checkout.as_ref().map(|place| place.path.clone());
+        if actual == *to {
+            self.finish_files(checkout.as_ref(), branch, [from, to], &held)?;
+            return Ok(path);
         }
-        if !self.contains(&actual, base)? {
-            return Err(GitError::BaseLost { branch: branch.clone(), result: new.clone(), base: base.clone() });
+        self.require_at(branch, from, &actual)?;
+        if !self.contains(to, from)? {
+            return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: to.clone() });
         }
-        self.require_at(branch, expected, &actual)?;
-        if !self.contains(new, &actual)? {
-            return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: new.clone() });
-        }
-        match checkout {
-            None => self.advance_to_its_end(&branch_ref(branch), expected, new, &held)?,
-            Some(place) => self.move_checkout(&place, branch, [expected, new], &held)?,
-        }
-        Ok(landed)
+        self.move_branch(checkout, branch, [from, to], &held)?;
+        Ok(path)
     }
 
     /// Takes a landing back: the branch returns to where it was, local changes stay.
@@ -88,20 +67,17 @@ impl Repo {
     /// # Errors
     /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`]; [`GitError::NotWritten`] or
     /// [`GitError::HalfWritten`] if git cannot write the files.
-    pub fn unland(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
+    pub fn unland(&self, landing: &Move) -> Result<(), GitError> {
+        let Move { branch, from, to } = landing;
         let held = lock::common(self.common_dir())?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
-        let (from, to) = (&landed.new, &landed.old);
-        if actual == *to {
-            return self.finish_files(checkout.as_ref(), branch, [from, to], &held);
+        if actual == *from {
+            return self.finish_files(checkout.as_ref(), branch, [to, from], &held);
         }
-        self.require_at(branch, from, &actual)?;
-        match checkout {
-            None => self.advance_to_its_end(&branch_ref(branch), from, to, &held),
-            Some(place) => self.move_checkout(&place, branch, [from, to], &held),
-        }
+        self.require_at(branch, to, &actual)?;
+        self.move_branch(checkout, branch, [to, from], &held)
     }
 
     /// Puts back what a landing, or taking it back, has left half written; both begin with that.
@@ -117,12 +93,13 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::unland`].
-    pub fn take_back_files(&self, landed: &Landed, branch: &str) -> Result<(), GitError> {
+    pub fn take_back_files(&self, landing: &Move) -> Result<(), GitError> {
+        let Move { branch, from, to } = landing;
         let held = lock::common(self.common_dir())?;
         self.settle_switch(&held)?;
-        let (tip, ways) = (self.branch_tip(branch)?, [&landed.new, &landed.old]);
+        let (tip, ways) = (self.branch_tip(branch)?, [to, from]);
         match self.only_checkout(branch)? {
-            Some(place) if self.index_holds(&place, &landed.new, ways)? && !self.has_some_of(&tip, ways)? => {
+            Some(place) if self.index_holds(&place, to, ways)? && !self.has_some_of(&tip, ways)? => {
                 self.move_files(&place, branch, ways, &held)
             }
             _ => Ok(()),
@@ -191,6 +168,19 @@ impl Repo {
                 self.move_checkout(place, branch, [from, to], held)
             }
             _ => Ok(()),
+        }
+    }
+
+    fn move_branch(
+        &self,
+        checkout: Option<Place>,
+        branch: &str,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<(), GitError> {
+        match checkout {
+            None => self.advance_to_its_end(&branch_ref(branch), from, to, held),
+            Some(place) => self.move_checkout(&place, branch, [from, to], held),
         }
     }
 

@@ -51,7 +51,7 @@ pub use conflict::WrittenConflict;
 pub use diff::{ChangeStatus, CommitInfo, FileChange};
 pub use error::{GitError, LibraryError};
 pub use gc::NoGc;
-pub use land::{Landed, Landing};
+pub use land::Move;
 pub use merge::{ConflictFile, Merge};
 pub use program::installed;
 pub use reconcile::Reconciled;

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use orchestrate_core::Oid;
-use orchestrate_git::{GitError, Landing, Merge, Repo};
+use orchestrate_git::{GitError, Merge, Move, Repo};
 
 use crate::support::{Fixture, command, commit_spec, git_in, write_files};
 
 /// A repository, and a commit on top of main that changes `a` and adds `new`.
-pub(crate) fn prepared() -> (Fixture, Repo, Landing) {
+pub(crate) fn prepared() -> (Fixture, Repo, Move) {
     let files = [("a", "1\n"), ("b", "1\n"), ("c", "1\n"), (".gitignore", "ignored\n")];
     let fixture = Fixture::new(&files);
     let base = fixture.tip("HEAD");
@@ -16,7 +16,7 @@ pub(crate) fn prepared() -> (Fixture, Repo, Landing) {
     let new = fixture.commit_files(&[("a", "2\n"), ("new", "2\n")], "work");
     fixture.git(&["switch", "-q", "main"]);
     let repo = fixture.repo();
-    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    let landing = Move { branch: "main".to_owned(), from: base, to: new };
     (fixture, repo, landing)
 }
 
@@ -35,15 +35,15 @@ fn landing_and_undoing_keep_the_users_changes() {
     busy_user(&fixture);
     let status = fixture.git(&["status", "--porcelain", "--ignored"]);
     let landed = repo.land(&landing).unwrap();
-    assert_eq!(landed.checkout, Some(fixture.project()));
-    assert_eq!(fixture.tip("main"), landing.new);
+    assert_eq!(landed, Some(fixture.project()));
+    assert_eq!(fixture.tip("main"), landing.to);
     assert_eq!(std::fs::read_to_string(fixture.project().join("new")).unwrap(), "2\n");
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert_eq!(fixture.git(&["stash", "list"]).lines().count(), 1);
     assert_eq!(repo.land(&landing).unwrap(), landed);
-    repo.unland(&landed, "main").unwrap();
-    repo.unland(&landed, "main").unwrap();
-    assert_eq!(fixture.tip("main"), landing.base);
+    repo.unland(&landing).unwrap();
+    repo.unland(&landing).unwrap();
+    assert_eq!(fixture.tip("main"), landing.from);
     assert_eq!(fixture.git(&["status", "--porcelain", "--ignored"]), status);
     assert!(!fixture.project().join("new").exists());
 }
@@ -55,7 +55,7 @@ fn overlapping_changes_are_named_and_nothing_happens() {
         fixture.git(&["switch", "-q", "work"]);
         write_files(&fixture.project(), &[("ignored", "theirs\n")]);
         fixture.git(&["add", "-f", "ignored"]);
-        landing.new = fixture.commit_files(&[], "more");
+        landing.to = fixture.commit_files(&[], "more");
         fixture.git(&["switch", "-q", "main"]);
         write_files(&fixture.project(), &[(overlapping, "mine\n")]);
         let before = fixture.users_state();
@@ -78,7 +78,7 @@ pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
 }
 
 /// A repository, and a commit on top of main that adds, changes and removes files, with these attributes in each.
-fn prepared_to_fail(attributes: [&str; 2]) -> (Fixture, Repo, Landing) {
+fn prepared_to_fail(attributes: [&str; 2]) -> (Fixture, Repo, Move) {
     let same = ["a", "b", "c", "gone", "late"].map(|name| (name, "1\n"));
     let files = [&same[..], &[(".gitattributes", attributes[0]), (".gitignore", "ignored\n")]].concat();
     let fixture = Fixture::new(&files);
@@ -90,7 +90,7 @@ fn prepared_to_fail(attributes: [&str; 2]) -> (Fixture, Repo, Landing) {
     let new = fixture.commit_files(&changed, "work");
     fixture.git(&["switch", "-q", "main"]);
     let repo = fixture.repo();
-    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    let landing = Move { branch: "main".to_owned(), from: base, to: new };
     (fixture, repo, landing)
 }
 
@@ -109,7 +109,7 @@ fn what_git_could_not_write_is_put_back() {
     assert_eq!(files_and_status(&fixture), files);
     fail_at(&fixture, false);
     repo.land(&landing).unwrap();
-    assert_eq!(fixture.tip("main"), landing.new);
+    assert_eq!(fixture.tip("main"), landing.to);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn all_that_git_has_written_is_put_back() {
     fixture.git(&["update-index", "--skip-worktree", "hidden"]);
     write_files(&fixture.project(), &[("hidden", "")]);
     let repo = fixture.repo();
-    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    let landing = Move { branch: "main".to_owned(), from: base, to: new };
     let before = (files_and_status(&fixture), modes(&fixture));
     for _ in 0..2 {
         let error = repo.land(&landing).unwrap_err();
@@ -214,16 +214,16 @@ fn what_could_not_even_be_put_back_is_by_the_next() {
     for _ in 0..2 {
         let error = repo.land(&landing).unwrap_err();
         assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
-        assert_eq!(fixture.tip("main"), landing.base);
+        assert_eq!(fixture.tip("main"), landing.from);
     }
     fail_at(&fixture, false);
-    let landed = repo.land(&landing).unwrap();
-    assert_eq!((fixture.tip("main"), &files_and_status(&fixture).1), (landing.new.clone(), &before.1));
+    repo.land(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), &files_and_status(&fixture).1), (landing.to.clone(), &before.1));
     fail_at(&fixture, true);
-    assert!(matches!(repo.unland(&landed, "main"), Err(GitError::HalfWritten { .. })));
+    assert!(matches!(repo.unland(&landing), Err(GitError::HalfWritten { .. })));
     fail_at(&fixture, false);
-    repo.unland(&landed, "main").unwrap();
-    assert_eq!((fixture.tip("main"), files_and_status(&fixture)), (landing.base, before));
+    repo.unland(&landing).unwrap();
+    assert_eq!((fixture.tip("main"), files_and_status(&fixture)), (landing.from, before));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn files_in_conflict_are_named_whether_they_overlap_or_not() {
         fixture.git(&["switch", "-q", "main"]);
         assert!(!command(&fixture.project(), &["stash", "pop", "-q"]).output().unwrap().status.success());
         let (repo, before) = (fixture.repo(), fixture.users_state());
-        let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+        let landing = Move { branch: "main".to_owned(), from: base, to: new };
         match repo.land(&landing) {
             Err(GitError::InConflict { paths, .. }) => assert_eq!(paths, [PathBuf::from("c")]),
             other => panic!("{changed}: {other:?}"),
@@ -251,7 +251,7 @@ fn files_in_conflict_are_named_whether_they_overlap_or_not() {
 fn in_the_way(of_user: impl Fn(&Fixture)) -> Vec<PathBuf> {
     let (fixture, repo, mut landing) = prepared();
     fixture.git(&["switch", "-q", "work"]);
-    landing.new = fixture.commit_files(&[("folder/file", "theirs\n")], "more");
+    landing.to = fixture.commit_files(&[("folder/file", "theirs\n")], "more");
     fixture.git(&["switch", "-q", "main"]);
     of_user(&fixture);
     let before = fixture.users_state();
@@ -304,7 +304,7 @@ fn a_git_directory_elsewhere_is_not_taken_for_the_checkout() {
     assert!(matches!(&error, GitError::UnknownCheckout { git_dir, .. } if *git_dir == apart), "{error}");
     std::fs::remove_file(fixture.project().join("new")).unwrap();
     assert!(fixture.repo().warnings().unwrap().is_empty());
-    assert_eq!(fixture.repo().land(&landing).unwrap().checkout, Some(fixture.project()));
+    assert_eq!(fixture.repo().land(&landing).unwrap(), Some(fixture.project()));
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
 }
 
@@ -315,16 +315,16 @@ fn a_bare_repository_beside_worktrees_is_no_checkout() {
     fixture.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
     git_in(&bare, &["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let repo = Repo::open(&linked).unwrap();
-    assert_eq!(repo.land(&landing).unwrap().checkout, Some(linked));
+    assert_eq!(repo.land(&landing).unwrap(), Some(linked));
 }
 
 #[test]
 fn overlapping_changes_stop_an_undo() {
     let (fixture, repo, landing) = prepared();
-    let landed = repo.land(&landing).unwrap();
+    repo.land(&landing).unwrap();
     write_files(&fixture.project(), &[("a", "mine\n")]);
     let before = fixture.users_state();
-    match repo.unland(&landed, "main") {
+    match repo.unland(&landing) {
         Err(GitError::LocalChanges { paths, .. }) => assert_eq!(paths, [PathBuf::from("a")]),
         other => panic!("{other:?}"),
     }
@@ -339,9 +339,9 @@ fn a_branch_that_is_checked_out_nowhere_is_moved() {
     let index = || std::fs::read(fixture.project().join(".git/index")).unwrap();
     let before = index();
     let landed = repo.land(&landing).unwrap();
-    assert_eq!((landed.checkout.clone(), repo.branch_tip("main").unwrap()), (None, landing.new.clone()));
-    repo.unland(&landed, "main").unwrap();
-    assert_eq!(repo.branch_tip("main").unwrap(), landing.base);
+    assert_eq!((landed, repo.branch_tip("main").unwrap()), (None, landing.to.clone()));
+    repo.unland(&landing).unwrap();
+    assert_eq!(repo.branch_tip("main").unwrap(), landing.from);
     assert_eq!(index(), before);
 }
 
@@ -351,40 +351,40 @@ fn a_linked_checkout_of_the_user_is_moved_too() {
     fixture.git(&["switch", "-q", "-c", "elsewhere"]);
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
-    assert_eq!(repo.land(&landing).unwrap().checkout, Some(linked.clone()));
+    assert_eq!(repo.land(&landing).unwrap(), Some(linked.clone()));
     assert_eq!(std::fs::read_to_string(linked.join("a")).unwrap(), "2\n");
 }
 
 #[test]
 fn what_cannot_be_landed_is_refused_with_its_reason() {
     let (fixture, repo, landing) = prepared();
-    let absent = Landing { branch: "absent".to_owned(), ..landing.clone() };
+    let absent = Move { branch: "absent".to_owned(), ..landing.clone() };
     assert!(matches!(repo.land(&absent), Err(GitError::BranchGone { .. })));
 
     let moved = fixture.commit_files(&[("b", "2\n")], "users");
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::RefMoved { actual: Some(actual), .. } if *actual == moved), "{error}");
-    let diverged = Landing { expected: moved, ..landing.clone() };
+    let diverged = Move { from: moved, ..landing.clone() };
     assert!(matches!(repo.land(&diverged), Err(GitError::NotFastForward { .. })));
 
     let rewritten = Oid::new(fixture.git(&["commit-tree", "-m", "other root", "main^{tree}"]));
     fixture.git(&["reset", "-q", "--hard", rewritten.as_str()]);
-    let lost = Landing { expected: rewritten, ..landing };
-    assert!(matches!(repo.land(&lost), Err(GitError::BaseLost { .. })));
+    let lost = Move { from: rewritten, ..landing };
+    assert!(matches!(repo.land(&lost), Err(GitError::NotFastForward { .. })));
 }
 
 #[test]
 fn a_prepared_merge_commit_lands_on_a_branch_that_moved() {
     let (fixture, repo, landing) = prepared();
     let moved = fixture.commit_files(&[("b", "2\n")], "users");
-    let merge = repo.merge(&moved, &landing.new).unwrap();
+    let merge = repo.merge(&moved, &landing.to).unwrap();
     let Merge::Clean { tree } = merge else { panic!("{merge:?}") };
-    let commit = repo.commit(&commit_spec(tree, &[&moved, &landing.new])).unwrap();
-    let landing = Landing { expected: moved, new: commit.clone(), ..landing };
-    let landed = repo.land(&landing).unwrap();
+    let commit = repo.commit(&commit_spec(tree, &[&moved, &landing.to])).unwrap();
+    let landing = Move { from: moved, to: commit.clone(), ..landing };
+    repo.land(&landing).unwrap();
     assert_eq!(fixture.tip("main"), commit);
     fixture.commit_files(&[("c", "2\n")], "later");
-    assert!(matches!(repo.unland(&landed, "main"), Err(GitError::RefMoved { .. })));
+    assert!(matches!(repo.unland(&landing), Err(GitError::RefMoved { .. })));
 }
 
 #[test]
@@ -414,7 +414,7 @@ fn files_that_cannot_go_back_are_told() {
         "{error}"
     );
     std::fs::remove_file(lock).unwrap();
-    assert_eq!(fixture.tip("main"), landing.base);
+    assert_eq!(fixture.tip("main"), landing.from);
 }
 
 /// As a kill leaves it before the branch is moved, which somebody else then moves; the user may have committed the files.
@@ -425,15 +425,15 @@ fn files_of_a_landing_go_back_unless_they_were_committed() {
         busy_user(&fixture);
         let files = files_and_status(&fixture).0;
         let elsewhere = fixture.git(&["commit-tree", "-p", "main", "-m", "elsewhere", "main^{tree}"]);
-        let landed = repo.land(&landing).unwrap();
-        fixture.git(&["update-ref", "refs/heads/main", landing.base.as_str()]);
+        repo.land(&landing).unwrap();
+        fixture.git(&["update-ref", "refs/heads/main", landing.from.as_str()]);
         if is_committed {
             fixture.git(&["commit", "-q", "-m", "mine", "--", "a"]);
         } else {
             fixture.git(&["update-ref", "refs/heads/main", &elsewhere]);
         }
         let landed_files = files_and_status(&fixture).0;
-        repo.take_back_files(&landed, "main").unwrap();
+        repo.take_back_files(&landing).unwrap();
         let expected = if is_committed { landed_files } else { files };
         assert!(files_and_status(&fixture).0 == expected, "committed: {is_committed}");
     }

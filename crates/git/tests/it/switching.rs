@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_git::{GitError, Landing, Repo};
+use orchestrate_git::{GitError, Move, Repo};
 
 use crate::land::{fail_at, files_and_status};
 use crate::support::{Fixture, write_files};
@@ -12,7 +12,7 @@ const NOTE: &str = ".git/orchestrate-switch";
 const KEPT_NOTE: &str = ".git/kept-note";
 
 /// A repository, and a commit on top of main that has a folder where there was a file, at which git fails.
-fn prepared_to_fail() -> (Fixture, Repo, Landing) {
+fn prepared_to_fail() -> (Fixture, Repo, Move) {
     let fixture = Fixture::new(&[("a", "1\n"), ("d", "1\n")]);
     let base = fixture.tip("HEAD");
     fixture.git(&["switch", "-q", "-c", "work"]);
@@ -23,7 +23,7 @@ fn prepared_to_fail() -> (Fixture, Repo, Landing) {
     std::fs::write(fixture.project().join(".git/info/attributes"), "new filter=full\n").unwrap();
     fail_at(&fixture, false);
     let repo = fixture.repo();
-    let landing = Landing { branch: "main".to_owned(), base: base.clone(), expected: base, new };
+    let landing = Move { branch: "main".to_owned(), from: base, to: new };
     (fixture, repo, landing)
 }
 
@@ -37,20 +37,20 @@ fn keep_note(fixture: &Fixture, then: &str) {
 }
 
 /// Lands as whoever is killed while git writes: git has done its work, the branch has not moved, and the note is there.
-fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Landing) {
+fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Move) {
     keep_note(fixture, "cat");
     repo.land(landing).unwrap();
-    fixture.git(&["update-ref", "refs/heads/main", landing.base.as_str()]);
+    fixture.git(&["update-ref", "refs/heads/main", landing.from.as_str()]);
     bring_note(fixture);
     meanwhile(fixture, "cat");
 }
 
 /// Gives another commit on top of main, which changes no file of the first one.
-fn another(fixture: &Fixture, landing: &Landing) -> Landing {
-    fixture.git(&["switch", "-q", "-c", "another", landing.base.as_str()]);
+fn another(fixture: &Fixture, landing: &Move) -> Move {
+    fixture.git(&["switch", "-q", "-c", "another", landing.from.as_str()]);
     let new = fixture.commit_files(&[("other", "2\n")], "another");
     fixture.git(&["switch", "-q", "main"]);
-    Landing { new, ..landing.clone() }
+    Move { to: new, ..landing.clone() }
 }
 
 /// As a kill leaves it.
@@ -76,7 +76,7 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
     }
     std::fs::remove_dir_all(mine.parent().unwrap()).unwrap();
     repo.land(&landing).unwrap();
-    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.new, String::new()));
+    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
 }
 
 #[test]
@@ -131,7 +131,8 @@ fn what_was_taken_by_hand_of_a_killed_landing_stays() {
         fixture.git(&["reset", "-q", "--hard"]);
         write_files(&fixture.project(), &[("a", of_a), ("new", of_new)]);
         let before = files_and_status(&fixture);
-        repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+        repo.land(&other).unwrap();
+        repo.unland(&other).unwrap();
         assert_eq!(files_and_status(&fixture), before);
     }
 }
@@ -141,13 +142,14 @@ fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
     let (fixture, repo, mut landing) = prepared_to_fail();
     let other = another(&fixture, &landing);
     fixture.git(&["switch", "-q", "-c", "adds"]);
-    landing.new = fixture.commit_files(&[("new", "2\n")], "adds");
+    landing.to = fixture.commit_files(&[("new", "2\n")], "adds");
     fixture.git(&["switch", "-q", "main"]);
     land_killed(&fixture, &repo, &landing);
     fixture.git(&["reset", "-q", "--hard"]);
     write_files(&fixture.project(), &[("new", "2\n")]);
     let before = files_and_status(&fixture);
-    repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+    repo.land(&other).unwrap();
+    repo.unland(&other).unwrap();
     assert_eq!(files_and_status(&fixture), before);
 }
 
@@ -166,7 +168,8 @@ fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     fixture.git(&["reset", "-q", "--hard"]);
     write_files(&fixture.project(), &[("a", "2\n"), ("new", "2\n")]);
     let before = files_and_status(&fixture);
-    repo.unland(&repo.land(&other).unwrap(), "main").unwrap();
+    repo.land(&other).unwrap();
+    repo.unland(&other).unwrap();
     assert_eq!(files_and_status(&fixture), before);
 }
 
@@ -183,7 +186,7 @@ fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     fixture.git(&["update-index", "--force-write-index"]);
     meanwhile(&fixture, "cat");
     repo.land(&landing).unwrap();
-    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.new, String::new()));
+    assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
 }
 
 /// As after `git gc`, once the run is deleted.
@@ -194,7 +197,7 @@ fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     land_killed(&fixture, &repo, &landing);
     fixture.git(&["reset", "-q", "--hard"]);
     let note = std::fs::read_to_string(fixture.project().join(NOTE)).unwrap();
-    let gone = note.replace(landing.new.as_str(), &"1".repeat(40));
+    let gone = note.replace(landing.to.as_str(), &"1".repeat(40));
     std::fs::write(fixture.project().join(NOTE), gone).unwrap();
     repo.land(&other).unwrap();
     assert!(!fixture.project().join(NOTE).exists());
@@ -213,6 +216,6 @@ fn a_landing_whose_checkout_is_gone_is_in_nobodys_way() {
     std::fs::rename(note.with_extension("kept"), &note).unwrap();
     std::fs::remove_dir_all(linked).unwrap();
     meanwhile(&fixture, "cat");
-    repo.land(&Landing { branch: "elsewhere".to_owned(), ..landing }).unwrap();
+    repo.land(&Move { branch: "elsewhere".to_owned(), ..landing }).unwrap();
     assert!(!note.exists());
 }

@@ -174,6 +174,9 @@ impl Coordinator {
 
     /// Runs a plan to its end.
     ///
+    /// The result is on the integration branch then; [`Runs::land`](crate::Runs::land) brings it to the user's, also where
+    /// the settings say that the run is to be landed.
+    ///
     /// # Errors
     ///
     /// Fails if the run cannot begin or cannot go on; a task that fails is no error, but in the report.

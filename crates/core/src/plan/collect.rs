@@ -56,6 +56,8 @@ struct Walk<'s, 'a> {
 struct Inherited {
     attributes: Attributes,
     details: Vec<String>,
+    /// That of a group which is not carried out, so that none of its tasks is.
+    withheld: Option<TaskStatus>,
 }
 
 impl Walk<'_, '_> {
@@ -213,7 +215,13 @@ impl Walk<'_, '_> {
     fn group(&mut self, item: &Item, line: &Inline, (mark, id): (BoxMark, String), inherited: &Inherited) {
         let mut parent = self.reader.draft_line(line, mark, (item.range.start, true), &self.place);
         parent.attributes.inherit(&inherited.attributes);
-        let mut own = Inherited { attributes: parent.attributes, details: inherited.details.clone() };
+        let withheld =
+            Some(parent.status).filter(|status| matches!(status, TaskStatus::Cancelled | TaskStatus::Blocked));
+        let mut own = Inherited {
+            attributes: parent.attributes,
+            details: inherited.details.clone(),
+            withheld: withheld.or(inherited.withheld),
+        };
         own.details.push(format!("Part of {id}: {}", parent.title));
         let first = self.found.drafts.len();
         for block in item.blocks.iter().skip(1) {
@@ -253,6 +261,9 @@ impl Walk<'_, '_> {
             }
         }
         draft.attributes.inherit(&inherited.attributes);
+        if let Some(status) = inherited.withheld.filter(|_| draft.status.runs()) {
+            draft.status = status;
+        }
         draft
     }
 

@@ -355,6 +355,11 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     if json!(found) != json!(text.map(|(text, line)| json!([line, "program_not_found", text]))) {
         return fail(refused);
     }
+    let check = scene.home.orchestrate(scene.repository.path(), &["check", &plan, "--json"]).env("PATH", &path);
+    let warned = at(&check.run()?.exits(0)?.json()?, "/warnings")?.as_array().cloned().unwrap_or_default();
+    if !warned.iter().any(|warning| warning["line"] == 4 && warning["code"] == "program_not_found") {
+        return fail(format!("{warned:?}"));
+    }
     if scene.type_in(&["status"]).is_ok_and(|ran| ran.code == 0) {
         return fail("there is a run");
     }

@@ -1,8 +1,6 @@
 //! `check`: what a plan would run, without spending a token.
 
-use std::path::Path;
-
-use orchestrate_coordinator::{CoordinatorError, Project};
+use orchestrate_coordinator::{CoordinatorError, Project, may_find};
 use orchestrate_core::plan::{Finding, FindingCode, FirstWord};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 
@@ -29,9 +27,8 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
     };
     let file = plan_file::open(context, &arguments.plan, Vec::new(), project.as_ref())?;
     file.roles.left_out().iter().for_each(|warning| output::warning(warning));
-    let search = context.variables.get("PATH").cloned().unwrap_or_default();
     let mut report = file.check(&|first| match first {
-        FirstWord::Program(name) => is_found(&search, name),
+        FirstWord::Program(name) => may_find(name),
         FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
     });
     report.warnings.splice(0..0, refused.as_ref().map(would_be_refused));
@@ -56,13 +53,4 @@ fn would_be_refused(error: &CoordinatorError) -> Finding {
         text: String::new(),
         suggestion: None,
     }
-}
-
-/// Tells whether a program is on the search path.
-fn is_found(search: &str, program: &str) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    search.split(':').filter(|folder| !folder.is_empty()).any(|folder| {
-        let metadata = std::fs::metadata(Path::new(folder).join(program));
-        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    })
 }

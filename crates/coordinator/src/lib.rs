@@ -61,6 +61,7 @@ pub use open_files::raise_open_files;
 pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};
 pub use plan_file::Boxes;
 pub use preflight::{MissingPrograms, missing_programs, require_model, settings_of};
+pub use programs::may_find;
 pub use project::{Project, known_names};
 pub use recorded::text_of_result;
 pub use refusal::Refusal;

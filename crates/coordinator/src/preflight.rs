@@ -81,14 +81,12 @@ pub async fn missing_programs(
     let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
     // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is another.
-    let (place, is_final) = match coordinator.confinement() {
-        Confinement::Unconfined => ("", false),
-        _ => (" by confined commands, which see the system's programs and cargo's", settings.worktree_setup.is_none()),
-    };
+    let confined = coordinator.confinement() != Confinement::Unconfined;
+    let is_final = confined && settings.worktree_setup.is_none();
     let mut found = MissingPrograms::default();
     for check in checks.iter().filter(|check| check.program().is_some_and(|name| missing.contains(name))) {
         let list = if check.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
-        list.push(check.missing(place));
+        list.push(check.missing(confined));
     }
     // The project's setup may make any file.
     if settings.worktree_setup.is_none() {
@@ -104,7 +102,7 @@ fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Re
     for check in checks {
         let FirstWord::File(path) = check.first else { continue };
         if !coordinator.base_may_have(path)? {
-            found.push(check.missing(""));
+            found.push(check.missing(true));
         }
     }
     Ok(found)

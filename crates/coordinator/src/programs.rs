@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Sandbox, View};
+use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Sandbox, View, confined_search_path};
 
 use crate::error::CoordinatorError;
 
@@ -35,4 +35,13 @@ pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Resul
     };
     let finished = sandbox.run_async(job, Cancel::new()).await?;
     Ok(finished.stdout.text().lines().map(str::to_owned).collect())
+}
+
+/// Tells, without a process, whether confined commands would find a program on their search path.
+pub fn may_find(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::env::split_paths(&confined_search_path()).any(|folder| {
+        let metadata = std::fs::metadata(folder.join(program));
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    })
 }

@@ -158,16 +158,21 @@ fn environment(
         set("LOGNAME", OsStr::new(user));
         // Unreadable in one tier and absent in the other; only the latter is no error to git.
         set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
-        set("PATH", &path(toolchain, view));
+        set("PATH", &path(toolchain, view.read_only()));
         all.extend(toolchain.variables(cargo_home.as_deref()));
     }
     all.extend(job.env.clone());
     all
 }
 
+/// Returns where commands look for programs in either tier that confines them, whatever else they may read.
+pub fn confined_search_path() -> OsString {
+    path(Toolchain::of_user(), std::iter::empty())
+}
+
 /// Directories that the job itself could write to are no place to look for programs.
-fn path(toolchain: &Toolchain, view: &Checked) -> OsString {
+fn path<'a>(toolchain: &Toolchain, read_only: impl Iterator<Item = &'a Path>) -> OsString {
     let cargo = toolchain.cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
-    let visible: Vec<&Path> = host::SYSTEM.map(Path::new).into_iter().chain(view.read_only()).collect();
+    let visible: Vec<&Path> = host::SYSTEM.map(Path::new).into_iter().chain(read_only).collect();
     host::search_path(cargo, &visible)
 }

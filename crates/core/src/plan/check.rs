@@ -182,7 +182,7 @@ fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
 fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
     let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
     let commands = checks.chain(commands_of_tasks(plan));
-    commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing("")).collect()
+    commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing(true)).collect()
 }
 
 fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {

@@ -62,13 +62,18 @@ impl<'a> PlannedCommand<'a> {
         }
     }
 
-    /// Says that what it begins with is missing; `place` says where a program was looked for, and follows "is not found".
-    pub fn missing(&self, place: &str) -> Finding {
+    /// Says that what it begins with is missing. Confined commands do not see all programs that a person has.
+    pub fn missing(&self, confined: bool) -> Finding {
         let (message, suggestion) = match self.first {
-            FirstWord::Program(name) => (
-                format!("the program `{name}` is not found{place}"),
-                format!("install `{name}`, or correct the command"),
+            FirstWord::Program(name) if confined => (
+                format!(
+                    "the program `{name}` is not found by confined commands, which see the system's programs and cargo's"
+                ),
+                format!("install `{name}` below `/usr`, or correct the command"),
             ),
+            FirstWord::Program(name) => {
+                (format!("the program `{name}` is not found"), format!("install `{name}`, or correct the command"))
+            }
             FirstWord::File(path) => (
                 format!(
                     "the file `{path}` is not in the commit that the run starts from: a task or `.worktreeinclude` has \

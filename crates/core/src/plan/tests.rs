@@ -138,6 +138,15 @@ fn a_parent_that_only_groups_gives_way_to_its_leaves() {
             "3: Wire | depends 2.1 2.2",
         ],
     );
+    // What is true of a group that is not carried out is true of its open tasks.
+    reads(
+        "- [-] 1 Off\n  - [ ] 1.1 A (depends: 2.1)\n  - [x] 1.2 B\n- [!] 2 Held\n  - [~] 2.1 C (depends:)\n",
+        &[
+            "1.1: A | is Cancelled | depends 2.1 | details Part of 1: Off",
+            "1.2: B | is Done | details Part of 1: Off",
+            "2.1: C | is Blocked | details Part of 2: Held",
+        ],
+    );
 }
 
 #[test]
@@ -542,7 +551,10 @@ fn a_check_refuses_what_a_run_refuses() {
     };
     let report = checked(source, &[base], &|_| false);
     assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → leave `merge: none` out"]);
-    assert_eq!(brief(&report.warnings), ["3:1 program_not_found nosuch → install `nosuch`, or correct the command"]);
+    assert_eq!(
+        brief(&report.warnings),
+        ["3:1 program_not_found nosuch → install `nosuch` below `/usr`, or correct the command"]
+    );
     assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
     let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
     let settings = crate::RunSettings { agent: "nobody".to_owned(), ..crate::RunSettings::default() };
@@ -569,8 +581,10 @@ fn the_report_of_a_check() {
         ],
         "waves": [["T1"], ["T3"]],
         "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
-        "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "message": "the program `nosuch` is not found",
-                      "text": "nosuch --now", "suggestion": "install `nosuch`, or correct the command"}],
+        "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "text": "nosuch --now",
+                      "message": "the program `nosuch` is not found by confined commands, which see the system's \
+                                  programs and cargo's",
+                      "suggestion": "install `nosuch` below `/usr`, or correct the command"}],
         "errors": [],
         "estimate": {"tokens": [7500, 1205760], "cost_usd": null}
     });
@@ -591,7 +605,8 @@ Tokens: 7500 to 1205760; cost unknown
 
 Not tasks:
   line 9: no checkbox, unlike its neighbours
-warning: line 6, column 1: the program `nosuch` is not found (install `nosuch`, or correct the command)
+warning: line 6, column 1: the program `nosuch` is not found by confined commands, which see the system's \
+programs and cargo's (install `nosuch` below `/usr`, or correct the command)
 ";
     assert_eq!(report.render(), text);
 }

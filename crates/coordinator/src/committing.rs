@@ -139,7 +139,7 @@ async fn snapshot_tree(
     let taken = match take(Vec::new()).await {
         // Only now does it matter what was deleted through the executor: it takes all facts of the task to know.
         Err(error) if error.return_cause() == Some(ReturnCause::Deletions) => {
-            take(recorded_deletions(context, record)?).await?
+            take(recorded_deletions(context, record).await?).await?
         }
         taken => taken?,
     };
@@ -165,9 +165,10 @@ fn permitted_loss(record: &TaskRecord) -> Loss {
 }
 
 /// Gives what a task's agent has deleted through the executor.
-fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result<Vec<PathBuf>, CoordinatorError> {
+async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result<Vec<PathBuf>, CoordinatorError> {
     let (mut begun, mut recorded_deletions) = (BTreeMap::new(), Vec::new());
-    for fact in context.store.events_of_task(&context.run, &record.task.id, 0, usize::MAX)? {
+    let (run, task) = (context.run.clone(), record.task.id.clone());
+    for fact in context.read(move |store| store.events_of_task(&run, &task, 0, usize::MAX)).await? {
         match fact.event {
             Event::ToolStarted { call_id, tool, arguments, .. } if tool == DELETING_TOOL => {
                 let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);

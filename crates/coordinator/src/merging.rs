@@ -34,7 +34,7 @@ pub(crate) async fn carry_out(
             integration::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
-            let text = evidence_text(context, &evidence)?;
+            let text = evidence_text(context, &evidence).await?;
             let returned = |text| Event::TaskReturned { task, cause, text, onto: Some(onto) };
             context.record_with(text.into_bytes(), returned).await
         }
@@ -135,11 +135,11 @@ async fn verify(
     context.record_with(output, |output| verification.finished(&result, output)).await
 }
 
-fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
     Ok(match evidence {
         Evidence::Conflict(files) => context.prompts.render("conflict", &[("files", &files.join("\n"))]),
         Evidence::Check { command, gate } => {
-            let output = cut(context.blob_text(&gate.output)?.trim(), EVIDENCE_BYTES);
+            let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
             context.prompts.render("run_check", &[("exit", &gate.exit), ("command", command), ("output", &output)])
         }
     })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_journal::{Command, Received, StopLevel, Store};
+use orchestrate_journal::{Command, Holder, Received, StopLevel, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -282,7 +282,7 @@ impl Dispatcher {
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
         if let Command::Stop { holder: Some(holder), .. } | Command::StopAgent { holder: Some(holder), .. } =
             &received.command
-            && self.context.store.lease(&self.context.run)?.as_ref() != Some(holder)
+            && self.holder().await?.as_ref() != Some(holder)
         {
             // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
             let late = Err("the process that it was meant for had ended".to_owned());
@@ -296,6 +296,12 @@ impl Dispatcher {
         let context = Arc::clone(&self.context);
         self.spawn(Job::Command, async move { commands::carry_out(&context, received).await });
         Ok(())
+    }
+
+    /// Gives the process that works on the run by its lease.
+    async fn holder(&self) -> Result<Option<Holder>, CoordinatorError> {
+        let run = self.context.run.clone();
+        self.context.read(move |store| store.lease(&run)).await
     }
 
     /// Stops an agent and those that it spawned; one that nobody works on is called off here.
@@ -314,7 +320,8 @@ impl Dispatcher {
 
     /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.
     async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
-        if !self.context.store.open_commands(self.context.journal.run())?.is_empty() {
+        let run = self.context.run.clone();
+        if !self.context.read(move |store| store.open_commands(&run)).await?.is_empty() {
             // It may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
             self.board.reopen();
             return Ok(false);

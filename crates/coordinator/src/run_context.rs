@@ -1,7 +1,7 @@
 //! What everything of the coordinator's that works on one run shares: the journal, the repository, the texts.
 //!
 //! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is
-//! blocking, so every operation runs inside `spawn_blocking`.
+//! blocking, so every operation runs inside `spawn_blocking`, as does what reads more of the journal than one blob.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::{AgentId, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
-use orchestrate_journal::{Batch, Blob, Journal, Store};
+use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
@@ -103,8 +103,9 @@ impl RunContext {
     }
 
     /// Reads a blob as text.
-    pub(crate) fn blob_text(&self, id: &BlobId) -> Result<String, CoordinatorError> {
-        Ok(String::from_utf8_lossy(&self.store.blob(id)?).into_owned())
+    pub(crate) async fn blob_text(&self, id: BlobId) -> Result<String, CoordinatorError> {
+        let bytes = self.read(move |store| store.blob(&id)).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Reads a blob that holds a recorded value.
@@ -122,14 +123,27 @@ impl RunContext {
         operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
     ) -> Result<T, CoordinatorError> {
         let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
-        let done = tokio::task::spawn_blocking(move || {
+        let operation = move || {
             no_gc.hold();
-            operation(&repo)
-        })
-        .await;
-        match done {
-            Ok(result) => Ok(result?),
-            Err(_) => Err(CoordinatorError::Panicked { what: "a git operation" }),
-        }
+            Ok(operation(&repo)?)
+        };
+        blocking("a git operation", operation).await
     }
+
+    /// Reads facts or blobs on a thread that may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let store = self.store.clone();
+        blocking("a reader of the journal", move || Ok(look(&store)?)).await
+    }
+}
+
+/// Does something on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, CoordinatorError> + Send + 'static,
+) -> Result<T, CoordinatorError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(CoordinatorError::Panicked { what }))
 }

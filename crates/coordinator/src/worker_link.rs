@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use crate::error::CoordinatorError;
 use crate::git_link::GitLink;
 use crate::retries::Retry;
-use crate::run_context::RunContext;
+use crate::run_context::{RunContext, blocking};
 use crate::worktrees;
 
 /// The longest call that a person is shown in whole when it asks: longer than any command that can be judged by reading.
@@ -63,6 +63,15 @@ impl WorkerLink {
     /// Gives how the task stands.
     pub(crate) fn task(&self) -> Result<TaskRecord, CoordinatorError> {
         self.context.task(&self.task)
+    }
+
+    /// Reads what has been recorded of the task on a thread that may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&WorkerLink) -> Result<T, CoordinatorError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let link = self.clone();
+        blocking("a reader of the journal", move || look(&link)).await
     }
 
     /// Gives the task's facts, from the first.

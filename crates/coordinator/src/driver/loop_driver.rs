@@ -26,7 +26,7 @@ use crate::error::CoordinatorError;
 use crate::recorded::value_bytes;
 use crate::retries::Retry;
 use crate::shutdown::ShutdownLevel;
-use crate::worker_link::Announced;
+use crate::worker_link::{Announced, WorkerLink};
 use crate::workplace::Workplace;
 
 /// The least that a result may have, however many calls a turn has: a message, and the mark of what is left out.
@@ -49,12 +49,13 @@ impl LoopDriver {
             return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
         };
         if !record.open_calls.is_empty() {
-            let facts = link.history()?;
+            let facts = link.read(WorkerLink::history).await?;
             for call in &record.open_calls {
                 close_interrupted(workplace, call, (record.turns, tool_of(call, &facts))).await?;
             }
         }
-        let replayed = replay(link, role.spec.clone(), &link.history()?)?;
+        let spec = role.spec.clone();
+        let replayed = link.read(move |link| replay(link, spec, &link.history()?)).await?;
         Ok(Self {
             agent: replayed.agent,
             ledger: replayed.ledger,

@@ -14,6 +14,7 @@ use crate::checks::CheckResult;
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::recorded::value_bytes;
+use crate::worker_link::WorkerLink;
 use crate::workplace::Workplace;
 
 /// The name under which the command stands among the tool calls.
@@ -33,7 +34,7 @@ impl AgentDriver for RunDriver {
             self.record_end(workplace, call, None).await?;
         }
         if record.tip != record.base {
-            return Ok(DriverEnd::Finished(last_output(workplace)?));
+            return Ok(DriverEnd::Finished(link.read(last_output).await?));
         }
         let call = CallId::new(format!("run-{}-{}", record.attempt, record.returns));
         let started = Event::ToolStarted {
@@ -100,13 +101,13 @@ impl RunDriver {
 }
 
 /// Gives what the command said that made the branch's tip.
-fn last_output(workplace: &Workplace) -> Result<String, CoordinatorError> {
-    let mut results = workplace.link.history()?.into_iter().filter_map(|fact| match fact.event {
+fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
+    let mut results = link.history()?.into_iter().filter_map(|fact| match fact.event {
         Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),
         _ => None,
     });
     let Some(result) = results.next_back() else { return Ok(String::new()) };
-    let end: CallEnd = workplace.link.blob_value(&result, "tool result")?;
+    let end: CallEnd = link.blob_value(&result, "tool result")?;
     let output = end.text.rsplit_once('\n').map_or("", |(output, _exit)| output);
     Ok(cut(output.trim(), EVIDENCE_BYTES))
 }

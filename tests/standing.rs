@@ -28,6 +28,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("standing::an_approval_is_of_what_was_listed", an_approval_is_of_what_was_listed),
         sandboxed("standing::a_rejection_that_changed_nothing_is_taken_back", a_rejection_is_taken_back),
         sandboxed("standing::a_tree_that_was_red_when_merged_is_shown_as_red", a_tree_that_was_red_is_shown_as_red),
+        sandboxed("standing::what_was_merged_before_a_rejection_is_shown", what_was_merged_before_a_rejection_is_shown),
+        sandboxed("standing::a_rejected_command_that_is_retried_stands", a_rejected_command_that_is_retried_stands),
         sandboxed("standing::a_comment_is_about_a_place_that_there_is", a_comment_is_about_a_place_that_there_is),
         sandboxed("standing::a_task_may_be_called_as_a_run_begins", a_task_may_be_called_as_a_run_begins),
         sandboxed("standing::doctor_tells_what_works_without_a_model", doctor_tells_what_works_without_a_model),
@@ -277,6 +279,50 @@ fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// T1's agent is to take out what it has brought in, and writes another file instead: both are in the result.
+fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (review: required)\n")?;
+    let take_out =
+        Rule::task("T1").last_contains("take it out").call("write_file", &json!({"path": "two.txt", "content": "2\n"}));
+    let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(take_out).rule(done("T1")))?;
+    desk.types(&["run", "plan.md", "--model", &model], 3)?;
+    desk.types(&["approve", "T1"], 0)?;
+    desk.types(&["reject", "T1", "-m", "take it out"], 3)?;
+    let again =
+        ["attempt 1 is part of this", "T1 at ", ": 2 files +2 -0", "\nattempt 1, merged as ", "\n+1\n", "\n+2\n"];
+    says(&desk.types(&["review", "T1"], 0)?, &[&again[..], &["\nnewest work, not merged:\n"]].concat())?;
+    says(&desk.types(&["review"], 0)?, &["T1    awaiting_review  -      2 files +2 -0"])?;
+    desk.types(&["approve", "T1"], 0)?;
+    says(&desk.types(&["review", "T1"], 0)?, &[&again[..], &["\nattempt 2, merged as "]].concat())?;
+    let entry = desk.types(&["review", "--json"], 0)?.json()?;
+    let paths = [at(&entry, "/0/files/0/path")?, at(&entry, "/0/files/1/path")?];
+    let attempts = [at(&entry, "/0/merged/0/attempt")?, at(&entry, "/0/merged/1/attempt")?];
+    if json!([paths, attempts]) != json!([["one.txt", "two.txt"], [1, 2]]) {
+        return fail(entry);
+    }
+    let patch = desk.home.path().join("patch");
+    std::fs::write(&patch, desk.types(&["diff", "T1"], 0)?.stdout)?;
+    desk.repository.git(&["apply", &patch.display().to_string()])?;
+    let texts = [desk.repository.read("one.txt")?, desk.repository.read("two.txt")?];
+    if texts == ["1\n", "2\n"] { Ok(()) } else { fail(texts.join(", ")) }
+}
+
+/// It makes what it has made before, which the result has had all the time.
+fn a_rejected_command_that_is_retried_stands() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
+    desk.types(&["run", "plan.md"], 0)?;
+    desk.types(&["reject", "T1", "-m", "no"], 1)?;
+    let retried = desk.types(&["retry", "T1", "-m", "after all"], 0)?;
+    let report = desk.types(&["status", "--json"], 0)?.json()?;
+    let is_told = retried.stdout.contains("the result has nothing of it");
+    if is_told || at(&report, "/tasks/0/commit")? != at(&report, "/integration_commit")? {
+        return fail(format!("{}\n{report:#}", retried.stdout));
+    }
+    says(&desk.types(&["review", "T1"], 0)?, &["T1 (attempt 3): merged", "  one.txt +1 -0\n", "attempt 1 is part of"])?;
+    let landed = desk.types(&["land"], 0)?;
+    if landed.stderr.contains("warning") { fail(landed.stderr) } else { says(&landed, &["has landed"]) }
 }
 
 /// A place is one that the diff shows: also a line of a file that the task has removed.

@@ -126,6 +126,12 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str, next: &[String]) -> Result<
     for file in &entry.files {
         text.push_str(&format!("  {} +{} -{}\n", output::one_line(&file.path, 200), file.added, file.removed));
     }
+    for merged in entry.merged.iter().filter(|merged| merged.attempt < entry.attempt) {
+        let (attempt, commit) = (merged.attempt, short(merged.commit.as_str()));
+        text.push_str(&format!(
+            "attempt {attempt} is part of this and of the result, which it was merged into as {commit}\n"
+        ));
+    }
     for other in &entry.overlaps {
         let paths = output::one_line(&other.paths.join(", "), 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));

@@ -323,11 +323,11 @@ fn warnings(state: &Arc<RunState>) -> Vec<String> {
     let standing = Standing { state: Arc::clone(state), is_attended: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
-        if record.rejected.is_some() {
+        if record.is_rejected_in_result() {
             Some(format!(
                 "{task} was rejected after it had been merged, and nothing has replaced it: it is part of this"
             ))
-        } else if record.stale && record.merged.is_some() {
+        } else if record.stale && !record.merged.is_empty() {
             Some(format!("{task} was built on work that was rejected after it had been merged"))
         } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
             let state = standing.of_task(record).as_str().replace('_', " ");

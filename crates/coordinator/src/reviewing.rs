@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_core::run_state::MergedAttempt;
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{FileChange, GitError};
 
 use crate::error::CoordinatorError;
@@ -21,16 +22,18 @@ impl Runs {
         let state = &standing.state;
         let mut changes: BTreeMap<TaskId, BranchChanges> = BTreeMap::new();
         for record in state.tasks() {
-            if let Some((from, to)) = self.range(state, record)? {
+            let mut of_task = BranchChanges::default();
+            for Part { from, to, .. } in self.parts(state, record)? {
                 let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
-                let loses_most = self.repo.loses_most(&from, &to)?;
-                changes.insert(record.task.id.clone(), BranchChanges { files, loses_most });
+                of_task.add(BranchChanges { files, loses_most: self.repo.loses_most(&from, &to)? });
             }
+            changes.insert(record.task.id.clone(), of_task);
         }
         Ok(ReviewEntry::listing(&standing, &changes))
     }
 
-    /// Gives what a task's branch changes, as a unified diff; empty while there is nothing.
+    /// Gives what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after it was
+    /// merged, what each attempt changes stands below a line that names the attempt.
     ///
     /// # Errors
     ///
@@ -38,10 +41,14 @@ impl Runs {
     pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        match self.range(&state, record)? {
-            Some((from, to)) => Ok(self.repo.diff_text(&from, &to)?),
-            None => Ok(String::new()),
+        let mut text = String::new();
+        for part in self.parts(&state, record)? {
+            if record.merged.iter().any(|merged| merged.attempt < record.attempt) {
+                text.push_str(&part.headline());
+            }
+            text.push_str(&self.repo.diff_text(&part.from, &part.to)?);
         }
+        Ok(text)
     }
 
     /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of a
@@ -58,10 +65,11 @@ impl Runs {
     ) -> Result<(), CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
-        let commits = match self.range(&state, record)? {
-            Some((from, to)) => vec![from, to],
-            None => vec![record.base.clone().unwrap_or_else(|| state.base.clone())],
-        };
+        let parts = self.parts(&state, record)?;
+        let mut commits: Vec<Oid> = parts.into_iter().flat_map(|part| [part.from, part.to]).collect();
+        if commits.is_empty() {
+            commits.push(record.base.clone().unwrap_or_else(|| state.base.clone()));
+        }
         let mut most = None;
         for commit in commits {
             most = most.max(self.lines_of(&commit, file)?);
@@ -112,24 +120,41 @@ impl Runs {
         }
     }
 
-    /// Gives the two commits between which a task's own work lies.
+    /// Gives the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch has that
+    /// the integration branch does not have.
     ///
-    /// What the branch took over from others (to mend a conflict) is not its own: a merged task is what its merge
-    /// brought, another one what the integration branch does not have.
-    fn range(&self, state: &RunState, record: &TaskRecord) -> Result<Option<(Oid, Oid)>, CoordinatorError> {
-        if let Some(merged) = &record.merged {
-            let before = self.repo.commit_info(merged)?.parents.into_iter().next();
-            return Ok(before.map(|before| (before, merged.clone())));
+    /// What the branch took over from others (to mend a conflict) is not its own. What a merge has brought stays in the
+    /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.
+    fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
+        let mut parts = Vec::new();
+        for MergedAttempt { attempt, commit } in &record.merged {
+            let before = self.repo.commit_info(commit)?.parents.into_iter().next();
+            parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
         }
-        let Some(tip) = record.commit.clone().or_else(|| record.tip.clone()) else { return Ok(None) };
-        let shared = self.repo.merge_base(&state.integration, &tip)?;
-        let base = record.base.clone().unwrap_or_else(|| state.base.clone());
-        match shared {
-            // Work that was merged and then rejected is all in the integration branch.
-            Some(shared) if shared == tip && self.repo.contains(&tip, &base)? => Ok(Some((base, tip))),
-            Some(shared) => Ok(Some((shared, tip))),
-            None => Ok(Some((base, tip))),
+        let tip = record.commit.clone().or_else(|| record.tip.clone());
+        let Some(to) = tip.filter(|_| record.state != TaskState::Merged) else { return Ok(parts) };
+        let shared = self.repo.merge_base(&state.integration, &to)?;
+        let from = shared.or_else(|| record.base.clone()).unwrap_or_else(|| state.base.clone());
+        if from != to {
+            parts.push(Part { merged: None, from, to });
         }
+        Ok(parts)
+    }
+}
+
+/// What lies between two commits, of one attempt's work.
+struct Part {
+    /// The attempt that was merged; none for the newest work, which is not.
+    merged: Option<u32>,
+    from: Oid,
+    to: Oid,
+}
+
+impl Part {
+    /// Gives the line above it where an earlier attempt was merged; git passes over it when it applies the diff.
+    fn headline(&self) -> String {
+        let merged = |attempt| format!("attempt {attempt}, merged as {}:\n", self.to);
+        self.merged.map_or_else(|| "newest work, not merged:\n".to_owned(), merged)
     }
 }
 

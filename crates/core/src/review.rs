@@ -4,13 +4,14 @@
 //! brings the changes. Risk is a rule about paths, not a judgement about code: it says which branches change what
 //! decides whether the others are right (tests, CI, builds, pinned versions, modes), and which delete most files.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::ids::{Oid, TaskId};
 use crate::report::{ReportUsage, Standing};
-use crate::run_state::{TaskRecord, TaskState, Verify};
+use crate::run_state::{MergedAttempt, TaskRecord, TaskState, Verify};
 
 /// Folders whose files are tests.
 const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
@@ -93,7 +94,7 @@ pub struct ChangedFile {
     pub mode_changed: bool,
 }
 
-/// What a branch changes.
+/// What a task changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchChanges {
     /// The files.
@@ -138,7 +139,7 @@ pub struct ReviewEntry {
     pub state: TaskState,
     /// What the newest check said.
     pub verify: Verify,
-    /// What the branch changes, sorted by path.
+    /// What the task changes, sorted by path: what each attempt has brought to the result, and its newest work.
     pub files: Vec<ChangedFile>,
     /// How closely to look.
     pub risk: Risk,
@@ -148,10 +149,36 @@ pub struct ReviewEntry {
     pub overlaps: Vec<Overlap>,
     /// What the task used.
     pub usage: ReportUsage,
+    /// The attempts whose work the result has, oldest first: also what was rejected after it was merged.
+    pub merged: Vec<MergedAttempt>,
     /// Whether something that it was built on has been rejected after it was merged.
     pub stale: bool,
     /// What git cannot store of the work: the `.git` of repositories inside, pipes and sockets.
     pub left_out: Vec<String>,
+}
+
+impl BranchChanges {
+    /// Adds what was changed after these; of a file that both change, the lines of both are counted.
+    pub fn add(&mut self, later: BranchChanges) {
+        self.loses_most |= later.loses_most;
+        let mut by_path: BTreeMap<String, ChangedFile> = BTreeMap::new();
+        for file in std::mem::take(&mut self.files).into_iter().chain(later.files) {
+            match by_path.entry(file.path.clone()) {
+                Entry::Occupied(earlier) => earlier.into_mut().add(file),
+                Entry::Vacant(free) => drop(free.insert(file)),
+            }
+        }
+        self.files = by_path.into_values().collect();
+    }
+}
+
+impl ChangedFile {
+    fn add(&mut self, later: ChangedFile) {
+        self.added += later.added;
+        self.removed += later.removed;
+        self.mode_changed |= later.mode_changed;
+        self.old_path = self.old_path.take().or(later.old_path);
+    }
 }
 
 impl ReviewEntry {
@@ -199,6 +226,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         files,
         overlaps: Vec::new(),
         usage: record.usage.into(),
+        merged: record.merged.clone(),
         stale: record.stale,
         left_out: record.left_out.clone(),
     })
@@ -333,11 +361,11 @@ mod tests {
             {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
              "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")],
              "risk": "low", "loses_most": false,
-             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
+             "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
             {"task": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
              "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")],
              "risk": "high", "loses_most": false,
-             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "stale": false, "left_out": []},
+             "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
         ]);
         assert_eq!(listed, expected);
     }

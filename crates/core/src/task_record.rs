@@ -117,6 +117,15 @@ pub struct Repair {
     pub tip: Oid,
 }
 
+/// An attempt whose work the integration branch holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedAttempt {
+    /// Its number.
+    pub attempt: u32,
+    /// The integration commit that brought it in.
+    pub commit: Oid,
+}
+
 /// One task of a run and everything that happened to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
@@ -184,10 +193,8 @@ pub struct TaskRecord {
     pub summary: String,
     /// Why it ended without success.
     pub error: Option<TaskError>,
-    /// The integration commit that brought it in.
-    pub merged: Option<Oid>,
-    /// The integration commit that brought in work which was rejected since, and which nothing has replaced yet.
-    pub rejected: Option<Oid>,
+    /// The attempts whose work the integration branch holds, oldest first: also what was rejected after it was merged.
+    pub merged: Vec<MergedAttempt>,
     /// Whether something that it was built on has been rejected after it was merged.
     pub stale: bool,
     /// Whether the run's time was used up when it failed.
@@ -238,8 +245,7 @@ impl TaskRecord {
             approved: None,
             summary: String::new(),
             error: None,
-            merged: None,
-            rejected: None,
+            merged: Vec::new(),
             stale: false,
             out_of_time: false,
             last_tool: None,
@@ -279,9 +285,14 @@ impl TaskRecord {
     /// is nowhere merged and has passed its check.
     pub fn may_take_rejection_back(&self) -> bool {
         let is_unchanged = self.error.as_ref().is_some_and(|error| error.cause == FailureCause::NoChanges.to_string());
-        let is_standing = self.commit.is_some() && self.commit == self.tip && self.rejected.is_none();
+        let is_standing = self.commit.is_some() && self.commit == self.tip && self.merged.is_empty();
         let is_green = self.verify == Verify::Passed || self.verify == Verify::None && self.task.verify.is_none();
         self.state == TaskState::Failed && self.rejection_stands && is_unchanged && is_standing && is_green
+    }
+
+    /// Tells whether its work was rejected after it had been merged, and nothing has replaced it.
+    pub fn is_rejected_in_result(&self) -> bool {
+        self.state != TaskState::Merged && !self.merged.is_empty()
     }
 
     /// Tells whether what the work was returned onto still has to be merged into the worktree.
@@ -390,11 +401,13 @@ impl TaskRecord {
             Event::TaskMerged { commit, summary, .. } => {
                 let from = if commit.is_some() { TaskState::Verified } else { TaskState::Running };
                 self.step(&[from], TaskState::Merged)?;
-                self.merged.clone_from(commit);
-                (self.rejected, self.stale) = (None, false);
-                if commit.is_none() {
-                    // What an earlier attempt had committed is not in the result.
-                    (self.commit, self.tree, self.verify) = (None, None, Verify::None);
+                self.stale = false;
+                if let Some(commit) = commit {
+                    self.merged.push(MergedAttempt { attempt: self.attempt, commit: commit.clone() });
+                } else {
+                    // What an earlier attempt has committed is in the result only if it was merged.
+                    let standing = self.merged.last().map(|earlier| earlier.commit.clone());
+                    (self.commit, self.tree, self.verify) = (standing, None, Verify::None);
                 }
                 if let Some(summary) = summary {
                     self.summary.clone_from(summary);
@@ -460,7 +473,6 @@ impl TaskRecord {
             // An agent has to make something else of it, however often; who tries a command again wants what it makes.
             self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !self.is_command();
             self.deletions_told = false;
-            self.rejected = self.merged.take().or(self.rejected.take());
             self.state = TaskState::Ready;
             return Ok(());
         }

@@ -12,6 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
         sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
         case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
+        case("settings::the_users_file_keeps_its_style", the_users_file_keeps_its_style),
         case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
         case("settings::the_environment_cannot_switch_the_sandbox_off", the_environment_cannot_switch_the_sandbox_off),
     ]
@@ -121,6 +122,52 @@ fn the_users_file_is_changed_by_one_line() -> Outcome {
         || !unknown.stderr.contains("did you mean `write_file`?")
     {
         return fail(format!("{mode:o} {rules} {unknown:?}"));
+    }
+    Ok(())
+}
+
+/// However a person has written the file, the one value changes, and every other byte stays.
+fn the_users_file_keeps_its_style() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    let path = home.path().join("config/orchestrate/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    let table = [
+        ("", "max_agents=4", "max_agents = 4\n"),
+        ("# mine\n\tmax_agents  =\t9  # few\n\n", "max_agents=4", "# mine\n\tmax_agents  =\t4  # few\n\n"),
+        ("[worktree]\nsetup = 'x'\n", "max_agents=4", "max_agents = 4\n[worktree]\nsetup = 'x'\n"),
+        ("model = 'a/b'\n", "worktree.setup=npm ci", "model = 'a/b'\n\n[worktree]\nsetup = \"npm ci\"\n"),
+        ("[worktree] # mine\nsetup = 'x'\n", "worktree.setup=y", "[worktree] # mine\nsetup = \"y\"\n"),
+        ("[ worktree ]\n\"setup\" = 'x'\n", "worktree.setup=y", "[ worktree ]\n\"setup\" = \"y\"\n"),
+        ("worktree.setup = 'x' # mine\n", "worktree.setup=y", "worktree.setup = \"y\" # mine\n"),
+        ("worktree = {setup='x'} # mine\n", "worktree.setup=y", "worktree = {setup=\"y\"} # mine\n"),
+        ("model = \"\"\"\na/b\"\"\"\n# mine\n", "model=c/d", "model = \"c/d\"\n# mine\n"),
+        ("# mine\r\nmax_agents = 9\r\n", "model=c/d", "# mine\r\nmax_agents = 9\r\nmodel = \"c/d\"\r\n"),
+        ("timeout = '1h'\n", "timeout=30", "timeout = 30\n"),
+        (
+            "deny = [\n  'Bash(a)', # one\n  'Read',\n]\nmax_agents = 4\n",
+            "deny=WebFetch",
+            "deny = [\n  'Bash(a)', # one\n  'Read', \"WebFetch\",\n]\nmax_agents = 4\n",
+        ),
+        ("deny = ['Read'] # mine\n", "deny=Read", "deny = ['Read'] # mine\n"),
+    ];
+    for (before, set, after) in table {
+        std::fs::write(&path, before)?;
+        let (key, value) = set.split_once('=').unwrap_or_default();
+        let ran = home.orchestrate(repository.path(), &["config", "set", key, value]).run()?.exits(0)?;
+        let found = std::fs::read_to_string(&path)?;
+        let said = ran.stdout.strip_prefix(&format!("{key} = ")).unwrap_or_default();
+        if found != after || said.starts_with(' ') || said.contains('#') || said.lines().count() != 1 {
+            return fail(format!("{before:?} and {set}: {found:?} {ran:?}"));
+        }
+    }
+    for unreadable in ["max_agents = \n", "worktree = 4\n", "deny = 'Read'\n", "[max_agents]\n"] {
+        std::fs::write(&path, unreadable)?;
+        for set in [["max_agents", "4"], ["worktree.setup", "y"], ["deny", "WebFetch"]] {
+            let ran = home.orchestrate(repository.path(), &[&["config", "set"], set.as_slice()].concat()).run()?;
+            if !ran.exits(2)?.stderr.contains("config.toml:") || std::fs::read_to_string(&path)? != unreadable {
+                return fail(format!("{unreadable} {set:?}"));
+            }
+        }
     }
     Ok(())
 }

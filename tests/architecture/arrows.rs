@@ -39,7 +39,8 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate",
         ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-journal"],
-        others: &["clap", "clap_complete", "indicatif", "miette", "tokio", "tracing-subscriber"],
+        // toml_edit changes one value of the user's file and keeps every other byte.
+        others: &["clap", "clap_complete", "indicatif", "miette", "tokio", "toml_edit", "tracing-subscriber"],
     },
     Wall {
         package: "orchestrate-coordinator",

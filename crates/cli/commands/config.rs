@@ -6,10 +6,9 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use orchestrate_coordinator::consent::{Consents, ProjectCommand};
-use orchestrate_coordinator::settings::{
-    Key, Kind, Layer, Loaded, Place, ProblemCode, Resolved, Source, Value, named, parse, rule_problems,
-};
+use orchestrate_coordinator::settings::{Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems};
 use serde_json::json;
+use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::{Context, of_consents};
@@ -83,100 +82,71 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let path = context.directories()?.config_file();
     let shown = path.display().to_string();
     let before = read(&path)?;
-    let literal = if key.kind == Kind::Rules { with_rule(&before, key, value, &shown)? } else { literal(key, value) };
-    let after = with_line(&before, key, &literal);
-    // What is written is read back first, so that a value that no key takes never reaches the file.
-    parse(&after, Source::User, &shown)?;
-    write(&path, &after)?;
-    output::line(&format!("{} = {literal} in {shown}", key.name))
-}
-
-/// Writes the list of rules that the file has, with one more; a rule that could not be read at the next run is refused.
-fn with_rule(before: &str, key: &'static Key, rule: &str, shown: &str) -> Result<String, CommandError> {
-    let file = parse(before, Source::User, shown)?;
-    let mut rules: Vec<String> = Vec::new();
-    for given in file.layer.given.iter().filter(|given| given.key == key) {
-        if let Value::Rules(there) = &given.value {
-            rules.extend(there.iter().cloned());
-        }
-    }
-    if !rules.iter().any(|there| there == rule) {
-        rules.push(rule.to_owned());
-    }
-    let mut layer = Layer::default();
-    layer.take(key, Value::Rules(rules.clone()), Place::of(Source::User, shown))?;
-    let problems = rule_problems(&Resolved::of(&[layer]).rules);
-    if !problems.is_empty() {
-        return Err(problems.into());
-    }
-    let rules: Vec<String> = rules.iter().map(|rule| quoted(rule)).collect();
-    Ok(format!("[{}]", rules.join(", ")))
-}
-
-/// Writes a value as TOML.
-fn literal(key: &Key, value: &str) -> String {
-    match key.kind {
-        Kind::Number { .. } | Kind::Switch => value.trim().to_owned(),
-        Kind::Duration if value.trim().parse::<u64>().is_ok() => value.trim().to_owned(),
-        _ => quoted(value),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    // A JSON string is a TOML basic string.
-    serde_json::Value::from(text).to_string()
-}
-
-/// Replaces or adds what a key is set to, and leaves every other byte as it is.
-fn with_line(text: &str, key: &Key, literal: &str) -> String {
-    let (table, name) = key.name.split_once('.').map_or((None, key.name), |(table, name)| (Some(table), name));
-    let header = table.map(|table| format!("[{table}]"));
-    let line = format!("{name} = {literal}");
-    let mut current: Option<String> = None;
-    let mut lines: Vec<String> = Vec::new();
-    let mut end_of_table = None;
-    let mut replaced = false;
-    let all: Vec<&str> = text.lines().collect();
-    let mut next = 0;
-    while let Some(existing) = all.get(next).copied() {
-        let first = next;
-        next += 1;
-        let trimmed = existing.trim();
-        if trimmed.starts_with('[') {
-            current = Some(trimmed.to_owned());
-        }
-        let is_here = current == header;
-        let assigned = trimmed.split_once('=').map(|(left, _)| left.trim());
-        if is_here && assigned == Some(name) && !replaced {
-            lines.push(line.clone());
-            replaced = true;
-            next = end_of_value(&all, first);
-        } else {
-            lines.push(existing.to_owned());
-        }
-        if is_here {
-            end_of_table = Some(lines.len());
-        }
-    }
-    if !replaced {
-        match (end_of_table, header) {
-            (Some(at), _) => lines.insert(at, line),
-            (None, None) => lines.insert(0, line),
-            (None, Some(header)) => lines.extend([header, line]),
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-/// Finds the line after a value, which may be a list of several lines.
-fn end_of_value(lines: &[&str], first: usize) -> usize {
-    let is_whole = |end: &usize| {
-        let value = lines.get(first..*end).unwrap_or_default().join("\n");
-        parse(&value, Source::User, "")
-            .err()
-            .is_none_or(|problems| problems.iter().all(|problem| problem.code != ProblemCode::Syntax))
+    let Some((after, now)) = edited(&before, key, value) else {
+        // What cannot be edited cannot be read either, and that is told with its line.
+        parse(&before, Source::User, &shown)?;
+        return Err(CommandError::internal(format!("{shown} can be read and not be edited")));
     };
-    (first + 1..=lines.len()).find(is_whole).unwrap_or(first + 1)
+    // What is written is read back first, so that a value that no key takes never reaches the file.
+    let file = parse(&after, Source::User, &shown)?;
+    if key.kind == Kind::Rules {
+        require_rules(file.layer)?;
+    }
+    write(&path, &after)?;
+    output::line(&format!("{} = {now} in {shown}", key.name))
+}
+
+/// Refuses rules that could not be read at the next run.
+fn require_rules(layer: Layer) -> Result<(), CommandError> {
+    let problems = rule_problems(&Resolved::of(&[layer]).rules);
+    if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
+}
+
+/// Sets a key, or adds a rule to its list, and leaves every other byte as it is; gives the text and what the key is set
+/// to. None if the text is no TOML, or has something else at that place.
+fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
+    let mut file: DocumentMut = before.parse().ok()?;
+    let (table, name): (&mut dyn TableLike, _) = match key.name.split_once('.') {
+        Some((table, name)) => (file.entry(table).or_insert_with(toml_edit::table).as_table_like_mut()?, name),
+        None => (file.as_table_mut(), key.name),
+    };
+    let place = table.entry(name).or_insert(Item::None);
+    let mut value: Value = match key.kind {
+        Kind::Rules => with_rule(place, given)?.into(),
+        // What is no such value is a text, which the key refuses by its name.
+        Kind::Number { .. } | Kind::Switch | Kind::Duration => given.trim().parse().unwrap_or_else(|_| given.into()),
+        Kind::Text | Kind::Merge | Kind::OneOf(_) => given.into(),
+    };
+    let now = in_one_line(&value);
+    match place {
+        Item::None => {}
+        Item::Value(old) => value.decor_mut().clone_from(old.decor()),
+        Item::Table(_) | Item::ArrayOfTables(_) => return None,
+    }
+    *place = Item::Value(value);
+    let after = file.to_string();
+    // They are written as line feeds alone.
+    let after = if before.contains("\r\n") { after.replace("\r\n", "\n").replace('\n', "\r\n") } else { after };
+    Some((after, now))
+}
+
+/// Gives the list of rules at a place with one more; none if there is something else.
+fn with_rule(place: &Item, rule: &str) -> Option<Array> {
+    let mut rules = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
+    if !rules.iter().any(|there| there.as_str() == Some(rule)) {
+        rules.push(rule);
+    }
+    Some(rules)
+}
+
+/// Writes a value for people, without comments.
+fn in_one_line(value: &Value) -> String {
+    let mut value = value.clone();
+    value.decor_mut().clear();
+    if let Value::Array(list) = &mut value {
+        list.fmt();
+    }
+    value.to_string()
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
@@ -256,38 +226,4 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     let question = format!("consent to {} = {}? [y/N] ", command.key, output::one_line(&command.command, 200));
     let answer = output::ask(&question).unwrap_or_default();
     matches!(answer.to_lowercase().as_str(), "y" | "yes")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_line_changes_and_the_rest_stays() {
-        let table = [
-            ("", "max_agents", "4", "max_agents = 4\n"),
-            ("# mine\nmax_agents = 9 # few\n", "max_agents", "4", "# mine\nmax_agents = 4\n"),
-            ("[worktree]\nsetup = 'x'\n", "max_agents", "4", "max_agents = 4\n[worktree]\nsetup = 'x'\n"),
-            ("model = 'a/b'\n", "worktree.setup", "npm ci", "model = 'a/b'\n[worktree]\nsetup = \"npm ci\"\n"),
-            ("[worktree]\nsetup = 'x'\n", "worktree.setup", "y", "[worktree]\nsetup = \"y\"\n"),
-            ("model = \"\"\"\na/b\"\"\"\n# mine\n", "model", "c/d", "model = \"c/d\"\n# mine\n"),
-        ];
-        for (before, key, value, expected) in table {
-            let key = named(key).unwrap();
-            assert_eq!(with_line(before, key, &literal(key, value)), expected, "{before:?}");
-        }
-    }
-
-    #[test]
-    fn a_rule_is_added_to_the_list_and_a_wrong_one_is_not() {
-        let key = named("deny").unwrap();
-        let before = "deny = [\n  'Bash(a)', # one\n  'Read',\n]\nmax_agents = 4\n";
-        let literal = with_rule(before, key, "Bash(b:*)", "config.toml").unwrap();
-        let after = "deny = [\"Bash(a)\", \"Read\", \"Bash(b:*)\"]\nmax_agents = 4\n";
-        assert_eq!(with_line(before, key, &literal), after);
-        assert_eq!(with_rule(after, key, "Read", "config.toml").unwrap(), literal);
-        for wrong in ["Bash(x", "nosuchtool"] {
-            assert!(with_rule(after, key, wrong, "config.toml").is_err(), "{wrong}");
-        }
-    }
 }

@@ -658,8 +658,10 @@ impl RunState {
 /// Tells whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean up or
 /// to land it.
 fn is_from_outside(event: &Event) -> bool {
-    use Event::{RunCleaned, RunLanded, RunResumed, RunUnlanded};
-    matches!(event, RunResumed { .. } | RunCleaned { .. } | RunLanded { .. } | RunUnlanded { .. })
+    use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded};
+    let is_of_landing =
+        matches!(event, LandingStarted { .. } | LandingFailed { .. } | RunLanded { .. } | RunUnlanded { .. });
+    is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. })
 }
 
 /// Tells whether by this fact an agent ends its work, and reads nothing more unless the work comes back.

@@ -25,6 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
         case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
         case("models::a_missing_key_is_the_tasks_failure", a_missing_key_is_the_tasks_failure),
+        case("models::a_key_in_a_base_url_is_kept_nowhere", a_key_in_a_base_url_is_kept_nowhere),
     ]
 }
 
@@ -108,6 +109,22 @@ fn one_plan_over_both_protocols() -> Outcome {
         return fail("a request carries no key");
     }
     require_key_unwritten(&stage)
+}
+
+fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
+    let stage = Stage::new()?;
+    let played = stage.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
+        settings.base_url = Some(format!("http://127.0.0.1:9/v1?api-version=1&key={KEY}"));
+    });
+    match played {
+        Err(error)
+            if error.message().is_some_and(|text| text.contains("`api-version` alone") && !text.contains(KEY)) =>
+        {
+            require_key_unwritten(&stage)
+        }
+        Err(error) => fail(format!("{:?}", error.message())),
+        Ok(_) => fail("a base URL with a key was taken"),
+    }
 }
 
 fn parallel_calls_are_all_answered() -> Outcome {

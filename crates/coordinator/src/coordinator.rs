@@ -13,7 +13,7 @@ use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
-use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider};
+use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
 use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
 use orchestrate_tools::Executor;
 
@@ -205,6 +205,7 @@ impl Coordinator {
         // Before anything is recorded: a run that cannot have a branch could never be ended.
         self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
+        run.base_url.as_deref().map_or(Ok(()), require_base_url)?;
         let (run, tasks) = anchored(run, plan.tasks)?;
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;

@@ -130,7 +130,7 @@ impl Models {
 
     /// Gives the models that can hold a conversation, or nothing if no such server answers.
     async fn models_at(&self, endpoint: &Endpoint) -> Option<Vec<String>> {
-        let url = format!("{}/models", endpoint.base_url);
+        let url = endpoint.url("models");
         let http = self.http().ok()?;
         let body = tokio::time::timeout(LOCAL_TIMEOUT, async {
             let mut response = http.get(url).send().await.ok()?;

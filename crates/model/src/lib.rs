@@ -26,6 +26,6 @@ pub use environment::Environment;
 pub use error::ModelError;
 pub use model::{Delta, Model};
 pub use name::ModelName;
-pub use provider::Provider;
+pub use provider::{Provider, require_base_url};
 pub use scripted::{SCRIPT_PREFIX, ScriptedModel};
 pub use tokens::{LazyCounter, Tokenizer};

@@ -45,8 +45,10 @@ struct Row {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) protocol: Protocol,
-    /// The URL that the protocol's paths are appended to, without a slash at its end.
+    /// The URL that the protocol's paths are appended to, without a slash at its end and without its query.
     pub(crate) base_url: String,
+    /// What comes after a path: `?` and the query of the base, or nothing.
+    pub(crate) query: String,
     /// The variable that moves the endpoint, for messages.
     pub(crate) base_variable: &'static str,
     pub(crate) key: Option<Key>,
@@ -107,15 +109,16 @@ impl Provider {
                 None => None,
             },
         };
-        let is_openai = self == Self::OpenAi && named.is_none();
-        let base = named.as_deref().unwrap_or(row.default_base);
+        let is_default = named.is_none();
+        let (base, query) = named.unwrap_or_else(|| (row.default_base.to_owned(), String::new()));
         Ok(Endpoint {
             protocol: row.protocol,
-            base_url: if base_url.is_some() { without_version(self, base) } else { with_path(self, base, row.path) },
+            base_url: if base_url.is_some() { without_version(self, &base) } else { with_path(self, &base, row.path) },
+            query,
             base_variable: if base_url.is_some() { TYPED_BASE } else { row.base_variable },
             key: self.key(environment)?,
-            is_openai,
-            is_default: named.is_none(),
+            is_openai: self == Self::OpenAi && is_default,
+            is_default,
         })
     }
 
@@ -180,14 +183,21 @@ impl Provider {
 impl Endpoint {
     /// Makes the endpoint of a server that only `--base-url` names. It gets no key: none was meant for it.
     pub(crate) fn of_base_url(base_url: &str) -> Result<Self, ModelError> {
+        let (base_url, query) = checked_url(TYPED_BASE, base_url)?;
         Ok(Self {
             protocol: Protocol::ChatCompletions,
-            base_url: checked_url(TYPED_BASE, base_url)?,
+            base_url,
+            query,
             base_variable: TYPED_BASE,
             key: None,
             is_openai: false,
             is_default: false,
         })
+    }
+
+    /// Gives the URL of one of the protocol's paths.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}/{path}{}", self.base_url, self.query)
     }
 
     /// Tells where the key came from, for messages.
@@ -206,21 +216,39 @@ fn local(name: &'static str, base_variable: &'static str, default_base: &'static
     Row { name, protocol: Protocol::ChatCompletions, base_variable, default_base, path, keys: &[], default_model: None }
 }
 
-fn checked_url(variable: &str, url: &str) -> Result<String, ModelError> {
+/// Makes sure that a base URL can be used and holds no secret.
+///
+/// # Errors
+///
+/// [`ModelError::Environment`] with what is wrong about it, and without what may be secret.
+pub fn require_base_url(base_url: &str) -> Result<(), ModelError> {
+    checked_url(TYPED_BASE, base_url).map(drop)
+}
+
+/// Gives the base without its query, and the query with its `?`, if there is one.
+fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError> {
     let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
-    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{url:?} is no URL: {error}")))?;
+    // A fragment is never sent.
+    let base = url.trim().split(['?', '#']).next().unwrap_or_default();
+    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{base:?} is no URL: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(fail(format!("{url:?} is no URL that begins with http:// or https://")));
+        return Err(fail(format!("{base:?} is no URL that begins with http:// or https://")));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(fail("the URL holds a password, which would appear in messages; use a key instead".to_owned()));
     }
-    Ok(url.trim().trim_end_matches('/').to_owned())
+    if parsed.query_pairs().any(|(name, _)| name != "api-version") {
+        let problem = "the query of the URL may hold `api-version` alone, since it is kept and shown and anything else may \
+                       be a key; give a key as OPENAI_API_KEY, with --model openai/MODEL";
+        return Err(fail(problem.to_owned()));
+    }
+    let query = parsed.query().map_or_else(String::new, |query| format!("?{query}"));
+    Ok((base.trim_end_matches('/').to_owned(), query))
 }
 
 /// Reads `OLLAMA_HOST` as Ollama does: a scheme, a host and a port may each be absent, and the address to
 /// listen on everywhere is no address to speak to.
-fn ollama_url(host: &str) -> Result<String, ModelError> {
+fn ollama_url(host: &str) -> Result<(String, String), ModelError> {
     let (scheme, rest) = host.trim().split_once("://").unwrap_or(("http", host.trim()));
     let rest = rest.trim_end_matches('/');
     let rest = if rest.is_empty() || rest.starts_with(':') { format!("127.0.0.1{rest}") } else { rest.to_owned() };
@@ -275,6 +303,9 @@ mod tests {
         }
     }
 
+    const HIDDEN: &str = "use OPENAI_BASE_URL: the query of the URL may hold `api-version` alone, since it is kept and shown and \
+         anything else may be a key; give a key as OPENAI_API_KEY, with --model openai/MODEL";
+
     #[test]
     fn a_bad_base_is_named_with_its_variable() {
         for (url, problem) in [
@@ -284,6 +315,9 @@ mod tests {
                 "http://u:p@h",
                 "use OPENAI_BASE_URL: the URL holds a password, which would appear in messages; use a key instead",
             ),
+            ("http://h/v1?key=SECRET", HIDDEN),
+            ("http://h/v1?api-version=1&SECRET", HIDDEN),
+            ("h/v1?key=SECRET", "use OPENAI_BASE_URL: \"h/v1\" is no URL: relative URL without a base"),
         ] {
             let error = Provider::OpenAi.endpoint(&environment(&[("OPENAI_BASE_URL", url)]), None).unwrap_err();
             assert_eq!(error.to_string(), problem);

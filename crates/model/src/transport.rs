@@ -98,8 +98,7 @@ impl Remote {
             Protocol::ChatCompletions => "models",
             Protocol::Messages => "v1/models",
         };
-        let url = format!("{}/{path}", self.endpoint.base_url);
-        let mut response = self.http.get(url).headers(self.headers()?).send().await.map_err(|error| unsent(&error))?;
+        let mut response = self.http.get(self.endpoint.url(path)).headers(self.headers()?).send().await.map_err(|error| unsent(&error))?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
         }
@@ -231,7 +230,7 @@ impl Remote {
             Protocol::ChatCompletions => "chat/completions",
             Protocol::Messages => "v1/messages",
         };
-        format!("{}/{path}", self.endpoint.base_url)
+        self.endpoint.url(path)
     }
 
     fn body(&self, request: &ModelRequest) -> Value {

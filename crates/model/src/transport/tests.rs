@@ -147,6 +147,27 @@ fn what_is_sent_is_what_the_protocols_want() {
 }
 
 #[test]
+fn a_query_of_the_base_comes_after_the_path() {
+    for (name, variable, base, body, path) in [
+        ("openai/m", "OPENAI_BASE_URL", "/v1?api-version=2", CHAT, "/v1/chat/completions?api-version=2"),
+        ("openai/m", "OPENAI_BASE_URL", "/v1/?api-version=2#top", CHAT, "/v1/chat/completions?api-version=2"),
+        ("anthropic/m", "ANTHROPIC_BASE_URL", "/v1?api-version=2", MESSAGES, "/v1/messages?api-version=2"),
+        ("gemini/m", "GOOGLE_GEMINI_BASE_URL", "?api-version=2", CHAT, "/v1beta/openai/chat/completions?api-version=2"),
+    ] {
+        let server = TestServer::start(vec![Answer::events(body)]);
+        let url = format!("{}{base}", server.url);
+        let set: Environment = [(variable.to_owned(), url.clone())].into_iter().collect();
+        for (environment, typed) in [(set, None), (Environment::default(), Some(url))] {
+            // What is typed is taken as it is, so only a variable gets Gemini's own path.
+            let path = if typed.is_some() { path.replace("/v1beta/openai", "") } else { path.to_owned() };
+            let remote = Models::new(environment, typed).remote(&ModelName::parse(name).unwrap()).unwrap();
+            block_on(remote.complete(&request(name), &mut |_| {})).unwrap();
+            assert_eq!(server.asked().last().unwrap().line, format!("POST {path} HTTP/1.1"));
+        }
+    }
+}
+
+#[test]
 fn each_refusal_says_what_to_do_next_and_never_the_key() {
     for (name, status, body, expected, retryable) in [
         (

@@ -95,7 +95,7 @@ pub enum ModelError {
         message: String,
     },
     /// The account has no credit or has reached its spending limit; waiting does not help.
-    #[error("pay for {model}: {message}; add credit or raise the limit at the provider, then resume")]
+    #[error("pay for {model}: {message}; add credit or raise the limit at the provider, then retry the task")]
     QuotaExhausted {
         /// `provider/model`.
         model: String,
@@ -103,7 +103,10 @@ pub enum ModelError {
         message: String,
     },
     /// The request is longer than the model's context.
-    #[error("fit the request into the context of {model}: {message}; lower --context-tokens")]
+    #[error(
+        "fit the request into the context of {model}: {message}; begin a new run with a lower --context-tokens, since a run \
+         keeps its own"
+    )]
     ContextTooLong {
         /// `provider/model`.
         model: String,
@@ -221,7 +224,7 @@ fn at_line(line: usize) -> String {
 }
 
 /// Says how a run gets another endpoint.
-fn move_to(variable: &str) -> String {
+pub(crate) fn move_to(variable: &str) -> String {
     if variable == TYPED_BASE {
         format!("begin a new run with another {variable}, since a run keeps its own")
     } else {

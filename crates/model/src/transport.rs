@@ -14,7 +14,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
 
-use crate::error::ModelError;
+use crate::error::{ModelError, move_to};
 use crate::model::{Delta, Model};
 use crate::provider::Endpoint;
 use crate::wire::fault::{Allowance, Fault, Headers, Refusal, RefusalKind, refused};
@@ -23,6 +23,8 @@ use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, 
 
 /// The largest body of an error that is read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+/// How much of a stream without events is kept, to show what it is instead.
+const BEGINNING_BYTES: usize = 256;
 
 /// How long each part of a request may take.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +100,13 @@ impl Remote {
             Protocol::ChatCompletions => "models",
             Protocol::Messages => "v1/models",
         };
-        let mut response = self.http.get(self.endpoint.url(path)).headers(self.headers()?).send().await.map_err(|error| unsent(&error))?;
+        let mut response = self
+            .http
+            .get(self.endpoint.url(path))
+            .headers(self.headers()?)
+            .send()
+            .await
+            .map_err(|error| unsent(&error))?;
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
         }
@@ -140,11 +148,15 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
+        let kind = text_of(response.headers(), "content-type");
         let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
         let mut events = Vec::new();
+        let mut beginning = Vec::new();
+        let mut has_events = kind.as_ref().is_some_and(|kind| kind.contains("event-stream"));
         let mut received = 0;
         while let Some(bytes) = self.piece(&mut response).await? {
             received += bytes.len();
+            beginning.extend(bytes.iter().take(BEGINNING_BYTES - beginning.len()));
             if received > MAX_STREAM_BYTES {
                 return Err(Fault::TooLarge { what: "the stream", limit: MAX_STREAM_BYTES });
             }
@@ -152,13 +164,18 @@ impl Remote {
                 .push(&bytes, &mut events)
                 .map_err(|_| Fault::TooLarge { what: "an event of the stream", limit: MAX_EVENT_BYTES })?;
             for event in events.drain(..) {
+                has_events = true;
                 reader.event(&event, on_delta)?;
                 if reader.has_ended() {
                     return reader.finish(request);
                 }
             }
         }
-        if let Some(event) = decoder.finish() {
+        let last = decoder.finish();
+        if !has_events && last.is_none() && !beginning.is_empty() {
+            return Err(Fault::foreign(kind.as_deref(), &beginning));
+        }
+        if let Some(event) = last {
             reader.event(&event, on_delta).map_err(|fault| match fault {
                 Fault::Malformed(_) => Fault::Truncated("the stream ended within an event".to_owned()),
                 fault => fault,
@@ -175,12 +192,14 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
-        let body = self.body_of(&mut response, MAX_EVENT_BYTES).await?;
+        let kind = text_of(response.headers(), "content-type");
+        let bytes = self.body_of(&mut response, MAX_EVENT_BYTES).await?;
         let body: Value =
-            serde_json::from_slice(&body).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))?;
+            serde_json::from_slice(&bytes).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&bytes), &error))?;
         reader.whole(&body, on_delta)?;
         if !reader.has_ended() {
-            return Err(Fault::Malformed("it is JSON, but no reply of this protocol; check the base URL".to_owned()));
+            let beginning = bytes.get(..BEGINNING_BYTES).unwrap_or(&bytes);
+            return Err(Fault::foreign(kind.as_deref(), beginning));
         }
         reader.finish(request)
     }
@@ -288,6 +307,11 @@ impl Remote {
             }
             Fault::Truncated(problem) => ModelError::Truncated { model, endpoint, problem },
             Fault::Malformed(problem) => ModelError::Malformed { model, endpoint, problem },
+            Fault::Foreign(seen) => {
+                let step = move_to(self.endpoint.base_variable);
+                let problem = format!("{seen}, so the endpoint may be wrong; {step}");
+                ModelError::Malformed { model, endpoint, problem }
+            }
             Fault::TooLarge { what, limit } => ModelError::TooLarge { model, endpoint, what: what.to_owned(), limit },
             Fault::Refused(refusal) => self.refusal_error(refusal),
         }

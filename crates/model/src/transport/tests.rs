@@ -188,14 +188,14 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             400,
             r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
-            "fit the request into the context of openai/m: too long; lower --context-tokens",
+            "fit the request into the context of openai/m: too long; begin a new run with a lower --context-tokens, since a run keeps its own",
             false,
         ),
         (
             "openai/m",
             429,
             r#"{"error":{"message":"no money","code":"insufficient_quota"}}"#,
-            "pay for openai/m: no money; add credit or raise the limit at the provider, then resume",
+            "pay for openai/m: no money; add credit or raise the limit at the provider, then retry the task",
             false,
         ),
         (
@@ -235,10 +235,28 @@ fn a_success_that_is_none_is_an_error() {
     let (text, _) = refused("openai/m", 200, json, r#"{"status":"ok"}"#);
     assert_eq!(
         text,
-        "understand the reply of openai/m at URL: it is JSON, but no reply of this protocol; check the base URL"
+        "understand the reply of openai/m at URL: \"{\\\"status\\\":\\\"ok\\\"}\" (application/json) is no reply of this protocol, so the endpoint may be wrong; set OPENAI_BASE_URL to where it runs"
     );
-    let (text, _) = refused("openai/m", 200, "content-type: text/html\r\n", "<html>hello</html>");
-    assert_eq!(text, "receive the whole reply of openai/m at URL: the stream ended before [DONE]");
+    for (kind, body, seen) in [
+        (
+            "content-type: text/html; charset=utf-8\r\n",
+            "<html>hello\n</html>",
+            r#""<html>hello\n</html>" (text/html; charset=utf-8)"#,
+        ),
+        ("", "hello", r#""hello" (no content type)"#),
+    ] {
+        for name in ["openai/m", "anthropic/m"] {
+            let (text, _) = refused(name, 200, kind, body);
+            let expected =
+                format!("understand the reply of {name} at URL: {seen} is no reply of this protocol, so the");
+            assert!(text.starts_with(&expected), "{text}");
+        }
+    }
+    let comments = Answer::events(": PROCESSING\n\n");
+    assert!(matches!(ask("openai/m", vec![comments]), Err(ModelError::Truncated { .. })));
+    let cut: String = CHAT.split_inclusive("\n\n").take(2).collect();
+    let (text, _) = refused("openai/m", 200, "content-type: text/plain\r\n", &cut);
+    assert!(text.ends_with("the stream ended before [DONE]"), "{text}");
     let body = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
     assert_eq!(ask("openai/m", vec![Answer::new(200, json, body)]).unwrap().text, "hi");
 }

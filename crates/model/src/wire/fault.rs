@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// The longest text of a provider that a message repeats.
 const MAX_MESSAGE_CHARS: usize = 500;
+/// The longest beginning of a reply that is shown: enough to recognise what answered.
+const MAX_BEGINNING_CHARS: usize = 60;
 
 /// Why an attempt gave no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +16,10 @@ pub(crate) enum Fault {
     Unreachable(String),
     /// The stream ended too early.
     Truncated(String),
-    /// The endpoint speaks another protocol.
+    /// A part of the reply is not what the protocol says.
     Malformed(String),
+    /// What answers does not speak the protocol at all.
+    Foreign(String),
     /// A limit of ours was reached.
     TooLarge { what: &'static str, limit: usize },
     /// The provider said no, by status or within the stream.
@@ -49,8 +53,14 @@ pub(crate) enum RefusalKind {
 impl Fault {
     /// Names JSON that could not be read.
     pub(crate) fn garbage(text: &str, error: &serde_json::Error) -> Self {
-        let shown: String = text.chars().take(60).collect();
-        Self::Malformed(format!("{shown:?} is no JSON: {error}"))
+        Self::Malformed(format!("{:?} is no JSON: {error}", beginning(text)))
+    }
+
+    /// Names a reply that is none, by its kind of content and its beginning.
+    pub(crate) fn foreign(kind: Option<&str>, body: &[u8]) -> Self {
+        let kind = kind.unwrap_or("no content type");
+        let text = String::from_utf8_lossy(body);
+        Self::Foreign(format!("{:?} ({}) is no reply of this protocol", beginning(&text), beginning(kind)))
     }
 
     /// Reads an `error` value that came within a stream or a successful response.
@@ -70,6 +80,10 @@ impl Fault {
         };
         Self::Refused(refusal(status, &Headers::default(), error))
     }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(MAX_BEGINNING_CHARS).collect()
 }
 
 /// The headers of a response that bear on retrying.

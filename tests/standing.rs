@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("standing::rejected_work_lands_with_a_warning", rejected_work_lands_with_a_warning),
         sandboxed("standing::boxes_of_another_branch_are_left", boxes_of_another_branch_are_left),
         sandboxed("standing::what_was_not_merged_is_not_landed", what_was_not_merged_is_not_landed),
+        case("standing::a_rejection_without_a_merge_is_taken_back", a_rejection_without_a_merge_is_taken_back),
         sandboxed("standing::a_report_can_be_read", a_report_can_be_read),
         sandboxed("standing::a_landing_is_no_run_to_be_stopped", a_landing_is_no_run_to_be_stopped),
         sandboxed("standing::a_stop_for_another_process_is_refused", a_stop_for_another_process_is_refused),
@@ -159,7 +160,22 @@ fn what_was_not_merged_is_not_landed() -> Outcome {
     let desk = Desk::new("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
     desk.types(&["run", "plan.md", "--merge", "none"], 0)?;
     says(&desk.types(&["approve", "T1"], 2)?, &["nothing is merged with `--merge none`"])?;
-    says(&desk.types(&["land"], 0)?, &["has nothing to land", "orchestrate review"])
+    says(&desk.types(&["land"], 0)?, &["has nothing to land", "orchestrate review"])?;
+    let rejected = desk.types(&["reject", "T1", "-m", "no"], 1)?;
+    if rejected.stdout.contains("orchestrate approve") {
+        return fail(rejected.stdout);
+    }
+    says(&rejected, &["\n  orchestrate retry T1 -m TEXT\n"])?;
+    says(&desk.types(&["retry", "T1", "-m", "after all"], 0)?, &["T1    verified"])
+}
+
+/// Nothing is merged, and what is named next lets the work stand again as it was all the same.
+fn a_rejection_without_a_merge_is_taken_back() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one\n")?;
+    let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    desk.types(&["run", "plan.md", "--model", &model, "--merge", "none"], 0)?;
+    says(&desk.types(&["reject", "T1", "-m", "Why so?"], 1)?, &["\n  orchestrate approve T1\n"])?;
+    says(&desk.types(&["approve", "T1"], 0)?, &["T1    verified"])
 }
 
 fn a_report_can_be_read() -> Outcome {

@@ -133,7 +133,7 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
 
 fn approve(state: &RunState, task: &TaskId, tree: &orchestrate_core::Oid) -> Result<(Batch, String), String> {
     let record = known(state, task)?;
-    if state.settings.merge == MergeMode::None {
+    if state.settings.merge == MergeMode::None && !record.may_take_rejection_back() {
         let branch = record.branch.as_deref().unwrap_or("it");
         return Err(format!("nothing is merged with `--merge none`, so there is nothing to approve; {branch} stays"));
     }

@@ -282,10 +282,12 @@ impl TaskRecord {
     }
 
     /// Tells whether a person may take a rejection back: its agent has left the work as it was, which stands on its branch,
-    /// is nowhere merged and has passed its check.
+    /// is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the same commit again
+    /// within a second; tried again it hands over what it makes.
     pub fn may_take_rejection_back(&self) -> bool {
         let is_unchanged = self.error.as_ref().is_some_and(|error| error.cause == FailureCause::NoChanges.to_string());
-        let is_standing = self.commit.is_some() && self.commit == self.tip && self.merged.is_empty();
+        let is_standing =
+            self.commit.is_some() && self.commit == self.tip && !self.is_command() && self.merged.is_empty();
         let is_green = self.verify == Verify::Passed || self.verify == Verify::None && self.task.verify.is_none();
         self.state == TaskState::Failed && self.rejection_stands && is_unchanged && is_standing && is_green
     }

@@ -632,6 +632,10 @@ fn each_attempt_of_a_command_begins_anew() {
     story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
     let record = story.state.task(&id("a")).unwrap();
     assert_eq!((record.tip.clone(), record.prepared), (Some(oid("base")), false));
+    // The very same commit, since it was made within the same second.
+    let failed = Event::TaskFailed { task: id("a"), cause: FailureCause::NoChanges, message: String::new() };
+    story.tell(snapshot("a", "a1")).tell(failed);
+    assert!(!story.state.task(&id("a")).unwrap().may_take_rejection_back());
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn what_was_in_the_way_is_moved_away() -> Outcome {
     let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
     desk.repository.write("one", "mine\n")?;
     desk.types(&["run", "plan.md", "--land"], 3)?;
+    says(&desk.types(&["log"], 0)?, &["not landed: ", "it would overwrite local changes in one"])?;
     std::fs::remove_file(desk.repository.path().join("one"))?;
     says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
     if has_landed(&desk) { Ok(()) } else { fail("it has not") }

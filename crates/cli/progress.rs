@@ -20,7 +20,8 @@ const WIDTH: usize = 100;
 /// Gives the line of a fact; `verbose` gives one for nearly every fact.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     let Recorded { run_id, event, .. } = fact;
-    milestone(event).or_else(|| question(run_id, event)).or_else(|| if verbose { detail(event) } else { None })
+    let closer = || if verbose { detail(event).or_else(|| landing(event)) } else { None };
+    milestone(event).or_else(|| question(run_id, event)).or_else(closer)
 }
 
 /// Gives the line of a request that waits to be sent again; none where nobody would notice.
@@ -135,6 +136,19 @@ fn detail(event: &Event) -> Option<String> {
         Event::MergeStarted { task, .. } => format!("{task}: merging"),
         Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
         Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        _ => return None,
+    })
+}
+
+/// What became of the user's branch.
+fn landing(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::LandingStarted { branch, to, .. } => format!("landing: {branch} is to go to {}", short(to.as_str())),
+        Event::LandingFailed { message, .. } => format!("not landed: {}", one_line(message, 2 * WIDTH)),
+        Event::RunLanded { branch, from, to } => {
+            format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
+        }
+        Event::RunUnlanded { branch, to } => format!("taken back: {branch} is at {}", short(to.as_str())),
         _ => return None,
     })
 }

@@ -26,6 +26,7 @@ const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("ends::ctrl_c_once_lets_what_runs_end", ctrl_c_once).needs(Need::TERMINAL),
+        case("ends::a_small_terminal_shows_the_total", a_small_terminal).needs(Need::TERMINAL),
         case("ends::ctrl_c_twice_stops_and_the_run_goes_on_later", ctrl_c_twice).needs(Need::TERMINAL),
         case("ends::ctrl_c_three_times_leaves_no_process_full", || ctrl_c_three_times(Confinement::Full))
             .needs(Need::TERMINAL)
@@ -125,6 +126,22 @@ fn ctrl_c_once() -> Outcome {
     scene.require("interrupted", Some(130), &["merged", "pending"])?;
     scene.resume()?;
     before.require_same(&scene.repository.fingerprint()?)
+}
+
+/// Agents that have no room are counted; the terminal has become smaller meanwhile.
+fn a_small_terminal() -> Outcome {
+    let home = Home::new()?;
+    let word = seconds(home.path(), 6);
+    let plan: String = (1..=6).map(|n| format!("- [ ] T{n} Wait (run: sleep {word})\n")).collect();
+    let scene = Scene::of(&plan, &Script::default())?;
+    let terminal = scene.prepare().start_in_terminal()?;
+    terminal.has_rows(5)?;
+    terminal.shows("0 of 6 merged, 6 at work (3 not shown)")?;
+    terminal.interrupts()?;
+    terminal.shows("Ctrl-C again stops now")?;
+    terminal.interrupts()?;
+    terminal.end()?.exits(130)?;
+    require_gone(&word)
 }
 
 fn ctrl_c_twice() -> Outcome {

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrate_coordinator::Retry;
-use orchestrate_core::{Event, Recorded, RunState, TaskId};
+use orchestrate_core::{Event, Recorded, RunState, TaskId, TaskRecord};
 
 use crate::error::CommandError;
 use crate::output;
 use crate::progress;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 
 /// How often live lines move although nothing has happened, so that one sees that the program lives.
 const TICK: Duration = Duration::from_millis(120);
+
+/// Lines of the terminal that are no agent's: the total, and the cursor's.
+const RESERVED_ROWS: usize = 2;
 
 /// What standard output carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,17 +138,23 @@ impl Live {
     }
 
     fn show(&mut self, state: &RunState) {
-        for record in state.tasks() {
-            let id = &record.task.id;
-            if progress::is_at_work(record) {
-                let (area, total) = (&self.area, &self.total);
-                let bar = self.agents.entry(id.clone()).or_insert_with(|| area.insert_before(total, line_bar()));
-                bar.set_message(progress::agent_line(record));
-            } else if let Some(bar) = self.agents.remove(id) {
+        let room = terminal::rows().map_or(usize::MAX, |rows| rows.saturating_sub(RESERVED_ROWS));
+        let at_work: Vec<&TaskRecord> = state.tasks().filter(|record| progress::is_at_work(record)).collect();
+        let (shown, hidden) = at_work.split_at(room.min(at_work.len()));
+        self.agents.retain(|id, bar| {
+            let stays = shown.iter().any(|record| record.task.id == *id);
+            if !stays {
                 bar.finish_and_clear();
             }
+            stays
+        });
+        for record in shown {
+            let (area, total) = (&self.area, &self.total);
+            let bar = self.agents.entry(record.task.id.clone());
+            let bar = bar.or_insert_with(|| area.insert_before(total, line_bar()));
+            bar.set_message(progress::agent_line(record));
         }
-        self.total.set_message(progress::total_line(state));
+        self.total.set_message(progress::total_line(state, hidden.len()));
     }
 }
 

@@ -207,14 +207,15 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
     )
 }
 
-/// Gives the total line.
-pub(crate) fn total_line(state: &RunState) -> String {
+/// Gives the total line; so many agents at work have no line of their own.
+pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage));
     let all = state.tasks().count();
     let merged = state.tasks().filter(|record| record.state == TaskState::Merged).count();
     let working = state.tasks().filter(|record| is_at_work(record)).count();
-    format!("{merged} of {all} merged, {working} at work, {} tokens, cost -", tokens(usage.total()))
+    let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
+    format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))
 }
 
 /// Writes a number of tokens so that it can be read at a glance.

@@ -50,6 +50,12 @@ impl Terminal {
     }
 }
 
+/// Gives how many lines the terminal on standard error has, as far as it says so.
+pub(crate) fn rows() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_row > 0).then_some(size.ws_row.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

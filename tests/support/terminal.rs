@@ -17,6 +17,7 @@ use libtest_mimic::Failed;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::Winsize;
 
 use super::program::{Invocation, Ran, code_of, until};
 
@@ -94,6 +95,13 @@ impl Terminal {
 
     fn text(&self) -> String {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives the terminal so many lines.
+    pub(crate) fn has_rows(&self, rows: u16) -> Result<(), Failed> {
+        let front: &File = self.front.as_ref().ok_or_else(|| Failed::from("the terminal is closed"))?;
+        let size = Winsize { ws_row: rows, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(front, size).map_err(Failed::from)
     }
 
     /// Types keys.

@@ -23,7 +23,7 @@ pub(super) struct References<'a> {
     /// Prefix in lower case and number, so that `T1` finds `T001`.
     numbered: BTreeMap<(String, u64), Vec<usize>>,
     /// By number alone, if only one task has it.
-    bare: HashMap<u64, Option<usize>>,
+    bare: HashMap<String, Option<usize>>,
     groups: HashMap<&'a str, Range<usize>>,
     ids: Vec<&'a str>,
     suggested: std::cell::Cell<usize>,
@@ -45,7 +45,9 @@ impl<'a> References<'a> {
             found.exact.entry(id).or_insert(at);
             found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
             let numbered = split_number(id);
-            let bare = number.as_deref().and_then(|number| number.parse().ok()).or(numbered.as_ref().map(|(_, n)| *n));
+            // The last number of `3.1` is no number of a task.
+            let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
+            let bare = number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
             if let Some(key) = numbered {
                 found.numbered.entry(key).or_default().push(at);
             }
@@ -123,7 +125,7 @@ impl<'a> References<'a> {
         }
         let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
         let by_number = || split_number(name).and_then(|key| self.numbered.get(&key)?.first().copied());
-        let by_bare_number = || name.parse().ok().and_then(|number: u64| self.bare.get(&number).copied().flatten());
+        let by_bare_number = || self.bare.get(&plain_number(name)).copied().flatten();
         let by_title = || self.exact.get(identify::slug(name).as_str()).copied().filter(|_| name.contains(' '));
         by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
     }
@@ -163,6 +165,11 @@ impl<'a> References<'a> {
 fn with_prefix(from: &str, to: &str) -> String {
     let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
+}
+
+/// Gives a number without leading zeros; one like `3.1` as it is.
+fn plain_number(number: &str) -> String {
+    number.parse().map_or_else(|_| number.to_owned(), |number: u64| number.to_string())
 }
 
 /// Splits an id at its last number: `US-001` is (`us-`, 1).
@@ -251,6 +258,20 @@ mod tests {
             let mut findings = Findings::default();
             let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
             assert_eq!((found.as_slice(), findings.errors.len()), (expected, 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_within_a_number_is_no_tasks_number() {
+        let numbers = [("T1", Some("1")), ("T2", Some("2")), ("T3.1", Some("3.1")), ("4.2", None), ("4.5", None)];
+        let tasks = numbers.map(|(id, number)| (id.to_owned(), number.map(str::to_owned)));
+        let references = References::new(&tasks, &[]);
+        let table: [(&str, &[usize]); 5] =
+            [("Task 1", &[0]), ("2", &[1]), ("Task 3.1", &[2]), ("4.2", &[3]), ("5", &[])];
+        for (text, expected) in table {
+            let mut findings = Findings::default();
+            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
+            assert_eq!((found.as_slice(), findings.errors.is_empty()), (expected, !expected.is_empty()), "{text}");
         }
     }
 }

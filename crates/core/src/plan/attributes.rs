@@ -1,7 +1,8 @@
 //! The attributes of a task: `(key: value)` in its line, `key: value` in a bullet below, `@role`, `[P]`.
 //!
 //! A parenthesis whose word before the colon is no key is prose and stays in the title; one that is nearly a
-//! key is an error, since a plan whose `(depnds: T1)` were read as prose would run in the wrong order.
+//! key is an error, since a plan whose `(depnds: T1)` were read as prose would run in the wrong order. So people may
+//! also leave out the colon of `(depends on T1)`, which stays in the title and counts if it names nothing but tasks.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,6 +36,7 @@ const KEYS: &[(&str, Key)] = &[
     ("depends", Key::Depends),
     ("depends_on", Key::Depends),
     ("depend", Key::Depends),
+    ("depend_on", Key::Depends),
     ("dependency", Key::Depends),
     ("dependencies", Key::Depends),
     ("deps", Key::Depends),
@@ -68,7 +70,10 @@ const MAX_KEY_BYTES: usize = 24;
 /// The longest value: a command or a list that a person still reads, and small enough to hand down to many tasks.
 const MAX_VALUE_BYTES: usize = 8 * 1024;
 
-/// The most paths, and the most `depends` fields, of one task.
+/// The longest text without a colon that is looked at as a list of tasks.
+const MAX_LIKELY_BYTES: usize = 200;
+
+/// The most paths, the most `depends` fields, and the most of those without a colon, of one task.
 const MAX_LIST: usize = 200;
 
 /// A word of the plan with its byte offset in the source.
@@ -82,6 +87,8 @@ pub(super) struct Located {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes {
     pub(super) depends: Vec<Located>,
+    /// What a parenthesis names that begins like `depends` and has no colon: dependencies, or prose.
+    pub(super) likely_depends: Vec<Located>,
     pub(super) files: Vec<Located>,
     pub(super) agent: Option<Located>,
     pub(super) model: Option<Located>,
@@ -164,6 +171,7 @@ impl Attributes {
     /// Takes over from a group what the task does not say itself.
     pub(super) fn inherit(&mut self, group: &Attributes) {
         self.depends.extend(group.depends.iter().cloned());
+        self.likely_depends.extend(group.likely_depends.iter().cloned());
         self.files.extend(group.files.iter().cloned());
         fill(&mut self.agent, &group.agent);
         fill(&mut self.model, &group.model);
@@ -255,7 +263,7 @@ impl LineReader<'_> {
             at = match text.as_bytes().get(next) {
                 Some(b'(') => self.parenthesis(next, line, findings),
                 Some(b'@') => self.role(next, line, findings),
-                Some(b'[') => self.label(next, line),
+                Some(b'[') => self.label(next, line, findings),
                 _ => self.marked_id(next, line),
             };
         }
@@ -264,6 +272,9 @@ impl LineReader<'_> {
     /// Reads `(key: value; key: value)` and gives the byte to go on from.
     fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let Some((word, value_at)) = self.key_before_colon(open + 1) else {
+            let likely = &mut line.attributes.likely_depends;
+            let has_room = likely.len() < MAX_LIST;
+            likely.extend(self.without_colon(open).filter(|_| has_room));
             return open + 1;
         };
         let key = key_of(word);
@@ -281,6 +292,18 @@ impl LineReader<'_> {
         line.cuts.push(open..close + 1);
         self.fields(key, value_at..close, line, findings);
         close + 1
+    }
+
+    /// Gives what follows in `(depends on T1)`; whether these are tasks is known once all have been read.
+    fn without_colon(&self, open: usize) -> Option<Located> {
+        let inner = self.inline.slice(open + 1..*self.pairs.get(&open)?);
+        let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
+        let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
+        let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
+        let value = inner.get(value_at..)?.trim_start();
+        let offset = self.inline.offset(open + 1 + inner.len() - value.len());
+        let is_list = value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
+        is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
     }
 
     /// Reads the value of a key, and further fields after a semicolon.
@@ -336,9 +359,14 @@ impl LineReader<'_> {
         end
     }
 
-    /// Reads `[P]` and `[US1]`.
-    fn label(&self, at: usize, line: &mut Line) -> usize {
+    /// Reads `[P]` and `[US1]`, and warns of an attribute in brackets.
+    fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
+        if let Some((word, _)) = self.key_before_colon(at + 1).filter(|(word, _)| key_of(word).is_some()) {
+            let message = "an attribute stands in parentheses, so this stays in the title";
+            let found = Pending::new(self.inline.offset(at + 1), FindingCode::UnknownKey, word, message);
+            findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
+        }
         let length = rest.bytes().take(MAX_KEY_BYTES).take_while(u8::is_ascii_alphanumeric).count();
         let closed = rest.as_bytes().get(length) == Some(&b']');
         let Some(label) = rest.get(..length).filter(|_| closed).and_then(identify::label) else {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::attributes::Attributes;
 use super::collect::Group;
 use super::draft::Draft;
 use super::finding::{FindingCode, Findings, Pending};
@@ -76,8 +77,13 @@ impl Orderer<'_> {
         // A group's list stands at each of its tasks: it is read, and complained about, once.
         let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
         for (at, draft) in self.tasks.drafts.iter().enumerate() {
-            for list in &draft.attributes.depends {
-                let read = || references.resolve(list, MAX_DEPENDENCIES, self.findings);
+            let Attributes { depends, likely_depends, .. } = &draft.attributes;
+            let likely = likely_depends.iter().map(|list| (list, true));
+            for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
+                let read = || match may_be_prose {
+                    true => references.resolve_likely(list, MAX_DEPENDENCIES, self.findings),
+                    false => references.resolve(list, MAX_DEPENDENCIES, self.findings),
+                };
                 let found = lists.entry(list.offset).or_insert_with(read).clone();
                 self.depend(at, &found);
                 if self.total > MAX_DEPENDENCIES {

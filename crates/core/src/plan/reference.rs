@@ -78,6 +78,23 @@ impl<'a> References<'a> {
         found
     }
 
+    /// Gives what a text names that may be prose as well: all of it has to be tasks.
+    pub(super) fn resolve_likely(&self, text: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
+        let mut unknown = Findings::default();
+        let found = self.resolve(text, most, &mut unknown);
+        if unknown.errors.is_empty() {
+            return found;
+        }
+        let is_id =
+            |piece: &str| piece.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(piece).is_some();
+        if !found.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_id(piece)) {
+            let message = "not all of this names tasks, so it stays in the title";
+            let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
+            findings.warn(warning.suggest(Some("if it is no prose, write `(depends: T1)`".to_owned())));
+        }
+        Vec::new()
+    }
+
     /// Reads a piece that names nothing as a whole word by word.
     fn words(&self, offset: usize, piece: &str, found: &mut Vec<usize>, findings: &mut Findings) {
         let words: Vec<&str> = piece.split_whitespace().collect();

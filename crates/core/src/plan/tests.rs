@@ -333,6 +333,30 @@ fn every_error_at_once_with_its_place() {
 }
 
 #[test]
+fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
+    for text in
+        ["depends on T001, T2", "depends T1 and T2", "Depends on Tasks 1-2", "after T1 & T2", "blocked by T001–T2"]
+    {
+        let plan = format!("- [ ] T001 Make it\n- [ ] T2 b\n- [ ] T3 c ({text})\n");
+        reads(&plan, &["T001: Make it", "T2: b", &format!("T3: c ({text}) | depends T001 T2")]);
+        warns(&plan, &[]);
+    }
+    for text in ["depends on the parser", "depends on none", "after 2.0", "after lunch", "depends", "on T1", "see T1"] {
+        let plan = format!("- [ ] T1 a\n- [ ] T2 b ({text})\n");
+        reads(&plan, &["T1: a", &format!("T2: b ({text})")]);
+        warns(&plan, &[]);
+    }
+    let write = "if it is no prose, write `(depends: T1)`";
+    for text in ["T1 and the parser", "T9"] {
+        let plan = format!("- [ ] T1 a\n- [ ] T2 b (depends on {text})\n");
+        reads(&plan, &["T1: a", &format!("T2: b (depends on {text})")]);
+        warns(&plan, &[&format!("2:24 unknown_dependency {text} → {write}")]);
+    }
+    warns("- [ ] T1 a\n- [ ] T2 b [depends: T1]\n", &["2:13 unknown_key depends → write `(depends: …)`"]);
+    reads("- [ ] T1 a\n- [ ] T2 b (depend on: T1)\n", &["T1: a", "T2: b | depends T1"]);
+}
+
+#[test]
 fn a_parenthesis_of_ordinary_words_is_prose() {
     for word in [
         "note",

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
+use orchestrate_core::event::FailureCause;
 use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, TaskState};
 use orchestrate_journal::Command;
@@ -188,8 +190,10 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     let reject = Command::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
     let report = reviewed.ask(reject)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Failed, 2)?;
-    let why = report.tasks[0].error.as_ref().map(|error| (error.cause.as_str(), error.message.as_str()));
-    if !why.is_some_and(|(cause, message)| cause == "no_changes" && message.contains("what was rejected once more")) {
+    let why = report.tasks[0].error.as_ref().map(|error| (error.cause, error.message.as_str()));
+    if !why.is_some_and(|(cause, message)| {
+        cause == EndCause::Failed(FailureCause::NoChanges) && message.contains("what was rejected once more")
+    }) {
         return fail(format!("{report:#?}"));
     }
     let branch = format!("orchestrate/{}/T1", report.run_id);

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
-use orchestrate_core::event::Event;
+use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::{Command, InboxId};
@@ -246,8 +247,12 @@ fn a_rejection_that_changes_nothing_fails() -> Outcome {
         Ok::<_, Failed>(coordinator.resume(&first.run_id).await?.wait().await?)
     })?;
     require_states(&report, &[("T1", TaskState::Failed)])?;
-    let cause = report.tasks[0].error.as_ref().map(|error| error.cause.as_str());
-    if cause == Some("no_changes") && report.tasks[0].attempt == 2 { Ok(()) } else { fail(format!("{report:#?}")) }
+    let cause = report.tasks[0].error.as_ref().map(|error| error.cause);
+    if cause == Some(EndCause::Failed(FailureCause::NoChanges)) && report.tasks[0].attempt == 2 {
+        Ok(())
+    } else {
+        fail(format!("{report:#?}"))
+    }
 }
 
 /// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and what

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::conversation::Usage;
-use crate::event::RunStatus;
+use crate::event::{FailureCause, RunStatus};
 use crate::ids::{AgentId, Oid, RunId, TaskId};
-use crate::run_state::{RunState, TaskError, TaskRecord, TaskState, Verify};
+use crate::run_state::{EndCause, RunState, TaskError, TaskRecord, TaskState, Verify};
 use crate::settings::MergeMode;
 use crate::task::Work;
 
@@ -204,6 +204,20 @@ enum Severity {
 }
 
 impl Severity {
+    fn of(cause: EndCause) -> Severity {
+        use FailureCause::{
+            Budget, Check, Command, Context, Denied, Internal, Looping, Model, NoChanges, Panicked, Refused, Setup,
+            Silent, Timeout, Turns, Worktree,
+        };
+        let EndCause::Failed(cause) = cause else { return Severity::Failed };
+        match cause {
+            Turns | Budget | Timeout | Context => Severity::Limit,
+            Denied => Severity::Denied,
+            Panicked | Internal => Severity::Internal,
+            Check | NoChanges | Silent | Looping | Refused | Model | Command | Setup | Worktree => Severity::Failed,
+        }
+    }
+
     fn outcome(self) -> (RunStatus, u8) {
         match self {
             Severity::Fine => (RunStatus::Succeeded, EXIT_OK),
@@ -220,12 +234,7 @@ fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     match record.state {
         TaskState::Merged | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
         TaskState::Verified if state.settings.merge == MergeMode::None => Severity::Fine,
-        TaskState::Failed => match record.error.as_ref().map(|error| error.cause.as_str()) {
-            Some("turns" | "budget" | "timeout" | "context") => Severity::Limit,
-            Some("denied") => Severity::Denied,
-            Some("internal" | "panicked") => Severity::Internal,
-            _ => Severity::Failed,
-        },
+        TaskState::Failed => record.error.as_ref().map_or(Severity::Failed, |error| Severity::of(error.cause)),
         _ => Severity::NeedsHuman,
     }
 }

@@ -21,7 +21,7 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{MergedAttempt, Repair, TaskError, TaskRecord, TaskState, Verify};
+pub use crate::task_record::{EndCause, MergedAttempt, Repair, TaskError, TaskRecord, TaskState, Verify};
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -424,7 +424,7 @@ impl RunState {
     /// otherwise, or by a limit that each attempt has anew.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
         let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
-        let failed_for = |cause: FailureCause| error.cause == cause.to_string();
+        let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
         let has_time = self.time_left() != Some(Duration::ZERO);
         if failed_for(FailureCause::Budget) {
             let is_of_run = self.budget.is_bound_by_run(&record.task.id);

@@ -102,10 +102,25 @@ pub enum Verify {
 /// Why a task ended without success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskError {
-    /// The class; `conflict`, `dependency` and `cancelled` beside the names of [`FailureCause`].
-    pub cause: String,
+    /// The class.
+    pub cause: EndCause,
     /// In words, with what to do next.
     pub message: String,
+}
+
+/// What kind of end without success a task came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// It could not be merged.
+    Conflict,
+    /// Something that it depends on did not succeed.
+    Dependency,
+    /// It was called off.
+    Cancelled,
+    /// It failed; in JSON, the failure's own name.
+    #[serde(untagged)]
+    Failed(FailureCause),
 }
 
 /// A merge that was written into an author's worktree; which files conflict follows from its two sides.
@@ -285,7 +300,8 @@ impl TaskRecord {
     /// is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the same commit again
     /// within a second; tried again it hands over what it makes.
     pub fn may_take_rejection_back(&self) -> bool {
-        let is_unchanged = self.error.as_ref().is_some_and(|error| error.cause == FailureCause::NoChanges.to_string());
+        let is_unchanged =
+            self.error.as_ref().is_some_and(|error| error.cause == EndCause::Failed(FailureCause::NoChanges));
         let is_standing =
             self.commit.is_some() && self.commit == self.tip && !self.is_command() && self.merged.is_empty();
         let is_green = self.verify == Verify::Passed || self.verify == Verify::None && self.task.verify.is_none();
@@ -416,13 +432,15 @@ impl TaskRecord {
                 }
                 Ok(())
             }
-            Event::TaskFailed { cause, message, .. } => self.ended(TaskState::Failed, &cause.to_string(), message),
-            Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, "conflict", message),
-            Event::TaskCancelled { message, .. } => self.ended(TaskState::Cancelled, "cancelled", message),
+            Event::TaskFailed { cause, message, .. } => {
+                self.ended(TaskState::Failed, EndCause::Failed(*cause), message)
+            }
+            Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, EndCause::Conflict, message),
+            Event::TaskCancelled { message, .. } => self.ended(TaskState::Cancelled, EndCause::Cancelled, message),
             // A journal of before may tell it twice; it is the same.
             Event::TaskSkipped { .. } if self.state == TaskState::Skipped => Ok(()),
             Event::TaskSkipped { because, .. } => {
-                self.ended(TaskState::Skipped, "dependency", &format!("{because} did not succeed"))
+                self.ended(TaskState::Skipped, EndCause::Dependency, &format!("{because} did not succeed"))
             }
             _ => Ok(()),
         }
@@ -488,13 +506,13 @@ impl TaskRecord {
         Ok(())
     }
 
-    fn ended(&mut self, state: TaskState, cause: &str, message: &str) -> Result<(), String> {
+    fn ended(&mut self, state: TaskState, cause: EndCause, message: &str) -> Result<(), String> {
         if self.state.is_settled() {
             return Err(format!("it is {} already", self.state.as_str()));
         }
         self.state = state;
         self.parked = None;
-        self.error = Some(TaskError { cause: cause.to_owned(), message: message.to_owned() });
+        self.error = Some(TaskError { cause, message: message.to_owned() });
         Ok(())
     }
 
@@ -523,25 +541,23 @@ impl TaskRecord {
     }
 }
 
-impl std::fmt::Display for FailureCause {
+impl std::fmt::Display for EndCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            FailureCause::Turns => "turns",
-            FailureCause::Budget => "budget",
-            FailureCause::Context => "context",
-            FailureCause::Timeout => "timeout",
-            FailureCause::Denied => "denied",
-            FailureCause::Check => "check",
-            FailureCause::NoChanges => "no_changes",
-            FailureCause::Silent => "silent",
-            FailureCause::Looping => "looping",
-            FailureCause::Refused => "refused",
-            FailureCause::Model => "model",
-            FailureCause::Command => "command",
-            FailureCause::Setup => "setup",
-            FailureCause::Worktree => "worktree",
-            FailureCause::Panicked => "panicked",
-            FailureCause::Internal => "internal",
-        })
+        self.serialize(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_has_one_name_for_people_and_programs() {
+        let ends = [EndCause::Conflict, EndCause::Dependency, EndCause::Failed(FailureCause::NoChanges)];
+        let named = ["conflict", "dependency", "no_changes"];
+        assert_eq!(ends.map(|end| end.to_string()), named);
+        assert_eq!(serde_json::to_value(ends).ok(), serde_json::to_value(named).ok());
+        let read: Vec<Option<EndCause>> = named.map(|name| serde_json::from_value(name.into()).ok()).into();
+        assert_eq!(read, ends.map(Some));
     }
 }

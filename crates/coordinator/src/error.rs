@@ -202,6 +202,7 @@ impl CoordinatorError {
                     | JournalError::Held { .. }
                     | JournalError::ReadOnly { .. }
                     | JournalError::ForeignFileSystem { .. }
+                    | JournalError::Unusable { .. }
                     | JournalError::NewerSchema { .. }
             ),
             Self::Sandbox(_)

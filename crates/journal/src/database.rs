@@ -23,6 +23,9 @@ pub(crate) const SCHEMA: i64 = 1;
 /// Marks the file as ours in `PRAGMA application_id`: "orch" in ASCII.
 const APPLICATION_ID: i64 = 0x6f72_6368;
 
+/// The longest path of a folder: SQLite's own are of 512 bytes, and a new database has a longer name at first.
+const MAX_FOLDER_BYTES: usize = 470;
+
 /// How long a connection waits for another process's transaction: each lasts about one sync to disk, so this is
 /// reached only if a process is stopped in the middle of one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,7 +80,11 @@ CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
 
 /// Makes the folder and the database in it unless they are there; gives the database's path.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
-    create_private_folder(folder).map_err(|error| JournalError::io(folder, error))?;
+    if folder.as_os_str().len() > MAX_FOLDER_BYTES {
+        let reason = format!("its path is longer than {MAX_FOLDER_BYTES} bytes");
+        return Err(JournalError::Unusable { path: folder.to_owned(), reason });
+    }
+    create_private_folder(folder).map_err(|error| JournalError::unusable(folder, error))?;
     refuse_foreign(folder)?;
     let path = folder.join(FILE_NAME);
     let exists = path.try_exists().map_err(|error| JournalError::io(&path, error))?;

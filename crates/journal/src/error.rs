@@ -77,6 +77,14 @@ pub enum JournalError {
         /// The newest schema that we know.
         known: i64,
     },
+    /// The folder cannot be made or looked into, or its path is too long.
+    #[error("keep a journal in '{path}': {reason}; set XDG_STATE_HOME to another folder")]
+    Unusable {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// The folder is on a file system where SQLite's locks and shared memory do not work.
     #[error(
         "keep a journal in '{path}': {kind} cannot hold one safely; set XDG_STATE_HOME to a folder on a local disk"
@@ -159,6 +167,14 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// Says of a journal's folder why it cannot hold one.
+    pub(crate) fn unusable(folder: &Path, source: std::io::Error) -> Self {
+        match Self::io(folder, source) {
+            Self::Io { path, source } => Self::Unusable { path, reason: source.to_string() },
+            known => known,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         if source.kind() == std::io::ErrorKind::StorageFull {
             return Self::DiskFull { path: path.to_owned() };

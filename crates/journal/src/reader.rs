@@ -107,7 +107,7 @@ impl Store {
         match database.try_exists() {
             Ok(true) => Self::open(folder).map(Some),
             Ok(false) => Ok(None),
-            Err(error) => Err(JournalError::io(&database, error)),
+            Err(error) => Err(JournalError::unusable(folder, error)),
         }
     }
 

@@ -155,3 +155,17 @@ fn a_folder_without_a_journal_stays_as_it_is() {
     assert!(Store::open_existing(folder.path()).unwrap().is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_folder_that_can_hold_no_journal_is_refused_with_what_to_do() {
+    let dir = tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let long = [dir.path().to_owned(), "a".repeat(250).into(), "b".repeat(250).into()].iter().collect::<PathBuf>();
+    for folder in [file.join("state"), long.clone()] {
+        let error = Store::open(&folder).unwrap_err().to_string();
+        assert!(error.ends_with("; set XDG_STATE_HOME to another folder"), "{error}");
+    }
+    assert!(Store::open_existing(&file.join("state")).unwrap_err().to_string().contains("XDG_STATE_HOME"));
+    assert!(!long.exists(), "it was made");
+}

@@ -1,4 +1,5 @@
-//! What a user's machine, repository and plan may be like instead of fine: each says what to do next, and loses nothing.
+//! What a user's machine, repository and plan may be like instead of fine: each says what to do next, and loses
+//! nothing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -366,7 +367,8 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     before.require_same(&scene.repository.fingerprint()?)
 }
 
-/// A task may make it, so it is a warning; a file that is there is none, and neither is one of a check that is not made.
+/// A task may make it, so it is a warning; a file that is there is none, and neither is one of a check that is not
+/// made.
 fn a_checks_file_that_is_not_there_yet_is_a_warning() -> Outcome {
     let scene = Scene::new()?;
     scene.repository.write("tools/check.sh", "true\n")?;

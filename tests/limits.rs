@@ -131,7 +131,8 @@ fn the_runs_budget_is_never_exceeded() -> Outcome {
     require_within(&played, None, 50_000)
 }
 
-/// T1 is held back by the run's budget alone, T2 also by its own, so only the first is helped by a larger one of the run.
+/// T1 is held back by the run's budget alone, T2 also by its own, so only the first is helped by a larger one of the
+/// run.
 fn a_person_gives_a_run_more_tokens() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository

@@ -106,8 +106,8 @@ fn markers_of_another_merge() -> Outcome {
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
 }
 
-/// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file that
-/// one side deleted, and one that git moved aside, have no markers.
+/// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file
+/// that one side deleted, and one that git moved aside, have no markers.
 fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))

@@ -255,8 +255,8 @@ fn a_rejection_that_changes_nothing_fails() -> Outcome {
     }
 }
 
-/// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and what
-/// can go on does: the dispatcher waits on nobody.
+/// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and
+/// what can go on does: the dispatcher waits on nobody.
 fn who_waits_holds_up_nobody_else() -> Outcome {
     let stage = Stage::new()?;
     stage.repository.write(".gitignore", "gate\n")?;

@@ -1,4 +1,5 @@
-//! `run --land`: landing is a setting of the run, so whoever brings the run to its end lands it, and nobody does so twice.
+//! `run --land`: landing is a setting of the run, so whoever brings the run to its end lands it, and nobody does so
+//! twice.
 
 use libtest_mimic::Failed;
 use rustix::process::Signal;

@@ -278,7 +278,8 @@ fn a_rejection_is_taken_back() -> Outcome {
     says(&desk.types(&["approve", "T1"], 2)?, &["T1 is failed, and only work that awaits a review can be approved"])
 }
 
-/// T1's agent leaves its work as it was although the merged result was red with it; T1's own check has nothing against it.
+/// T1's agent leaves its work as it was although the merged result was red with it; T1's own check has nothing against
+/// it.
 fn a_tree_that_was_red_is_shown_as_red() -> Outcome {
     for own in ["", " (verify: test -e bad)"] {
         let desk = Desk::new(&format!("---\nverify: test ! -e bad\n---\n- [ ] T1 one{own}\n"))?;

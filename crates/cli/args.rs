@@ -394,7 +394,8 @@ pub(crate) struct RecoverArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// The time that the whole run may take, instead of what it was begun with: 30s, 5m, 1h; tasks that it stopped go on
+    /// The time that the whole run may take, instead of what it was begun with: 30s, 5m, 1h; tasks that it stopped go
+    /// on
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
     /// The tokens that the whole run may use, instead of what it was begun with; tasks that had too few go on

@@ -221,8 +221,8 @@ impl Followed {
     }
 }
 
-/// Gives the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that every
-/// line has.
+/// Gives the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that
+/// every line has.
 pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
     let mut object = serde_json::Map::new();
     if let Ok(Value::Object(fields)) = serde_json::to_value(result) {

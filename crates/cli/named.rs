@@ -1,6 +1,7 @@
 //! Names a run in the commands that are about it.
 //!
-//! A command without a run is about the newest one, so each that is named to somebody says its run where that is another.
+//! A command without a run is about the newest one, so each that is named to somebody says its run where that is
+//! another.
 
 use std::fmt::Display;
 

@@ -1,4 +1,5 @@
-//! What a file may be: not too long, a facade without logic, no lint silenced without a reason that is checked.
+//! What a file may be: not too long, no comment too wide, a facade without logic, no lint silenced without a reason
+//! that is checked.
 //!
 //! The length and the number of parameters of functions are clippy's.
 
@@ -13,6 +14,9 @@ use crate::support::Outcome;
 
 /// A file that is longer answers two questions.
 const MAX_LINES: usize = 700;
+
+/// The most columns of a comment: rustfmt leaves comments as they are.
+const MAX_COLUMNS: usize = 120;
 
 /// Checks every file of the repository.
 pub(super) fn workspace_holds() -> Outcome {
@@ -31,6 +35,13 @@ fn violations(file: &Path, text: &str) -> Result<Vec<Violation>, Failed> {
     if lines > MAX_LINES {
         found.push(format!("{name} has {lines} lines, more than {MAX_LINES}"));
     }
+    let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > MAX_COLUMNS;
+    found.extend(
+        (1..)
+            .zip(text.lines())
+            .filter(|(_, line)| is_wide(line))
+            .map(|(number, _)| format!("{name}:{number}: a comment is wider than {MAX_COLUMNS} columns")),
+    );
     if is_facade(file) {
         found.extend(
             logic(stream.clone()).map(|line| format!("{name}:{line}: a facade holds docs and re-exports only")),
@@ -123,6 +134,11 @@ pub(super) fn examples_are_caught() -> Outcome {
     let check = |file: &str, text: &str| violations(Path::new(file), text);
     let long = format!("//! Long.\n{}", "\n".repeat(MAX_LINES));
     require_exactly(&check("crates/x/src/a.rs", &long)?, &["crates/x/src/a.rs has 701 lines, more than 700"])?;
+    let wide = format!("//! Docs.\nfn f() {{}}\n    /// {}\n", "x".repeat(MAX_COLUMNS - 7));
+    require_exactly(
+        &check("crates/x/src/a.rs", &wide)?,
+        &["crates/x/src/a.rs:3: a comment is wider than 120 columns"],
+    )?;
     let logic = "//! Docs.\nmod a;\npub use a::{A, B};\npub fn f() {}\n";
     let expected = ["crates/x/src/lib.rs:4: a facade holds docs and re-exports only"];
     require_exactly(&check("crates/x/src/lib.rs", logic)?, &expected)?;

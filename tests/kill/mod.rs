@@ -265,7 +265,8 @@ fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
 /// Lets each fault kill a coordinator of one run in turn, then resumes it to its end; gives how many faults never came.
 ///
 /// Two agents at once make a few appends more or less (a message that comes between two steps is a turn of its own), so
-/// a run may end before the last appends of the reference run; then it must have made fewer of them than the fault asks.
+/// a run may end before the last appends of the reference run; then it must have made fewer of them than the fault
+/// asks.
 fn kill_at(reference: &Reference, faults: &[&str]) -> Result<usize, Failed> {
     let (scene, mut survived) = (Scene::of(&reference.play)?, 0);
     for fault in faults {

@@ -102,7 +102,8 @@ impl Repository {
         let dir = tempfile::Builder::new().prefix("orchestrate-repository-").tempdir()?;
         let path = dir.path().canonicalize()?.join("project");
         let project = Self::of_project()?.display().to_string();
-        // Build machines check out as another user than the one that tests; the cloning git asks the configuration alone.
+        // Build machines check out as another user than the one that tests; the cloning git asks the configuration
+        // alone.
         let trusting = dir.path().join("gitconfig");
         fs::write(&trusting, "[safe]\n\tdirectory = *\n")?;
         git_with(&trusting, dir.path(), &["clone", "-q", "--no-checkout", &project, "project"])?;

@@ -64,8 +64,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin or has ended by itself, which `finish` says more about; if there is a child of that
-    /// id or the id cannot be one, if there is no such role or parent, or if the parent may have no more children.
+    /// Fails if the run cannot begin or has ended by itself, which `finish` says more about; if there is a child of
+    /// that id or the id cannot be one, if there is no such role or parent, or if the parent may have no more children.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
         let mut open = self.children.lock().await;
         let run = match &mut *open {

@@ -152,8 +152,8 @@ async fn snapshot_tree(
     Ok((taken.tree, left_out))
 }
 
-/// Gives what may be gone without a record: a person wrote what a command does, and an author may confirm that most files
-/// have to go. That nothing is left is no agent's word.
+/// Gives what may be gone without a record: a person wrote what a command does, and an author may confirm that most
+/// files have to go. That nothing is left is no agent's word.
 fn permitted_loss(record: &TaskRecord) -> Loss {
     if record.is_command() {
         Loss::Everything

@@ -174,8 +174,8 @@ impl Coordinator {
 
     /// Runs a plan to its end.
     ///
-    /// The result is on the integration branch then; [`Runs::land`](crate::Runs::land) brings it to the user's, also where
-    /// the settings say that the run is to be landed.
+    /// The result is on the integration branch then; [`Runs::land`](crate::Runs::land) brings it to the user's, also
+    /// where the settings say that the run is to be landed.
     ///
     /// # Errors
     ///
@@ -239,8 +239,8 @@ impl Coordinator {
         self.resume_within(run, Allowance::default()).await
     }
 
-    /// Takes a run over as [`Coordinator::resume`] does, and allows it more, which lets the tasks go on that have failed for
-    /// want of it.
+    /// Takes a run over as [`Coordinator::resume`] does, and allows it more, which lets the tasks go on that have
+    /// failed for want of it.
     ///
     /// # Errors
     ///

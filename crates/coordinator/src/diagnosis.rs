@@ -101,7 +101,8 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
     checks
 }
 
-/// Says why a repository cannot be used, beside what can be told without one. A program that cannot be used is the reason.
+/// Says why a repository cannot be used, beside what can be told without one. A program that cannot be used is the
+/// reason.
 fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
     let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
     let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();

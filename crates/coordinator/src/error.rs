@@ -246,8 +246,8 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells why work that was not stored goes back to its author, who alone can tell or mend what is in the way; none if
-    /// nobody's work is the reason.
+    /// Tells why work that was not stored goes back to its author, who alone can tell or mend what is in the way; none
+    /// if nobody's work is the reason.
     pub(crate) fn return_cause(&self) -> Option<ReturnCause> {
         match self {
             Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => Some(ReturnCause::Deletions),

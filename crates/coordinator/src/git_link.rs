@@ -88,8 +88,8 @@ impl GitLink {
         begun.await
     }
 
-    /// Merges what work was returned onto into the worktree, conflict markers included; names the files in conflict that
-    /// hold no text: a tool that writes text can neither keep them nor bring a version back.
+    /// Merges what work was returned onto into the worktree, conflict markers included; names the files in conflict
+    /// that hold no text: a tool that writes text can neither keep them nor bring a version back.
     ///
     /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
     /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.

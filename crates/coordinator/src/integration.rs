@@ -46,7 +46,8 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
     Ok(Position::AtResult)
 }
 
-/// Brings the integration branch of a run in progress to its result, and records where a person keeps it from following.
+/// Brings the integration branch of a run in progress to its result, and records where a person keeps it from
+/// following.
 pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError> {
     let commit = context.state().integration.clone();
     let Some(checkout) = bring(context).await? else { return Ok(()) };
@@ -54,8 +55,8 @@ pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError>
     context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
 }
 
-/// Brings the integration branch of a run to where the facts say it is; refuses if somebody else moved it. Where a person
-/// has it checked out, which is given, it stays: the facts and a ref of ours have the result.
+/// Brings the integration branch of a run to where the facts say it is; refuses if somebody else moved it. Where a
+/// person has it checked out, which is given, it stays: the facts and a ref of ours have the result.
 pub(crate) async fn bring(context: &RunContext) -> Result<Option<PathBuf>, CoordinatorError> {
     let (run, result) = (context.run.clone(), context.state().integration.clone());
     let commit = result.clone();

@@ -242,16 +242,16 @@ impl Runs {
         }
     }
 
-    /// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before it,
-    /// if it is below what the newest began from.
+    /// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before
+    /// it, if it is below what the newest began from.
     fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
         let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
         let stays = before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
         Ok(if stays { before.tasks.clone() } else { Vec::new() })
     }
 
-    /// Records what became of the newest landing: one that was killed may be done, or the branch may have gone on without
-    /// it, whose files go back then; and a person may have taken it back by hand.
+    /// Records what became of the newest landing: one that was killed may be done, or the branch may have gone on
+    /// without it, whose files go back then; and a person may have taken it back by hand.
     fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
         let state = journal.state();
         let Some(landing) = state.landings.last() else { return Ok(()) };

@@ -88,7 +88,8 @@ pub(crate) fn write(
 
 /// Replaces a file in one step, its permissions kept.
 ///
-/// What is half written is called after the run, whose lease we hold: one that was killed left it, and we take its name.
+/// What is half written is called after the run, whose lease we hold: one that was killed left it, and we take its
+/// name.
 fn replace(path: &Path, text: &str, run: &RunId) -> std::io::Result<()> {
     let permissions = std::fs::metadata(path)?.permissions();
     let name = path.file_name().unwrap_or_default().to_string_lossy();

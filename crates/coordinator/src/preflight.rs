@@ -80,7 +80,8 @@ pub async fn missing_programs(
     let checks = commands_of_checks(plan, settings, &reports);
     let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
-    // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is another.
+    // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is
+    // another.
     let confined = coordinator.confinement() != Confinement::Unconfined;
     let is_final = confined && settings.worktree_setup.is_none();
     let mut found = MissingPrograms::default();
@@ -95,8 +96,8 @@ pub async fn missing_programs(
     Ok(found)
 }
 
-/// Finds the checks that begin with a file which the run's base does not have; nothing fails for certain without it, since
-/// a task may make it.
+/// Finds the checks that begin with a file which the run's base does not have; nothing fails for certain without it,
+/// since a task may make it.
 fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
     let mut found = Vec::new();
     for check in checks {

@@ -100,8 +100,8 @@ impl Project {
         self.repo.resolve(rev).is_ok()
     }
 
-    /// Tells whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a revision
-    /// that there is not, nothing is known.
+    /// Tells whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a
+    /// revision that there is not, nothing is known.
     pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
         self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
     }

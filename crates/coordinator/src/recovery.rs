@@ -13,16 +13,16 @@ use crate::integration;
 use crate::run_context::RunContext;
 use crate::worktrees;
 
-/// Settles the integration branch and every task's branch; also makes them for a run that begins. Nothing is recorded: what
-/// is found may keep the run from being opened again.
+/// Settles the integration branch and every task's branch; also makes them for a run that begins. Nothing is recorded:
+/// what is found may keep the run from being opened again.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
     context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
     integration::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
-        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an attempt
-        // that failed before that has left the branch where it was.
+        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an
+        // attempt that failed before that has left the branch where it was.
         let stands = record.prepared || record.state.is_handed_over();
         // What is merged is in the result, and what a person does with its branch stands against nothing.
         let stands = stands && record.state != TaskState::Merged;

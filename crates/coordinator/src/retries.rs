@@ -1,5 +1,5 @@
-//! What is told while a run goes on and is no fact: that a model is asked again. Whoever follows the run is shown it, and
-//! it is not kept.
+//! What is told while a run goes on and is no fact: that a model is asked again. Whoever follows the run is shown it,
+//! and it is not kept.
 
 use std::time::Duration;
 

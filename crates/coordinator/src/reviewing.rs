@@ -32,8 +32,8 @@ impl Runs {
         Ok(ReviewEntry::listing(&standing, &changes))
     }
 
-    /// Gives what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after it was
-    /// merged, what each attempt changes stands below a line that names the attempt.
+    /// Gives what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after it
+    /// was merged, what each attempt changes stands below a line that names the attempt.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl Runs {
         Ok(text)
     }
 
-    /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of a
-    /// link that leads elsewhere nothing is known.
+    /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of
+    /// a link that leads elsewhere nothing is known.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ impl Runs {
         }
     }
 
-    /// Gives the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch has that
-    /// the integration branch does not have.
+    /// Gives the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch has
+    /// that the integration branch does not have.
     ///
     /// What the branch took over from others (to mend a conflict) is not its own. What a merge has brought stays in the
     /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.

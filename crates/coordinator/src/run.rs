@@ -1,7 +1,8 @@
 //! One run in this process: the dispatcher's loop, and the handle to it.
 //!
 //! The loop waits for a change of the world, turns it into an [`Input`], asks the [`Board`], and carries the effects
-//! out in tasks of their own. It waits for the journal's disk, and never for a model, a command or git. A panic in a worker fails its task and nothing else.
+//! out in tasks of their own. It waits for the journal's disk, and never for a model, a command or git. A panic in a
+//! worker fails its task and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

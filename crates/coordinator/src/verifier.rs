@@ -32,8 +32,8 @@ fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
 
 /// Gives the commands of a check of an exact tree, in their order; the tree is good if all of them pass.
 ///
-/// The project's setup comes first each time: what it makes need not be ignored by git, so it may be gone since the last
-/// check, or belong to another tree.
+/// The project's setup comes first each time: what it makes need not be ignored by git, so it may be gone since the
+/// last check, or belong to another tree.
 pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = &'a str> {
     settings.worktree_setup.as_deref().into_iter().chain([check])
 }

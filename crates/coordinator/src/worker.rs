@@ -134,7 +134,8 @@ async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     Ok(goes_on)
 }
 
-/// Says why a person is asked about the files of a merge that are no text, if its author has no means to decide about them.
+/// Says why a person is asked about the files of a merge that are no text, if its author has no means to decide about
+/// them.
 fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
     if binary.is_empty() || can_decide(workplace) {
         return None;

@@ -24,7 +24,8 @@ use crate::retries::Retry;
 use crate::run_context::{RunContext, blocking};
 use crate::worktrees;
 
-/// The longest call that a person is shown in whole when it asks: longer than any command that can be judged by reading.
+/// The longest call that a person is shown in whole when it asks: longer than any command that can be judged by
+/// reading.
 const SUMMARY_CHARS: usize = 4_000;
 
 /// One worker's door to the coordinator.
@@ -244,7 +245,8 @@ impl WorkerLink {
     }
 }
 
-/// Writes a call in one line, for a person who decides about it; what is left out is counted, and secrets are blotted out.
+/// Writes a call in one line, for a person who decides about it; what is left out is counted, and secrets are blotted
+/// out.
 fn summary(call: &ToolCall) -> String {
     let whole = redact_text(&format!("{} {}", call.name, call.arguments));
     // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.

@@ -1,10 +1,10 @@
 //! Token budgets as a tree: what a task reserves counts against it, every ancestor and the run.
 //!
-//! Worst case first: a request reserves its input and its largest reply before it is sent, and is settled by
-//! what it really used. At every instant, settled and reserved together stay within every cap, unless a provider
-//! reports more than was reserved. A request that would fit but for the open requests of others waits until those are
-//! settled, first come first served, and is refused only if it does not fit then. Each node keeps [`HAND_BACK_TOKENS`] that no descendant can spend, so that a
-//! parent can still report when its children have used up all the rest.
+//! Worst case first: a request reserves its input and its largest reply before it is sent, and is settled by what it
+//! really used. At every instant, settled and reserved together stay within every cap, unless a provider reports more
+//! than was reserved. A request that would fit but for the open requests of others waits until those are settled, first
+//! come first served, and is refused only if it does not fit then. Each node keeps [`HAND_BACK_TOKENS`] that no
+//! descendant can spend, so that a parent can still report when its children have used up all the rest.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! The bound on what a model is sent, and what is given up to keep it.
 //!
-//! A request is measured by its *canonical rendering*: the system text, each tool and each message as one
-//! JSON text, counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum is at
-//! most the agent's bound before a request leaves. What is given up is decided once, recorded as a
-//! [`Compaction`] and never recomputed, so that a resumed agent sends what the first one would have sent.
+//! A request is measured by its *canonical rendering*: the system text, each tool and each message as one JSON text,
+//! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum is
+//! at most the agent's bound before a request leaves. What is given up is decided once, recorded as a [`Compaction`]
+//! and never recomputed, so that a resumed agent sends what the first one would have sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -328,8 +328,8 @@ impl RunState {
         }
     }
 
-    /// Lets the run's check that was red on a tree count for the task that hands over that very tree, also where the task's
-    /// own check passes: merged as it is, it would be red again.
+    /// Lets the run's check that was red on a tree count for the task that hands over that very tree, also where the
+    /// task's own check passes: merged as it is, it would be red again.
     fn count_red_gate(&mut self, task: &TaskId, tree: &Oid) {
         let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
         if gate.is_some_and(|gate| !gate.passed) {
@@ -448,8 +448,8 @@ impl RunState {
         self.landed().is_some_and(|landing| landing.result == self.integration)
     }
 
-    /// Tells whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded, and
-    /// this result has not landed, and no person has taken a landing back since there is this result.
+    /// Tells whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded,
+    /// and this result has not landed, and no person has taken a landing back since there is this result.
     pub fn is_to_be_landed(&self) -> bool {
         self.settings.land
             && self.status == RunStatus::Succeeded
@@ -655,8 +655,8 @@ impl RunState {
     }
 }
 
-/// Tells whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean up or
-/// to land it.
+/// Tells whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean up
+/// or to land it.
 fn is_from_outside(event: &Event) -> bool {
     use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded};
     let is_of_landing =

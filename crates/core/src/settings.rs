@@ -54,9 +54,9 @@ pub struct RunSettings {
     pub merge: MergeMode,
     /// How often work goes back to its author.
     pub merge_rounds: u32,
-    /// Whether whoever brings the run to success lands it as well. The coordinator keeps it and does nothing about it: at
-    /// the end the command line asks [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed), as any other program
-    /// has to, and lands it.
+    /// Whether whoever brings the run to success lands it as well. The coordinator keeps it and does nothing about it:
+    /// at the end the command line asks [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed), as any other
+    /// program has to, and lands it.
     pub land: bool,
     /// Whether landing ticks the plan's boxes.
     pub write_back: bool,

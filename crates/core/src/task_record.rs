@@ -296,9 +296,9 @@ impl TaskRecord {
         self.working_since = self.is_at_work().then_some(now);
     }
 
-    /// Tells whether a person may take a rejection back: its agent has left the work as it was, which stands on its branch,
-    /// is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the same commit again
-    /// within a second; tried again it hands over what it makes.
+    /// Tells whether a person may take a rejection back: its agent has left the work as it was, which stands on its
+    /// branch, is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the
+    /// same commit again within a second; tried again it hands over what it makes.
     pub fn may_take_rejection_back(&self) -> bool {
         let is_unchanged =
             self.error.as_ref().is_some_and(|error| error.cause == EndCause::Failed(FailureCause::NoChanges));
@@ -446,8 +446,8 @@ impl TaskRecord {
         }
     }
 
-    /// A new base moves the branch there; the same base leaves the branch where it is, so that an agent goes on from its
-    /// own work. A command has none: it begins anew.
+    /// A new base moves the branch there; the same base leaves the branch where it is, so that an agent goes on from
+    /// its own work. A command has none: it begins anew.
     fn starts_from(&mut self, base: &Oid) {
         if self.base.as_ref() != Some(base) || self.is_command() {
             self.base = Some(base.clone());

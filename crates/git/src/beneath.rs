@@ -230,8 +230,8 @@ fn put(folder: impl AsFd, temporary: &OsStr, name: &[u8]) -> Result<(), Errno> {
     rustix::fs::renameat(&folder, temporary, &folder, OsStr::from_bytes(name))
 }
 
-/// The name that a file has until it is whole. What a killed process left is removed by the next write of the same file,
-/// which its repetition begins with.
+/// The name that a file has until it is whole. What a killed process left is removed by the next write of the same
+/// file, which its repetition begins with.
 fn temporary_name(name: &[u8]) -> OsString {
     let kept = name.get(..name.len().min(200)).unwrap_or_default();
     OsString::from_vec([b".".as_slice(), kept, b".orchestrate-tmp"].concat())

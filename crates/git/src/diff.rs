@@ -170,7 +170,8 @@ impl Repo {
         Ok(found.as_commit().map(commit_info))
     }
 
-    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to; none if it stores nothing there.
+    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to; none if it stores nothing
+    /// there.
     ///
     /// # Errors
     /// If the commit is missing.

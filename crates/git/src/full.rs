@@ -1,8 +1,8 @@
 //! Whether a disk was full, where neither libgit2 nor git says why it wrote nothing.
 //!
-//! A write that fails in the middle of an object leaves libgit2's error without a text, and the system's error number is
-//! cleared before we could read it; git names only the file that it could not write to its end. So we look at the room that
-//! is left. Quotas are not seen here.
+//! A write that fails in the middle of an object leaves libgit2's error without a text, and the system's error number
+//! is cleared before we could read it; git names only the file that it could not write to its end. So we look at the
+//! room that is left. Quotas are not seen here.
 
 use std::path::Path;
 

@@ -20,8 +20,8 @@ use crate::worktree::Worktree;
 const PATTERNS: &str = ".worktreeinclude";
 
 impl Repo {
-    /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them. A link is copied as a
-    /// link, wherever it leads.
+    /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them. A link is copied
+    /// as a link, wherever it leads.
     ///
     /// # Errors
     /// If they are too many ([`Refusal::IncludesTooMuch`]), or one cannot be read or written.

@@ -11,8 +11,8 @@ use crate::unfinished::drop_conflicts;
 use crate::worktree::Worktree;
 
 impl Repo {
-    /// Makes sure that a worktree's files are kept, and what a person has staged there: the tree of each is the branch's,
-    /// or that of a ref of ours.
+    /// Makes sure that a worktree's files are kept, and what a person has staged there: the tree of each is the
+    /// branch's, or that of a ref of ours.
     ///
     /// What no tree holds is not looked at: see [`Repo::unstored`].
     ///

@@ -4,9 +4,9 @@
 //! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
 //! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
 //!
-//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what git
-//! fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the branch at
-//! the other, which landing finishes and [`Repo::unland`] takes back.
+//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what
+//! git fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the
+//! branch at the other, which landing finishes and [`Repo::unland`] takes back.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,9 +40,9 @@ impl Repo {
     /// Landing what is already there succeeds; a checkout where taking it back was killed gets its files again.
     ///
     /// # Errors
-    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`], [`GitError::LocalChanges`] with the
-    /// overlapping files, [`GitError::InConflict`] with those that a stash left so, or [`GitError::Refused`] in the middle of
-    /// a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
+    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`], [`GitError::LocalChanges`] with
+    /// the overlapping files, [`GitError::InConflict`] with those that a stash left so, or [`GitError::Refused`] in the
+    /// middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
     pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
         let Move { branch, from, to } = landing;
         let held = lock::common(self.common_dir())?;

@@ -12,8 +12,8 @@ use crate::repo::Repo;
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
 
 impl Repo {
-    /// Lists those of the files in which a tree has conflict markers, each with the line of its first one, from 1; lines
-    /// that one of the two sides has itself tell nothing. A link is looked at itself, wherever it leads.
+    /// Lists those of the files in which a tree has conflict markers, each with the line of its first one, from 1;
+    /// lines that one of the two sides has itself tell nothing. A link is looked at itself, wherever it leads.
     ///
     /// # Errors
     /// If the tree or a side is missing.

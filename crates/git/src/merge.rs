@@ -64,8 +64,8 @@ pub struct ConflictFile {
 impl Repo {
     /// Merges `candidate` into `target` without a checkout.
     ///
-    /// Nothing holds the merged tree yet: who goes on with it makes a commit of it and keeps that ([`Repo::keep`]). If a
-    /// clean-up of git's takes it in between, that fails, and merging again makes the same tree.
+    /// Nothing holds the merged tree yet: who goes on with it makes a commit of it and keeps that ([`Repo::keep`]). If
+    /// a clean-up of git's takes it in between, that fails, and merging again makes the same tree.
     ///
     /// # Errors
     /// If git fails. A conflict is no error.

@@ -81,8 +81,8 @@ impl Repo {
         }
     }
 
-    /// As [`Repo::advance`], for a ref of the user's, and so that it goes on to its end if we are killed: a lock file that
-    /// nobody takes away would be in the user's way.
+    /// As [`Repo::advance`], for a ref of the user's, and so that it goes on to its end if we are killed: a lock file
+    /// that nobody takes away would be in the user's way.
     ///
     /// # Errors
     /// As [`Repo::advance`].

@@ -48,7 +48,8 @@ pub(crate) struct Shared {
     pub(crate) room: Mutex<Option<Room>>,
     /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
     durable: OwnedFd,
-    /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the worktree.
+    /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the
+    /// worktree.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
 }
 
@@ -245,8 +246,8 @@ impl Repo {
         text.chars().take(16).collect()
     }
 
-    /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the same
-    /// of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
+    /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
+    /// same of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
@@ -370,8 +371,8 @@ impl Repo {
         Ok(repository)
     }
 
-    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before anything
-    /// names them.
+    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before
+    /// anything names them.
     pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         let none: [&Path; 0] = [];

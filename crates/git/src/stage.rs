@@ -1,11 +1,10 @@
 //! Staging a worktree without running a program: the files as they are, stored as git would store them.
 //!
-//! An agent's tree is where code can run: `git add` and `git status` follow a nested repository's
-//! configuration whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files
-//! ourselves below the worktree's descriptor, decide ourselves what is ignored (see [`crate::ignore`]), and libgit2
-//! converts line ends in our own process; neither starts a program. Where git would need a program, or libgit2 is known to
-//! store something else than git, we refuse: a changed file with a configured `filter`, or with a
-//! `working-tree-encoding`.
+//! An agent's tree is where code can run: `git add` and `git status` follow a nested repository's configuration
+//! whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files ourselves
+//! below the worktree's descriptor, decide ourselves what is ignored (see [`crate::ignore`]), and libgit2 converts line
+//! ends in our own process; neither starts a program. Where git would need a program, or libgit2 is known to store
+//! something else than git, we refuse: a changed file with a configured `filter`, or with a `working-tree-encoding`.
 //!
 //! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
 //! instant as the index was written is (git's own rule for "racy" entries).
@@ -42,8 +41,8 @@ const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
 
-/// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a second
-/// and wait for what others are writing.
+/// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a
+/// second and wait for what others are writing.
 const SYNCED_ONE_BY_ONE: usize = 64;
 
 /// A worktree's files as an index, and what differed from the index that git has of it.

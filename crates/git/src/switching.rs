@@ -1,18 +1,18 @@
 //! A checkout's files, brought from one commit's to another's: all of them, or none.
 //!
-//! Git is asked first whether it would, and a refusal has written nothing. Then it writes one file after another, and where
-//! it fails in between (no space, a folder that it may not write to, a filter that fails), it leaves what it has written,
-//! and the index as it was. So a note of what is being done is made before, and what git has left is put back by it: at
-//! once, or by whoever comes next if that fails too.
+//! Git is asked first whether it would, and a refusal has written nothing. Then it writes one file after another, and
+//! where it fails in between (no space, a folder that it may not write to, a filter that fails), it leaves what it has
+//! written, and the index as it was. So a note of what is being done is made before, and what git has left is put back
+//! by it: at once, or by whoever comes next if that fails too.
 //!
-//! What git has written is removed first, which makes the room that the old version needs, and then noted, and only then
-//! written. So at each moment a file that is git's is known: it is gone, or it holds the beginning of the new version, or,
-//! if it is on the note's list, of the old one. A file that holds anything else is the user's.
+//! What git has written is removed first, which makes the room that the old version needs, and then noted, and only
+//! then written. So at each moment a file that is git's is known: it is gone, or it holds the beginning of the new
+//! version, or, if it is on the note's list, of the old one. A file that holds anything else is the user's.
 //!
-//! So is whatever he has come back to since, whose content says nothing: he may have reset the checkout after git came to
-//! its end without us, and taken files of the new version by hand. Git writes its index last and as a whole, so it is not
-//! done as long as a file is known there by the very times and numbers that it had before. A mere look (`git status`)
-//! changes those of none that is half written.
+//! So is whatever he has come back to since, whose content says nothing: he may have reset the checkout after git came
+//! to its end without us, and taken files of the new version by hand. Git writes its index last and as a whole, so it
+//! is not done as long as a file is known there by the very times and numbers that it had before. A mere look
+//! (`git status`) changes those of none that is half written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;

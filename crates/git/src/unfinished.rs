@@ -40,7 +40,8 @@ impl Repo {
         require_none(worktree, files)
     }
 
-    /// Names the files that were in conflict in a merge in progress and have its markers, whatever git was told of them.
+    /// Names the files that were in conflict in a merge in progress and have its markers, whatever git was told of
+    /// them.
     fn marked(&self, worktree: &Worktree) -> Result<Undecided, GitError> {
         let mut marked = Undecided::new();
         let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };

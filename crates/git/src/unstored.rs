@@ -1,7 +1,7 @@
 //! What a worktree holds that no snapshot does, so that it would be gone with the worktree.
 //!
-//! That is what git ignores, and the `.git` of a repository inside. A file that the user's checkout has as well, like one
-//! that `.worktreeinclude` brought along, is not lost. Nothing is stored or changed here.
+//! That is what git ignores, and the `.git` of a repository inside. A file that the user's checkout has as well, like
+//! one that `.worktreeinclude` brought along, is not lost. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -29,8 +29,8 @@ struct Search<'a> {
 }
 
 impl Repo {
-    /// Lists the top-most files and folders of a worktree that hold something which is nowhere else, sorted; the name of
-    /// a folder ends with a slash.
+    /// Lists the top-most files and folders of a worktree that hold something which is nowhere else, sorted; the name
+    /// of a folder ends with a slash.
     ///
     /// # Errors
     /// If something cannot be read, so that it cannot be told.

@@ -37,7 +37,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // This only keeps a stale name out of messages.
         let _ = self.file.set_len(0);
-        // Closing the file gives the lock back, but not while a program that another thread is just starting has a copy.
+        // Closing the file gives the lock back, but not while a program that another thread is just starting has a
+        // copy.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

@@ -1,6 +1,7 @@
 //! Levels that only rise and that blocking and async code can both wait for.
 //!
-//! Invariant: a level's event descriptor is readable exactly when the level is up, and stays so, because nobody reads it.
+//! Invariant: a level's event descriptor is readable exactly when the level is up, and stays so, because nobody reads
+//! it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;

@@ -29,8 +29,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The reports of one job are a few short lines.
 const MOST_REPORTED: usize = 64 << 10;
 
-/// How often a tier is started that did not start: a Ctrl-C that comes before the new process has a group of its own ends
-/// it, although it was meant for us.
+/// How often a tier is started that did not start: a Ctrl-C that comes before the new process has a group of its own
+/// ends it, although it was meant for us.
 const START_TRIES: usize = 3;
 
 /// How far stopping has got.

@@ -1,11 +1,10 @@
 //! The fallback tier: what the job sees without namespaces.
 //!
-//! Home and temporary files are directories of a private scratch directory that lives as long as the job. Cargo's home is
-//! the user's, of which only the shared parts can be read: builds remember where a crate's source lies, so another place
-//! in each job would build everything anew. Only where its configuration holds a secret, which cargo would insist on
-//! reading, it is a directory of the job's too.
-//! The mounts' work is done by Landlock rules over real paths, so nothing can be shown that is not there, and below a
-//! writable root nothing can be held back.
+//! Home and temporary files are directories of a private scratch directory that lives as long as the job. Cargo's home
+//! is the user's, of which only the shared parts can be read: builds remember where a crate's source lies, so another
+//! place in each job would build everything anew. Only where its configuration holds a secret, which cargo would insist
+//! on reading, it is a directory of the job's too. The mounts' work is done by Landlock rules over real paths, so
+//! nothing can be shown that is not there, and below a writable root nothing can be held back.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;

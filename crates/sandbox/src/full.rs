@@ -81,8 +81,8 @@ impl Arguments {
         self.list.extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
     }
 
-    /// Makes a root of the entries that it has now. A mask over a file of the host would fall away as soon as somebody out
-    /// there renames another file over it, as `git config` does.
+    /// Makes a root of the entries that it has now. A mask over a file of the host would fall away as soon as somebody
+    /// out there renames another file over it, as `git config` does.
     fn compose(&mut self, root: &Path, shown: &[PathBuf]) {
         self.list.extend(["--tmpfs".into(), root.as_os_str().to_owned()]);
         for path in shown {

@@ -49,8 +49,9 @@ pub struct HostView {
 /// Lays something else over one path of the view.
 ///
 /// Only mounts can subtract from a directory, so only [`crate::Confinement::Full`] shows the content of a mask. The
-/// fallback tier leaves a masked path that lies below a *read-only* root out of the view (it cannot be read at all), and
-/// cannot honour a mask below a *writable* root: there the path stays as it is. Do not rely on the latter for safety.
+/// fallback tier leaves a masked path that lies below a *read-only* root out of the view (it cannot be read at all),
+/// and cannot honour a mask below a *writable* root: there the path stays as it is. Do not rely on the latter for
+/// safety.
 ///
 /// A read-only root with a mask shows the entries that it has when the process starts: what comes into its place
 /// afterwards, as a file that is renamed over a masked one, is not seen.

@@ -67,7 +67,8 @@ struct Given {
 }
 
 impl Given {
-    /// The helper is executed through its descriptor: it needs no place in the view, and may have been replaced on disk.
+    /// The helper is executed through its descriptor: it needs no place in the view, and may have been replaced on
+    /// disk.
     fn program(&self) -> String {
         format!("/proc/self/fd/{}", self.helper.as_raw_fd())
     }

@@ -8,9 +8,9 @@
 //! Landlock, seccomp and limits, and ends every descendant when the program ends, when it is told to, or when the
 //! coordinator dies.
 //!
-//! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only); and
-//! in the fallback tier the names, sizes and times of files outside (`stat`), the times of the user's own files, and
-//! masks below writable roots.
+//! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only);
+//! and in the fallback tier the names, sizes and times of files outside (`stat`), the times of the user's own files,
+//! and masks below writable roots.
 
 mod cancel;
 mod capture;

@@ -72,8 +72,8 @@ pub(crate) fn before_exec_single_threaded(
 /// Splits this process in two, and gives the child's id to the parent and none to the child; for a caller with a single
 /// thread, so that the child may do anything.
 pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>> {
-    // SAFETY: the calling process has one thread (the helper calls this before anything else), so no lock can be held in
-    // the child by a thread that it does not have.
+    // SAFETY: the calling process has one thread (the helper calls this before anything else), so no lock can be held
+    // in the child by a thread that it does not have.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(rustix::process::Pid::from_raw(pid)),
@@ -108,7 +108,8 @@ pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> i
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut() };
     let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-    // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program and changes nothing.
+    // SAFETY: both crates' `sock_filter` is the kernel's C structure; the kernel copies the program and changes
+    // nothing.
     let fd = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
     let fd = RawFd::try_from(fd).unwrap_or(-1);
     if fd < 0 {

@@ -58,8 +58,8 @@ impl Checked {
         self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
     }
 
-    /// Lists what of a read-only root may be read when the masked paths below it must not be: the siblings along the way,
-    /// instead of the root itself.
+    /// Lists what of a read-only root may be read when the masked paths below it must not be: the siblings along the
+    /// way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
         let is_hidden = |mask: &&Mask| {
             mask.content != Content::ReadOnly && !self.writable().any(|root| mask.path.starts_with(root))

@@ -12,8 +12,8 @@ use super::Recorded;
 /// The longest body that is read: more than any context, so that a mistake ends.
 const MAX_BODY: usize = 64 << 20;
 
-/// Reads a request whose length is stated, and tells when its first line was there; nothing on the end of the connection
-/// or on anything else.
+/// Reads a request whose length is stated, and tells when its first line was there; nothing on the end of the
+/// connection or on anything else.
 pub(super) fn read_request(reader: &mut impl BufRead) -> Option<(Instant, Recorded)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|count| *count > 0)?;

@@ -1,8 +1,8 @@
 //! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it back.
 //!
-//! The order is always record → apply → act for what we do, and act → record → apply for what the world answers, so
-//! an agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: of what arrives before
-//! a reply is whole, only that it is asked for again is told.
+//! The order is always record → apply → act for what we do, and act → record → apply for what the world answers, so an
+//! agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: of what arrives before a
+//! reply is whole, only that it is asked for again is told.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Drives a `run:` task: one shell command in the task's worktree, without a model.
 //!
-//! The command is deterministic, so an interrupted one is run again, in a worktree that is prepared anew: on what it had
-//! made itself, a command that adds to a file would add twice. One whose result is committed is not run again.
+//! The command is deterministic, so an interrupted one is run again, in a worktree that is prepared anew: on what it
+//! had made itself, a command that adds to a file would add twice. One whose result is committed is not run again.
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;

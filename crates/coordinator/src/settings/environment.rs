@@ -158,7 +158,8 @@ pub(super) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
 }
 
-/// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a variable is not set.
+/// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a
+/// variable is not set.
 pub(super) fn secrets(
     variables: &BTreeMap<String, String>,
     of_file: &BTreeMap<String, String>,

@@ -1,7 +1,7 @@
 //! What the commands of a plan begin with, programs or files, as far as their text tells it.
 //!
-//! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or the
-//! file is there is for the caller to find out.
+//! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or
+//! the file is there is for the caller to find out.
 
 use std::collections::HashSet;
 

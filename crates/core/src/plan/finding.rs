@@ -11,7 +11,8 @@ use super::source::Source;
 
 /// The longest offending text that a finding repeats, in characters: enough to recognise the place.
 const MAX_TEXT_CHARS: usize = 80;
-/// The most errors, and the most warnings, of one plan: more than anybody reads, and a hostile plan could make millions.
+/// The most errors, and the most warnings, of one plan: more than anybody reads, and a hostile plan could make
+/// millions.
 pub(super) const MAX_FINDINGS: usize = 1_000;
 
 /// Something about a plan: an error if it stands among the errors, else a warning.

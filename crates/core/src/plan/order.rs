@@ -307,7 +307,8 @@ fn block_of(order: Order, draft: &Draft) -> usize {
     }
 }
 
-/// Tells whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited for.
+/// Tells whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited
+/// for.
 fn holds_barrier(draft: &Draft) -> bool {
     let open = !matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled);
     open && !draft.optional

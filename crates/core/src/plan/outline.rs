@@ -77,7 +77,8 @@ pub(super) fn too_deep(source: &Source<'_>) -> Option<usize> {
     source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }
 
-/// Bounds the nesting that a line can continue or open: two columns, or one marker and the blank after it, for each level.
+/// Bounds the nesting that a line can continue or open: two columns, or one marker and the blank after it, for each
+/// level.
 fn depth(line: &str) -> usize {
     let (mut columns, mut markers) = (0, 0);
     let mut rest = line.bytes().peekable();

@@ -180,8 +180,8 @@ fn tokens(component: &str) -> Vec<Token> {
 /// Remembers who writes what, to find for each task the earlier ones that it collides with.
 ///
 /// Only the latest writer of a path is kept, and a directory's writer replaces those below it: the earlier ones come
-/// before that writer anyway. Those that run beside it stay, at most [`MAX_BESIDE`] of them. So the work stays linear in
-/// the paths, apart from [`MAX_GLOBS`].
+/// before that writer anyway. Those that run beside it stay, at most [`MAX_BESIDE`] of them. So the work stays linear
+/// in the paths, apart from [`MAX_GLOBS`].
 #[derive(Default)]
 pub(super) struct Writers {
     paths: BTreeMap<String, Vec<usize>>,

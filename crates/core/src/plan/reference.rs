@@ -58,7 +58,8 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Gives the indices that a list names, and stops where they are more than `most`; what it does not find is an error.
+    /// Gives the indices that a list names, and stops where they are more than `most`; what it does not find is an
+    /// error.
     pub(super) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut found = Vec::new();
         let is_none =

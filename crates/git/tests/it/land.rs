@@ -417,7 +417,8 @@ fn files_that_cannot_go_back_are_told() {
     assert_eq!(fixture.tip("main"), landing.from);
 }
 
-/// As a kill leaves it before the branch is moved, which somebody else then moves; the user may have committed the files.
+/// As a kill leaves it before the branch is moved, which somebody else then moves; the user may have committed the
+/// files.
 #[test]
 fn files_of_a_landing_go_back_unless_they_were_committed() {
     for is_committed in [false, true] {

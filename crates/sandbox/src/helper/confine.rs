@@ -13,8 +13,8 @@ use crate::tier::Confinement;
 
 /// bubblewrap's two processes, the supervisor and the program itself count too.
 const OWN_PROCESSES: u64 = 4;
-/// How far the user's processes may grow beyond a job's own number before it cannot fork any more, where the count is of
-/// all processes of the user. The exact bound is the supervisor's watch; this only keeps a bomb from outrunning it.
+/// How far the user's processes may grow beyond a job's own number before it cannot fork any more, where the count is
+/// of all processes of the user. The exact bound is the supervisor's watch; this only keeps a bomb from outrunning it.
 const SHARED_HEADROOM: u64 = 4;
 
 /// Prepared while still unconfined, because afterwards nothing can be looked up.

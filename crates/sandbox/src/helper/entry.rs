@@ -13,7 +13,8 @@ const MISUSED: i32 = 125;
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Acts as the sandbox's helper and never returns, if this process was started as one; must be the first line of `main`.
+/// Acts as the sandbox's helper and never returns, if this process was started as one; must be the first line of
+/// `main`.
 #[expect(clippy::disallowed_methods, reason = "the helper ends here, at the edge of its own process")]
 pub fn run_helper_if_asked() {
     INSTALLED.store(true, Ordering::SeqCst);

@@ -1,8 +1,8 @@
 //! Setting the modes of files in the fallback tier: only of files below a writable root.
 //!
-//! Landlock does not guard modes, and compilers and git cannot do without setting them. So seccomp hands every such call
-//! that names a path to the supervisor, which sets the mode itself, on a file that it finds below a writable root without
-//! ever leaving it. The caller's arguments are read once; what the supervisor checks is what it changes.
+//! Landlock does not guard modes, and compilers and git cannot do without setting them. So seccomp hands every such
+//! call that names a path to the supervisor, which sets the mode itself, on a file that it finds below a writable root
+//! without ever leaving it. The caller's arguments are read once; what the supervisor checks is what it changes.
 //!
 //! Deliberately not here: `fchmod`, whose descriptor shows that the file could be opened, and the bits that lend a
 //! file's identity to whoever runs it, which no build needs.

@@ -1,8 +1,8 @@
 //! The system calls that a job may not make.
 //!
-//! A list of what is refused, not of what is allowed: builds and tests of any language must run. What stands here either
-//! reaches other processes, the kernel's rarely used and often broken corners, or (in the fallback tier, where no
-//! namespace does it) the network and the host's other processes and file attributes. Refused calls fail with EPERM;
+//! A list of what is refused, not of what is allowed: builds and tests of any language must run. What stands here
+//! either reaches other processes, the kernel's rarely used and often broken corners, or (in the fallback tier, where
+//! no namespace does it) the network and the host's other processes and file attributes. Refused calls fail with EPERM;
 //! those that libraries try and then do without fail with ENOSYS.
 
 use std::collections::BTreeMap;
@@ -141,14 +141,15 @@ const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[libc::SYS_chown, libc::SYS_lchown]
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[];
 
-/// Newer than libc's table: setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on every architecture).
+/// Newer than libc's table: setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on every
+/// architecture).
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
 const FILE_SETATTR: c_long = 469;
 
-/// Said not to exist, so that libraries use what can be checked: clone3 hides its flags behind a pointer, io_uring makes
-/// calls that no filter sees.
+/// Said not to exist, so that libraries use what can be checked: clone3 hides its flags behind a pointer, io_uring
+/// makes calls that no filter sees.
 const ABSENT: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 

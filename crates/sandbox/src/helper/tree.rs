@@ -48,8 +48,9 @@ fn signal(pids: &BTreeSet<i32>, signal: Signal) {
 
 /// Ends every descendant and returns when none is left.
 ///
-/// Gives up only on processes that hang inside the kernel, where no signal reaches them: the same few ones for `patience`
-/// and no new one among them. Whatever still forks is not given up, because without this process nobody would end it.
+/// Gives up only on processes that hang inside the kernel, where no signal reaches them: the same few ones for
+/// `patience` and no new one among them. Whatever still forks is not given up, because without this process nobody
+/// would end it.
 #[expect(clippy::disallowed_methods, reason = "other processes' ends wake nobody who is not their parent")]
 pub(super) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();

@@ -215,7 +215,8 @@ fn fork_bomb_is_bounded(room: &Room) {
     let mut job = room.sh(&format!("for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"));
     job.limits.timeout = Duration::from_secs(60);
     job.limits.processes = Some(60);
-    // A user that the kernel counts gets refusals, root and the fallback tier the watch; nobody waits for the time limit.
+    // A user that the kernel counts gets refusals, root and the fallback tier the watch; nobody waits for the time
+    // limit.
     let finished = room.run(&job);
     assert!(matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)), "{}", finished.exit);
     assert_eq!(alive(&seconds), [0; 0]);

@@ -24,6 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run_land::what_was_in_the_way_of_a_landing_is_moved_away", what_was_in_the_way_is_moved_away),
         case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
         case("run_land::new_work_lands_after_the_old_was_taken_back", new_work_lands_after_the_old_was_taken_back),
+        case("run_land::new_work_lands_after_the_old_was_reset", new_work_lands_after_the_old_was_reset),
         case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
         case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
         case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
@@ -137,6 +138,22 @@ fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
         return fail("what was taken back has landed again");
     }
     says(&desk.types(&["reject", "T1", "-m", "Again."], 0)?, &["has landed: main went from"])?;
+    if has_landed(&desk) { Ok(()) } else { fail("it has not") }
+}
+
+/// What keeps the new work from landing at first is no reason to leave it.
+fn new_work_lands_after_the_old_was_reset() -> Outcome {
+    let desk = Desk::new("- [ ] T1 one (run: date +%N >> one)\n")?;
+    desk.types(&["run", "plan.md", "--land", "--verify", "test ! -e bad"], 0)?;
+    desk.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    desk.repository.write("bad", "1\n")?;
+    desk.repository.commit_all("Break it")?;
+    desk.types(&["reject", "T1", "-m", "Again."], 3)?;
+    if has_landed(&desk) {
+        return fail("a red tree has landed");
+    }
+    desk.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    says(&desk.types(&["resume"], 0)?, &["has landed: main went from"])?;
     if has_landed(&desk) { Ok(()) } else { fail("it has not") }
 }
 

@@ -2,8 +2,8 @@
 //! it into complaints with their places.
 //!
 //! `check` and `run` both read it here, so what is wrong with the text both refuse. A check whose program is not there
-//! is refused by `run` alone, which asks the sandbox; `check` looks on the user's own search path, and warns. Of one
-//! whose file is not in the commit both warn.
+//! is refused by `run` alone, which asks the sandbox; `check` looks where confined commands do, and warns. Of one whose
+//! file is not in the commit both warn.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -60,7 +60,7 @@ pub struct RunState {
     pub budget: BudgetTree,
     /// The landings that have not been undone, oldest first; the newest may only have been begun.
     pub landings: Vec<Landing>,
-    /// What the result was when a person took a landing back last.
+    /// The result whose landing was taken back last, unless another has begun since.
     pub taken_back: Option<Oid>,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
@@ -256,8 +256,12 @@ impl RunState {
             }
             Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
             Event::RunUnlanded { .. } => {
-                self.taken_back = Some(self.integration.clone());
-                self.landings.pop().map(drop).ok_or_else(|| "nothing has landed".to_owned())
+                let landing = self.landings.pop().ok_or_else(|| "nothing has landed".to_owned())?;
+                // The result of now stays taken back, though the landing before it is, too.
+                if self.taken_back.as_ref() != Some(&self.integration) {
+                    self.taken_back = Some(landing.result);
+                }
+                Ok(())
             }
             Event::IntegrationHeld { .. } => Ok(()),
             Event::RunCleaned { tasks } => {
@@ -362,6 +366,8 @@ impl RunState {
         let (tasks, result) = (self.newly_merged(), self.integration.clone());
         let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
         self.landings.push(Landing { branch, from, to, result, tasks, is_done: false });
+        // Whoever begins a landing wants the result, though it may have been taken back before.
+        self.taken_back = None;
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -59,6 +59,30 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
     let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| errno(&error))?;
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
+}
+
+/// Tells whether two open folders have a regular file of that name with the same in it; one that cannot be read in the
+/// other is not there.
+pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> Result<bool, Errno> {
+    let (file, stat) = open_file(folder, name)?;
+    let Ok((other, other_stat)) = open_file(other, name) else { return Ok(false) };
+    if stat.st_size != other_stat.st_size {
+        return Ok(false);
+    }
+    let (mut file, mut other) = (BufReader::new(file), BufReader::new(other));
+    loop {
+        let ours = file.fill_buf().map_err(|error| errno(&error))?;
+        let Ok(theirs) = other.fill_buf() else { return Ok(false) };
+        let length = ours.len().min(theirs.len());
+        if length == 0 {
+            return Ok(ours.len() == theirs.len());
+        }
+        if ours.get(..length) != theirs.get(..length) {
+            return Ok(false);
+        }
+        file.consume(length);
+        other.consume(length);
+    }
 }
 
 /// Opens a regular file of an open folder.

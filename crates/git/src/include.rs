@@ -35,10 +35,12 @@ impl Repo {
         let mut copied = Vec::new();
         for path in files {
             let (folder, name) = beneath::split(&path);
-            let source = beneath::open_folder(&from, folder)
-                .map_err(GitError::errno("open", self.workdir().join(path_of(folder))))?;
             let failed = || GitError::errno("copy", self.workdir().join(path_of(&path)));
-            // What is neither file nor link, or has gone since it was listed, is passed over.
+            let source = match beneath::open_folder(&from, folder) {
+                Err(error) if has_changed(error) => continue,
+                opened => opened.map_err(failed())?,
+            };
+            // What is neither file nor link is passed over.
             let kind = beneath::look(&source, name).map_err(failed())?.as_ref().map(beneath::kind);
             let Some(kind @ (FileType::RegularFile | FileType::Symlink)) = kind else { continue };
             let target = match beneath::open_folder(worktree.root(), folder) {
@@ -57,8 +59,13 @@ impl Repo {
                 }
                 _ => beneath::copy(&source, &target, name),
             };
-            done.map_err(failed())?;
-            copied.push(path_of(&path));
+            match done {
+                Err(error) if has_changed(error) => {}
+                done => {
+                    done.map_err(failed())?;
+                    copied.push(path_of(&path));
+                }
+            }
         }
         Ok(copied)
     }
@@ -85,4 +92,10 @@ impl Repo {
         let listed = self.shared.program.require(&Run::new(&self.shared.git_dir, self.workdir(), args))?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
+}
+
+/// Tells whether an error is that of an entry which has gone, or become another, since it was listed: the user works on
+/// in his checkout.
+fn has_changed(error: Errno) -> bool {
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL, Errno::NXIO].contains(&error)
 }

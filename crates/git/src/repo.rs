@@ -154,9 +154,10 @@ impl Repo {
         Ok(Repo { shared: Arc::new(shared) })
     }
 
-    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS
-    /// files or filters, or with a branch where those of runs have to be; and a machine without a place for temporary
-    /// files. What is only looked at may be in any state, since its user works on beside a run.
+    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,
+    /// filters or encodings, with too many files for each worktree, or with a branch where those of runs have to be;
+    /// and a machine without a place for temporary files. What is only looked at may be in any state, since its user
+    /// works on beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
@@ -202,7 +203,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Refuses a commit whose tree has what we do not handle: submodules, LFS files and filters.
+    /// Refuses a commit whose tree has what we do not handle: submodules, LFS files, filters and encodings.
     ///
     /// [`Repo::require_ready`] asks for HEAD; call it for another base.
     ///

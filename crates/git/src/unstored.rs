@@ -17,9 +17,6 @@ use crate::repo::Repo;
 use crate::walk::join;
 use crate::worktree::Worktree;
 
-/// The largest file that is compared with the one in the user's checkout: a larger one counts as another.
-const COMPARED_BYTES: u64 = 16 << 20;
-
 /// A search through what no snapshot holds.
 struct Search<'a> {
     worktree: &'a Worktree,
@@ -100,16 +97,17 @@ impl Search<'_> {
         let (folder, name) = beneath::split(path);
         let opened = beneath::open_folder(self.worktree.root(), folder).map_err(failed())?;
         let kind = beneath::look(&opened, name).map_err(failed())?.as_ref().map(beneath::kind);
-        let content = |folder: &OwnedFd| match kind {
-            Some(FileType::Symlink) => beneath::read_link(folder, name).map(Some),
-            _ => beneath::read(folder, name, COMPARED_BYTES).map(|read| Some(read?.0)),
-        };
         if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
             return Ok(true);
         }
-        let Some(ours) = content(&opened).map_err(failed())? else { return Ok(false) };
         // What cannot be read there is not there for anybody who looks for it.
-        let theirs = beneath::open_folder(&self.checkout, folder).and_then(|opened| content(&opened));
-        Ok(theirs.is_ok_and(|theirs| theirs == Some(ours)))
+        let Ok(theirs) = beneath::open_folder(&self.checkout, folder) else { return Ok(false) };
+        match kind {
+            Some(FileType::Symlink) => {
+                let ours = beneath::read_link(&opened, name).map_err(failed())?;
+                Ok(beneath::read_link(&theirs, name).is_ok_and(|theirs| theirs == ours))
+            }
+            _ => beneath::is_same_file(&opened, &theirs, name).map_err(failed()),
+        }
     }
 }

@@ -239,7 +239,7 @@ fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
         let problem = "the query of the URL may hold `api-version` alone, since it is kept and shown and anything else may \
-                       be a key; give a key as OPENAI_API_KEY, with --model openai/MODEL";
+                       be a key; give a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
         return Err(fail(problem.to_owned()));
     }
     let query = parsed.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     const HIDDEN: &str = "use OPENAI_BASE_URL: the query of the URL may hold `api-version` alone, since it is kept and shown and \
-         anything else may be a key; give a key as OPENAI_API_KEY, with --model openai/MODEL";
+         anything else may be a key; give a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
 
     #[test]
     fn a_bad_base_is_named_with_its_variable() {

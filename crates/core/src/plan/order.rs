@@ -84,7 +84,9 @@ impl Orderer<'_> {
                     true => references.resolve_likely(list, MAX_DEPENDENCIES, self.findings),
                     false => references.resolve(list, MAX_DEPENDENCIES, self.findings),
                 };
-                let found = lists.entry(list.offset).or_insert_with(read).clone();
+                let mut found = lists.entry(list.offset).or_insert_with(read).clone();
+                // What may be prose makes no task wait for itself, as one of a group that names it.
+                found.retain(|on| !may_be_prose || *on != at);
                 self.depend(at, &found);
                 if self.total > MAX_DEPENDENCIES {
                     self.full_at = list.offset;

@@ -354,6 +354,9 @@ fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
     }
     warns("- [ ] T1 a\n- [ ] T2 b [depends: T1]\n", &["2:13 unknown_key depends → write `(depends: …)`"]);
     reads("- [ ] T1 a\n- [ ] T2 b (depend on: T1)\n", &["T1: a", "T2: b | depends T1"]);
+    let own = "- [ ] 2 Ship (blocked by 2.1)\n  - [ ] 2.1 a\n  - [ ] 2.2 b\n";
+    let details = "details Part of 2: Ship (blocked by 2.1)";
+    reads(own, &[&format!("2.1: a | {details}"), &format!("2.2: b | depends 2.1 | {details}")]);
 }
 
 #[test]

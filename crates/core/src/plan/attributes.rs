@@ -207,6 +207,7 @@ impl Field<'_> {
             Closing::DoubtfulQuote => findings.warn(found("a quote of this command seems not to be closed")),
             Closing::OpenQuote => findings.error(found("a quote of this command is not closed")),
             Closing::OpenCase => findings.error(found("a `case` of this command has no `esac`")),
+            Closing::OpenSubstitution => findings.error(found("a `$(` or `${` of this command has no end")),
         }
         self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
     }

@@ -1,5 +1,5 @@
 //! Whether a shell command is closed: a `)` of its own that pairs with none ends an attribute all the same, be it
-//! between quotes or behind a pattern of `case`, so that a command which is not closed is most likely the first half of
+//! between quotes, in `${x%)}` or behind a pattern of `case`, so that a command which is not closed is most likely the first half of
 //! one.
 
 /// What only a shell can read: quotes in it need not pair with those around it.
@@ -19,6 +19,8 @@ pub(super) enum Closing {
     OpenQuote,
     /// A `case … in` without its `esac`.
     OpenCase,
+    /// A `$(` or `${`.
+    OpenSubstitution,
 }
 
 impl Closing {
@@ -26,6 +28,7 @@ impl Closing {
     pub(super) fn of(command: &str) -> Self {
         match outside_quotes(command) {
             Some(bare) if ends_in_case(&bare) => Self::OpenCase,
+            Some(bare) if ends_in_substitution(&bare) => Self::OpenSubstitution,
             Some(_) => Self::Closed,
             None if NESTED.iter().any(|nested| command.contains(nested)) => Self::DoubtfulQuote,
             None => Self::OpenQuote,
@@ -53,6 +56,23 @@ fn outside_quotes(command: &str) -> Option<String> {
         begins_word = open.is_none() && (c.is_whitespace() || matches!(c, ';' | '&' | '|' | '('));
     }
     open.is_none().then_some(bare)
+}
+
+/// Tells whether a `$(` or `${` has no end.
+fn ends_in_substitution(bare: &str) -> bool {
+    // What ends each group that is open, and whether it began with `$`.
+    let mut open: Vec<(char, bool)> = Vec::new();
+    let mut before = ' ';
+    for c in bare.chars() {
+        match c {
+            '(' => open.push((')', before == '$')),
+            '{' if before == '$' => open.push(('}', true)),
+            _ if open.last().is_some_and(|(end, _)| *end == c) => drop(open.pop()),
+            _ => {}
+        }
+        before = c;
+    }
+    open.iter().any(|(_, is_substitution)| *is_substitution)
 }
 
 /// Tells whether a command has no `esac` after its last `case … in`.
@@ -98,6 +118,10 @@ mod tests {
             ("for x in a; do case \"$x\" in a", Closing::OpenCase),
             ("case $(uname -s) in Linux", Closing::OpenCase),
             ("case a in (a) x;; esac; case b in b", Closing::OpenCase),
+            ("echo $(printf %s \"a)b\"", Closing::OpenSubstitution),
+            ("x=ab; echo ${x%", Closing::OpenSubstitution),
+            ("echo $(printf %s \"a)b\") ${x%)} $((1+(2*3)))", Closing::Closed),
+            ("x=$(case $1 in a) y;; esac) && (true)", Closing::Closed),
             ("test \"$(cat 'a\"b')\" = 1", Closing::DoubtfulQuote),
             ("cat <<E\ndon't\nE", Closing::DoubtfulQuote),
         ];

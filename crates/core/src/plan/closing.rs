@@ -1,6 +1,6 @@
 //! Whether a shell command is closed: a `)` of its own that pairs with none ends an attribute all the same, be it
-//! between quotes, in `${x%)}` or behind a pattern of `case`, so that a command which is not closed is most likely the first half of
-//! one.
+//! between quotes, in `${x%)}` or behind a pattern of `case`, so that a command which is not closed is most likely the
+//! first half of one.
 
 /// What only a shell can read: quotes in it need not pair with those around it.
 const NESTED: [&str; 4] = ["$(", "${", "`", "<<"];

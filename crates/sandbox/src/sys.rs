@@ -50,15 +50,6 @@ pub(crate) fn restore_group_signals() {
     }
 }
 
-/// Lets this process run before all ordinary ones, but not its children, if the user may do that (root).
-///
-/// Root's processes are not counted by the kernel's limit, so a fork bomb of root's would starve whoever has to end it.
-pub(crate) fn run_before_others() {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the structure is valid for the call; a refusal changes nothing.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
-}
-
 /// Runs `step` in the child between fork and exec; for a caller with a single thread, so that `step` may do anything.
 pub(crate) fn before_exec_single_threaded(
     command: &mut Command,

@@ -13,6 +13,9 @@ use crate::tier::Confinement;
 
 /// bubblewrap's two processes, the supervisor and the program itself count too.
 const OWN_PROCESSES: u64 = 4;
+/// How much less root's jobs insist on running than the supervisor: the kernel does not count root's processes, so a
+/// bomb of them would keep it from ending them. It still gets a quarter of a busy processor.
+const BEHIND_SUPERVISOR: i32 = 5;
 /// How far the user's processes may grow beyond a job's own number before it cannot fork any more, where the count is
 /// of all processes of the user. The exact bound is the supervisor's watch; this only keeps a bomb from outrunning it.
 const SHARED_HEADROOM: u64 = 4;
@@ -55,6 +58,9 @@ impl Restrictions {
         rustix::process::setsid().map_err(step("start a session"))?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(step("tie to the supervisor"))?;
         sys::restore_group_signals();
+        if rustix::process::getuid().is_root() {
+            rustix::process::nice(BEHIND_SUPERVISOR).map_err(step("come after the supervisor"))?;
+        }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
         for (resource, most) in self.limits.drain(..) {
             set_limit(resource, most).map_err(step("set a limit"))?;

@@ -40,7 +40,6 @@ pub(super) fn split() -> io::Result<Half> {
 
 /// Waits for the supervisor's end; if it did not end by itself, ends what it has left behind.
 pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patience: Duration) -> io::Result<()> {
-    sys::run_before_others();
     let status = loop {
         match rustix::process::waitpid(Some(supervisor), WaitOptions::empty()) {
             Ok(Some((_, status))) => break status,

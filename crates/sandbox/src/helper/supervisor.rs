@@ -2,15 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, getpid, getppid};
 
+use super::awaited::Awaited;
 use super::confine::Restrictions;
 use super::guardian::{self, Half};
 use super::modes::Modes;
@@ -68,7 +68,6 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
     // Fails only if this process leads a session already, which is as good.
     let _ = rustix::process::setsid();
     sys::ignore_group_signals();
-    sys::run_before_others();
     rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| failed("hide the supervisor's memory", &errno))?;
@@ -107,6 +106,8 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> En
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
         return End::Ordered;
     };
+    let calls = watched.modes.map(Modes::listener);
+    let mut awaited = Awaited { orders: control.as_fd(), program_end: Some(program_end), calls };
     loop {
         if let Some((_, status)) = tree::reap().0.into_iter().find(|(pid, _)| *pid == watched.program) {
             return End::Program(status);
@@ -121,18 +122,12 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> En
         if watched.guardian.is_some_and(|guardian| getppid() != Some(guardian)) {
             return End::Ordered;
         }
-        let listener = watched.modes.map(Modes::listener);
-        let mut events = vec![PollFd::new(&control, PollFlags::IN), PollFd::new(&program_end, PollFlags::IN)];
-        events.extend(listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
-        let timeout = Timespec { tv_sec: 0, tv_nsec: tick.subsec_nanos().into() };
-        if poll(&mut events, Some(&timeout)).is_err() {
-            continue;
-        }
-        let ready = |index: usize| events.get(index).is_some_and(|event| !event.revents().is_empty());
-        if ready(2) {
+        // Without hearing of anything, nobody could end the job any more.
+        let Ok(heard) = awaited.wait(tick) else { return End::Ordered };
+        if heard.call {
             watched.modes.inspect(|modes| modes.answer_one());
         }
-        if !ready(0) {
+        if !heard.order {
             continue;
         }
         let mut byte = [0];

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-/// How long one pass of killing waits for its victims before the next.
-const PASS: Duration = Duration::from_millis(1);
+/// How long the first pass of killing waits for its victims before the next; each one after it waits twice as long.
+const FIRST_PASS: Duration = Duration::from_millis(1);
+/// The longest wait between two passes: who hangs in the kernel for seconds is not looked for all the time.
+const LONGEST_PASS: Duration = Duration::from_millis(50);
 
 /// Tells how much the descendants use together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,7 @@ fn signal(pids: &BTreeSet<i32>, signal: Signal) {
 pub(super) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();
     let mut until = Instant::now() + patience;
+    let mut pass = FIRST_PASS;
     loop {
         let left: BTreeSet<i32> = descendants().into_keys().collect();
         signal(&left, Signal::KILL);
@@ -67,7 +70,8 @@ pub(super) fn kill_all(patience: Duration) {
             return;
         }
         seen = left;
-        std::thread::sleep(PASS);
+        std::thread::sleep(pass);
+        pass = LONGEST_PASS.min(pass * 2);
     }
 }
 

@@ -8,7 +8,7 @@ use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
 };
 
-use crate::support::{Room, alive, coordinator_of, unique_seconds, within};
+use crate::support::{Room, alive, coordinator_of, helpers_above, unique_seconds, within};
 use crate::{Body, Named};
 
 /// Nothing may be alive longer after the end.
@@ -301,24 +301,6 @@ fn nothing_survives(room: &Room, victim: Victim) {
         running.join().unwrap()
     });
     assert_eq!(finished.exit, Exit::Signal(9));
-}
-
-/// Lists the processes of the sandbox's own above the given ones, the nearest first.
-fn helpers_above(pids: &[i32]) -> Vec<i32> {
-    let parent = |pid: i32| -> Option<i32> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-    };
-    let is_helper = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|argument| argument == orchestrate_sandbox::HELPER_ARG.as_bytes())
-    };
-    let lines = pids.iter().map(|pid| {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let above = std::iter::successors(Some(*pid), |pid| parent(*pid)).take_while(|pid| *pid != own && *pid > 1);
-        above.filter(is_helper).collect::<Vec<i32>>()
-    });
-    lines.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// What the child of some tests does: runs one job and prints what it said, unless it is killed meanwhile.

@@ -14,6 +14,7 @@
 
 mod lifetime;
 mod probe;
+mod rank;
 mod refused;
 mod support;
 mod usable;
@@ -49,6 +50,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(refused::tests(confinement));
         tests.extend(view::tests(confinement));
         tests.extend(lifetime::tests(confinement));
+        tests.extend(rank::tests(confinement));
         tests.extend(usable::tests(confinement));
         for (test, body) in tests {
             trials.push(trial(format!("{name}::{test}"), &usable, body));

@@ -102,6 +102,24 @@ pub(crate) fn alive(mark: &str) -> Vec<i32> {
     pids.filter(holds).collect()
 }
 
+/// Lists the processes of the sandbox's own above the given ones, the nearest first.
+pub(crate) fn helpers_above(pids: &[i32]) -> Vec<i32> {
+    let parent = |pid: i32| -> Option<i32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let is_helper = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == orchestrate_sandbox::HELPER_ARG.as_bytes())
+    };
+    let lines = pids.iter().map(|pid| {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let above = std::iter::successors(Some(*pid), |pid| parent(*pid)).take_while(|pid| *pid != own && *pid > 1);
+        above.filter(is_helper).collect::<Vec<i32>>()
+    });
+    lines.max_by_key(Vec::len).unwrap_or_default()
+}
+
 /// A number of seconds to sleep that no other process on this machine sleeps.
 pub(crate) fn unique_seconds() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,8 @@
 //! Calls that a person decides about, in whole runs: parked, answered from elsewhere, carried out or refused.
 
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Settings;
 use orchestrate_core::CallHash;
@@ -16,6 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("approvals::an_asking_call_parks_its_task_alone", an_asking_call_parks_its_task_alone),
         case("approvals::an_approved_call_runs_once_it_is_resumed", an_approved_call_runs),
+        case("approvals::an_answer_that_is_carried_out_as_the_run_ends_is_obeyed", an_answer_at_the_end_is_obeyed),
         case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
         case("approvals::a_live_run_takes_the_answer", a_live_run_takes_the_answer),
         case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
@@ -26,6 +30,9 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
     ]
 }
+
+/// Long after any machine has answered.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const PLAN: &str = "- [ ] T1 publish\n- [ ] T2 write\n";
 
@@ -101,6 +108,37 @@ fn an_approved_call_runs() -> Outcome {
     // The reply that asked for it is not bought again.
     let turns = resumed.report.tasks[0].turns;
     if turns == 2 && stage.merged(&resumed.report, "published.txt").is_ok() { Ok(()) } else { fail(resumed.story()) }
+}
+
+/// The run has nothing to do but to wait, so it is about to end while the answer is carried out: whatever it looked up
+/// before, it goes on.
+///
+/// All blocking work shares one thread here, which waits for the answer to be recorded as soon as the run has looked
+/// for it once. So what the run looks up next is looked up after that, whoever is faster.
+fn an_answer_at_the_end_is_obeyed() -> Outcome {
+    let stage = Stage::new()?;
+    let (played, call) = parked(&stage)?;
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let sent = store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    let coordinator = stage.coordinator(&script(), |settings| ask(settings, true))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build()?;
+    let report = runtime.block_on(async {
+        let resumed = coordinator.resume(&run).await?;
+        let begin = Arc::new(Barrier::new(2));
+        let held = Arc::clone(&begin);
+        let holding = tokio::task::spawn_blocking(move || held.wait());
+        tokio::task::yield_now().await;
+        let answered = tokio::task::spawn_blocking(move || store.wait_for_answer(sent, PATIENCE));
+        begin.wait();
+        holding.await?;
+        let report = resumed.wait().await?;
+        match answered.await?? {
+            Some(Ok(_)) => Ok::<_, Failed>(report),
+            other => fail(format!("{other:?}")),
+        }
+    })?;
+    Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
 fn a_rejected_call_is_told_to_the_model() -> Outcome {

@@ -6,8 +6,8 @@ use orchestrate_core::event::Event;
 use orchestrate_core::role::Role;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, Task, TaskId, TaskRecord, TaskState};
-use orchestrate_journal::Blob;
+use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::{Batch, Blob};
 
 use crate::assignment::{AssignedRole, Assignment, WorkLimits};
 use crate::error::CoordinatorError;
@@ -22,17 +22,21 @@ use crate::{committing, worker};
 pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     let link = WorkerLink::new(&context, &task);
     match assign(&context, &task).await {
-        Ok(assignment) => worker::work(assignment, link, Arc::clone(&context.host), shutdown).await,
+        Ok(Some(assignment)) => worker::work(assignment, link, Arc::clone(&context.host), shutdown).await,
+        Ok(None) => Ok(()),
         Err(error) => link.contain(error).await,
     }
 }
 
-/// Makes the assignment of a task; one that is ready begins its next attempt.
-async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, CoordinatorError> {
+/// Makes the assignment of a task; one that is ready begins its next attempt. None if there is nothing more to do.
+async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
     if context.task(task)?.state == TaskState::Ready {
         spawn(context, task).await?;
     }
     let (record, state) = (context.task(task)?, context.state());
+    if !record.state.is_workable() {
+        return Ok(None);
+    }
     let settings = &state.settings;
     let named = record.agent.as_deref().map(|name| context.roles.role(name)).transpose()?;
     let role = match (named, &record.spec) {
@@ -44,7 +48,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, Coord
         _ => None,
     };
     let timeout = record.task.timeout_ms;
-    Ok(Assignment {
+    Ok(Some(Assignment {
         run: context.run.clone(),
         agent: task.clone(),
         attempt: record.attempt,
@@ -60,7 +64,7 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Assignment, Coord
             ask_parks: settings.ask_parks,
         },
         prompts: context.prompts.clone(),
-    })
+    }))
 }
 
 /// The run's rules, and those of the role that narrow them.
@@ -89,17 +93,23 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
         }
     };
+    let (id, attempt) = (task.clone(), record.attempt + 1);
     let spawned = Event::AgentSpawned {
         task: task.clone(),
-        attempt: record.attempt + 1,
+        attempt,
         agent,
         model,
         branch: context.run.task_branch(task),
         base,
         spec: spec.as_ref().map(|blob| blob.id().clone()),
     };
-    context.journal.append_with_blobs(vec![spawned], spec.into_iter().collect()).await?;
-    Ok(())
+    let batch = Batch { events: vec![spawned], blobs: spec.into_iter().collect(), ..Batch::default() };
+    // To choose a model may take a while, and the task may have been called off since.
+    let decided = move |state: &RunState| {
+        let is_next = |record: &TaskRecord| record.state == TaskState::Ready && record.attempt + 1 == attempt;
+        if state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
+    };
+    context.decide(decided).await
 }
 
 /// Makes what an agent is made from: its role, the project's instructions, its tools and its bounds.

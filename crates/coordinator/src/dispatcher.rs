@@ -44,7 +44,7 @@ pub(crate) enum Effect {
 }
 
 /// Who is at work in this process.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Board {
     workers: BTreeSet<TaskId>,
     merging: bool,
@@ -78,6 +78,12 @@ impl Board {
         }
         self.finish(state, level, &mut effects);
         effects
+    }
+
+    /// Tells whether the run still ends so in a state that is newer than the one in which that was decided.
+    pub(crate) fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
+        let mut board = Self { finished: false, ..self.clone() };
+        board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
     }
 
     /// Takes the end of the run back, since there turned out to be something to do.
@@ -215,6 +221,33 @@ mod tests {
         // It is at work until it has been failed, which may take a while.
         assert_eq!(given_up, [Effect::GiveUp("a".into())]);
         assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn an_end_is_asked_for_again_in_a_newer_state() {
+        let merged = ["a", "b", "c"].map(|task| {
+            let spawned = Event::AgentSpawned {
+                task: task.into(),
+                attempt: 1,
+                agent: None,
+                model: None,
+                branch: format!("orchestrate/r-abcdef/{task}"),
+                base: "base".into(),
+                spec: None,
+            };
+            [spawned, Event::TaskMerged { task: task.into(), commit: None, target: None, summary: None }]
+        });
+        let facts = ready().into_iter().chain(merged.into_iter().flatten());
+        let (mut board, done) = (Board::default(), state(1, facts.collect()));
+        let end = (RunStatus::Succeeded, 0);
+        assert_eq!(board.handle(Input::Changed, &done, ShutdownLevel::None), [Effect::Finish(end.0, end.1)]);
+        assert!(board.still_ends(end, &done, ShutdownLevel::None));
+        assert!(!board.still_ends((RunStatus::NeedsHuman, 3), &done, ShutdownLevel::None));
+        // Asking changes nothing: what a newer state would start is not at work.
+        for _ in 0..2 {
+            assert!(!board.still_ends(end, &state(1, ready()), ShutdownLevel::None));
+        }
+        assert_eq!(board.handle(Input::Changed, &state(1, ready()), ShutdownLevel::None), []);
     }
 
     #[test]

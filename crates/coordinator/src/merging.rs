@@ -7,7 +7,7 @@ use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
-use orchestrate_journal::Batch;
+use orchestrate_journal::{Batch, Blob};
 
 use crate::checks::{Check, Verification, run_check};
 use crate::committing::{keep_commit, trailers, unix_seconds};
@@ -24,37 +24,49 @@ pub(crate) async fn carry_out(
     step: MergeStep,
     shutdown: &Shutdown,
 ) -> Result<(), CoordinatorError> {
+    let decided = step.clone();
     match step {
         MergeStep::Merge { task, target, candidate } => merge(context, task, target, candidate).await,
         MergeStep::Verify { task, commit, tree, command } => {
             verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
         }
         MergeStep::Advance { task, commit, target } => {
-            context.record(vec![merged(task, commit, target)]).await?;
+            record_if_next(context, decided, move |_| merged(task, commit, target).into()).await?;
             integration::settle(context).await
         }
         MergeStep::Return { task, cause, onto, evidence } => {
-            let text = evidence_text(context, &evidence).await?;
-            let returned = |text| Event::TaskReturned { task, cause, text, onto: Some(onto) };
-            context.record_with(text.into_bytes(), returned).await
+            let evidence = Blob::new(evidence_text(context, &evidence).await?.into_bytes());
+            let returned = Event::TaskReturned { task, cause, text: evidence.id().clone(), onto: Some(onto) };
+            record_if_next(context, decided, |_| Batch::from(returned).with_blob(evidence)).await
         }
         MergeStep::GiveUp { task, cause, evidence } => {
             let message = give_up_message(context, &task, cause, &evidence);
-            context.record(vec![Event::TaskConflicted { task, message }]).await
+            record_if_next(context, decided, |_| Event::TaskConflicted { task, message }.into()).await
         }
     }
 }
 
-async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
-    let (id, onto, commit) = (task.clone(), target.clone(), candidate.clone());
-    // A person may have taken the work back since this step was decided; it is begun only if it still is the next.
-    let begin = move |state: &RunState| {
-        let step = MergeStep::Merge { task: id.clone(), target: onto.clone(), candidate: commit.clone() };
-        let is_new = state.merges.current().is_none() && state.next_merge() == Some(step);
-        let started = is_new.then(|| Event::MergeStarted { task: id, target: onto, candidate: commit });
-        Batch::from(started.into_iter().collect::<Vec<_>>())
+/// Records what a step has come to, if it still is the next one in the newest state: it was decided on an older one.
+async fn record_if_next(
+    context: &RunContext,
+    step: MergeStep,
+    facts: impl FnOnce(&RunState) -> Batch + Send + 'static,
+) -> Result<(), CoordinatorError> {
+    let decided = move |state: &RunState| {
+        if state.next_merge() == Some(step) { facts(state) } else { Batch::default() }
     };
-    context.decide(begin).await?;
+    context.decide(decided).await
+}
+
+async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
+    let step = MergeStep::Merge { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
+    let started = Event::MergeStarted { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
+    // A person may have taken the work back since; one that a dead process had begun goes on.
+    let begin = |state: &RunState| {
+        let is_new = state.merges.current().is_none();
+        Batch::from(is_new.then_some(started).into_iter().collect::<Vec<_>>())
+    };
+    record_if_next(context, step.clone(), begin).await?;
     if context.state().merges.current() != Some(&task) {
         return Ok(());
     }
@@ -69,16 +81,16 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
             Event::MergePrepared { task, commit, tree }
         }
     };
-    conclude(context, outcome).await
+    conclude(context, step, outcome).await
 }
 
 /// Records what came of a merge; if nothing is to be done before the branch may move there, both at once.
-async fn conclude(context: &RunContext, outcome: Event) -> Result<(), CoordinatorError> {
+async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
     let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
         Some(MergeStep::Advance { task, commit, target }) => Batch::from(vec![outcome, merged(task, commit, target)]),
         _ => Batch::from(vec![outcome]),
     };
-    context.decide(facts).await?;
+    record_if_next(context, step, facts).await?;
     if context.state().merges.current().is_none() { integration::settle(context).await } else { Ok(()) }
 }
 

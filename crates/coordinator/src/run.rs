@@ -10,7 +10,7 @@ use std::sync::Arc;
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_journal::{Command, Holder, Received, StopLevel, Store};
+use orchestrate_journal::{Batch, Command, Holder, JournalError, Received, StopLevel, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -121,6 +121,9 @@ impl Run {
         Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_attended: false }.report())
     }
 }
+
+/// Why a task was called off that a person has stopped.
+const STOPPED: &str = "stopped by request";
 
 /// What a finished job was.
 #[derive(Clone)]
@@ -248,6 +251,12 @@ impl Dispatcher {
         self.spawn(Job::Failure(task), async move { worktrees::fail(&context, &failed, cause, why).await });
     }
 
+    /// Calls a task off beside the loop that a person has stopped.
+    fn call_off(&mut self, task: TaskId) {
+        let (context, stopped) = (Arc::clone(&self.context), vec![task.clone()]);
+        self.spawn(Job::Failure(task), async move { worktrees::call_off(&context, stopped, STOPPED).await });
+    }
+
     /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed.
     fn ended(
         &mut self,
@@ -261,9 +270,14 @@ impl Dispatcher {
         let panicked = matches!(outcome, Err(CoordinatorError::Panicked { .. }));
         match job {
             Some(Job::Worker(task)) => {
-                self.agents.remove(&task);
+                let own = self.agents.remove(&task);
                 if panicked {
                     self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
+                    return Ok(Input::Changed);
+                }
+                if outcome.is_ok() && own.is_some_and(|own| own.asked_exit_code().is_some()) {
+                    // It may have ended before it heard that it should.
+                    self.call_off(task);
                     return Ok(Input::Changed);
                 }
                 outcome.map(|()| Input::WorkerEnded(task))
@@ -312,32 +326,49 @@ impl Dispatcher {
         let mut idle = Vec::new();
         for record in concerned {
             match self.agents.get(&record.task.id) {
-                Some(own) => own.raise(ShutdownLevel::Stop),
+                Some(own) => own.ask(ShutdownLevel::Stop, EXIT_INTERRUPTED),
                 None => idle.push(record.task.id.clone()),
             }
         }
-        worktrees::call_off(&self.context, idle, "stopped by request").await
+        worktrees::call_off(&self.context, idle, STOPPED).await
     }
 
     /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.
+    ///
+    /// It was decided on a state that may be old by now, so it is decided again where nothing can come in between.
     async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
-        let run = self.context.run.clone();
-        if !self.context.read(move |store| store.open_commands(&run)).await?.is_empty() {
-            // It may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
-            self.board.reopen();
-            return Ok(false);
+        let (board, level, out_of_time) = (self.board.clone(), self.shutdown.level(), self.out_of_time);
+        let asked = self.shutdown.asked_exit_code();
+        let ended = self.context.journal.append_last_if(move |state| {
+            if out_of_time && !(left(state).is_empty() && state.due_facts().is_empty()) {
+                return Err(NotOver::OutOfTime);
+            }
+            if !board.still_ends((status, exit_code), state, level) {
+                return Err(NotOver::Changed);
+            }
+            let (status, exit_code) = asked.map_or((status, exit_code), |asked| (RunStatus::Interrupted, asked));
+            Ok(Batch::from(Event::RunFinished { status, exit_code }))
+        });
+        match ended.await {
+            Ok(Ok(_)) => return Ok(true),
+            Ok(Err(NotOver::OutOfTime)) => {
+                self.board.reopen_until_recorded();
+                self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
+            }
+            // A command may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
+            Ok(Err(NotOver::Changed)) | Err(JournalError::CommandOpen { .. }) => self.board.reopen(),
+            Err(error) => return Err(error.into()),
         }
-        let state = self.context.state();
-        if self.out_of_time && !(left(&state).is_empty() && state.due_facts().is_empty()) {
-            self.board.reopen_until_recorded();
-            self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
-            return Ok(false);
-        }
-        let interrupted = self.shutdown.asked_exit_code().map(|asked| (RunStatus::Interrupted, asked));
-        let (status, exit_code) = interrupted.unwrap_or((status, exit_code));
-        self.context.record(vec![Event::RunFinished { status, exit_code }]).await?;
-        Ok(true)
+        Ok(false)
     }
+}
+
+/// Why a run has not ended after all.
+enum NotOver {
+    /// Its state has changed since.
+    Changed,
+    /// Its time is used up, and the tasks that it stops have not failed yet.
+    OutOfTime,
 }
 
 fn shutdown_level(asked: StopLevel) -> ShutdownLevel {

@@ -158,6 +158,12 @@ pub enum JournalError {
         /// The blob.
         id: BlobId,
     },
+    /// A command of the run is open, so what was to be its last fact is not; nothing was recorded.
+    #[error("end run {run}: a command waits for its answer")]
+    CommandOpen {
+        /// The run.
+        run: RunId,
+    },
     /// There is no such command.
     #[error("answer command {0}: there is no such command")]
     NoSuchCommand(InboxId),

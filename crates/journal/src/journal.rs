@@ -140,7 +140,25 @@ impl Journal {
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
     ) -> Result<Result<Vec<u64>, E>, JournalError> {
-        let (job, outcome) = deciding(decide);
+        let (job, outcome) = deciding(decide, false);
+        self.request(job, outcome).await
+    }
+
+    /// Records a run's last facts as [`Journal::append_if`] does, but only where no command is open: one that is sent
+    /// later finds that the run has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::append`], and with [`JournalError::CommandOpen`].
+    pub async fn append_last_if<E: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
+    ) -> Result<Result<Vec<u64>, E>, JournalError> {
+        let (job, outcome) = deciding(decide, true);
+        self.request(job, outcome).await
+    }
+
+    async fn request<E>(&self, job: Box<dyn Job>, outcome: oneshot::Receiver<Outcome<E>>) -> Outcome<E> {
         let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
         requests.send(job).await.map_err(|_| self.closed())?;
         outcome.await.map_err(|_| self.closed())?
@@ -153,7 +171,7 @@ impl Journal {
     /// As [`Journal::append`].
     pub fn append_blocking(&self, batch: impl Into<Batch>) -> Result<Vec<u64>, JournalError> {
         let batch = batch.into();
-        let (job, outcome) = deciding(move |_| Ok(batch));
+        let (job, outcome) = deciding(move |_| Ok(batch), false);
         let requests = self.inner.requests.as_ref().ok_or_else(|| self.closed())?;
         requests.blocking_send(job).map_err(|_| self.closed())?;
         outcome.blocking_recv().map_err(|_| self.closed())?.map(never_refused)
@@ -238,7 +256,7 @@ impl Slot {
         batch: impl Into<Batch>,
     ) -> impl Future<Output = Result<Vec<u64>, JournalError>> + Send + 'static {
         let (batch, run) = (batch.into(), self.journal.run().clone());
-        let (job, outcome) = deciding(move |_| Ok(batch));
+        let (job, outcome) = deciding(move |_| Ok(batch), false);
         self.permit.send(job);
         async move { outcome.await.map_err(|_| JournalError::Closed(run))?.map(never_refused) }
     }
@@ -251,16 +269,17 @@ type Outcome<E> = Result<Result<Vec<u64>, E>, JournalError>;
 struct Deciding<F, E> {
     decide: Option<F>,
     refusal: Option<E>,
+    is_last: bool,
     requester: oneshot::Sender<Outcome<E>>,
 }
 
-fn deciding<F, E>(decide: F) -> (Box<dyn Job>, oneshot::Receiver<Outcome<E>>)
+fn deciding<F, E>(decide: F, is_last: bool) -> (Box<dyn Job>, oneshot::Receiver<Outcome<E>>)
 where
     F: FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
     E: Send + 'static,
 {
     let (requester, outcome) = oneshot::channel();
-    let job = Deciding { decide: Some(decide), refusal: None, requester };
+    let job = Deciding { decide: Some(decide), refusal: None, is_last, requester };
     (Box::new(job), outcome)
 }
 
@@ -277,6 +296,10 @@ where
                 None
             }
         }
+    }
+
+    fn is_last(&self) -> bool {
+        self.is_last
     }
 
     fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>) {

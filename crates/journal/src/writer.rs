@@ -35,6 +35,8 @@ const GROUP: usize = 256;
 pub(crate) trait Job: Send {
     /// Gives what to record; none if the requester wants nothing recorded after all.
     fn decide(&mut self, state: &RunState) -> Option<Batch>;
+    /// Tells whether it is recorded only where no command of the run is open.
+    fn is_last(&self) -> bool;
     /// Tells the requester the numbers of its facts, or why there are none.
     fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>);
 }
@@ -105,10 +107,17 @@ impl Writer {
         published: &watch::Sender<Arc<RunState>>,
     ) {
         while let Some(first) = requests.blocking_recv() {
-            let mut group = vec![first];
-            while group.len() < group_size() {
-                let Ok(next) = requests.try_recv() else { break };
-                group.push(next);
+            let mut group = Vec::new();
+            let mut next = Some(first);
+            while let Some(job) = next {
+                if job.is_last() {
+                    // What it is recorded under concerns its transaction, so it shares that with nobody.
+                    self.commit(std::mem::take(&mut group), published);
+                    self.commit(vec![job], published);
+                } else {
+                    group.push(job);
+                }
+                next = if group.len() < group_size() { requests.try_recv().ok() } else { None };
             }
             self.commit(group, published);
         }
@@ -116,6 +125,7 @@ impl Writer {
 
     /// Decides, writes, publishes and answers a group of requests.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
+        let is_last = group.iter().any(|job| job.is_last());
         let mut scratch = Scratch::new(&self.run, (self.store.clock())(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
@@ -133,7 +143,7 @@ impl Writer {
             }
         }
         to_write.retain(|staged| !staged.is_empty());
-        let written = self.write(&to_write);
+        let written = self.write(&to_write, is_last);
         if let (Ok(()), Some(next)) = (&written, scratch.into_next()) {
             self.state = Arc::new(next);
             published.send_replace(Arc::clone(&self.state));
@@ -143,14 +153,19 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, staged: &[Staged]) -> Result<(), JournalError> {
+    fn write(&mut self, staged: &[Staged], is_last: bool) -> Result<(), JournalError> {
         if staged.is_empty() {
             return Ok(());
         }
         let (run, key, epoch, newest) = (&self.run, self.key, self.epoch, self.state.seq);
         write(self.store.database(), &mut self.connection, staged, |tx| {
-            let found = newest_of(tx, key)?;
-            Ok(if found == (epoch, newest) { Ok(key) } else { Err(JournalError::Fenced { run: run.clone() }) })
+            if newest_of(tx, key)? != (epoch, newest) {
+                return Ok(Err(JournalError::Fenced { run: run.clone() }));
+            }
+            if is_last && !inbox::open(tx, run)?.is_empty() {
+                return Ok(Err(JournalError::CommandOpen { run: run.clone() }));
+            }
+            Ok(Ok(key))
         })?;
         Ok(())
     }
@@ -294,6 +309,10 @@ mod tests {
     impl Job for Wish {
         fn decide(&mut self, _: &RunState) -> Option<Batch> {
             self.0.take()
+        }
+
+        fn is_last(&self) -> bool {
+            false
         }
 
         fn finish(self: Box<Self>, outcome: Outcome) {

@@ -2,15 +2,16 @@
 
 use std::future::Future;
 use std::path::Path;
-use std::pin::pin;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::mpsc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::thread;
 
+use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{RunState, TaskId, TaskState};
-use orchestrate_journal::{Batch, Blob, Journal, JournalError, fault};
+use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, fault};
 use tempfile::tempdir;
 
 use crate::children::{Other, say};
@@ -93,32 +94,43 @@ fn decisions_from_many_threads_never_see_the_same_state() {
     assert_eq!(journal.state().seq, 66);
 }
 
-/// Sends while the writer is busy, and says how many transactions all of it took.
-pub(crate) fn group(folder: &Path) {
-    let mut first = vec![started()];
-    first.extend((0..32).map(|number| added(&format!("T{number}"))));
-    let journal = Journal::create(&store(folder), &run(), first).unwrap();
-    let before = fault::appends();
+/// Keeps the writer busy until what this gives is called.
+fn hold(journal: &Journal) -> impl FnOnce() + use<> {
     let (busy, begun) = mpsc::channel();
     let (release, held) = mpsc::channel::<()>();
-    let hold = journal.clone();
+    let journal = journal.clone();
     let holder = thread::spawn(move || {
-        block_on(hold.append_if(move |_| {
+        block_on(journal.append_if(move |_| {
             busy.send(()).unwrap();
             held.recv().unwrap();
             Ok::<_, ()>(Batch::default())
         }))
     });
     begun.recv().unwrap();
+    move || {
+        release.send(()).unwrap();
+        holder.join().unwrap().unwrap().unwrap();
+    }
+}
+
+/// Sends a request to a writer that is kept busy: the first poll sends it.
+fn send_off<F: Future>(future: &mut Pin<Box<F>>) {
+    let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_pending());
+}
+
+/// Sends while the writer is busy, and says how many transactions all of it took.
+pub(crate) fn group(folder: &Path) {
+    let mut first = vec![started()];
+    first.extend((0..32).map(|number| added(&format!("T{number}"))));
+    let journal = Journal::create(&store(folder), &run(), first).unwrap();
+    let before = fault::appends();
+    let release = hold(&journal);
     let mut waiting: Vec<_> = (0..32).map(|number| Box::pin(journal.append(ready(&format!("T{number}"))))).collect();
     for future in &mut waiting {
-        let mut future = pin!(future);
-        // The first poll sends the request; the answer comes once the writer is free.
-        let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(matches!(polled, Poll::Pending));
+        send_off(future);
     }
-    release.send(()).unwrap();
-    holder.join().unwrap().unwrap().unwrap();
+    release();
     for future in waiting {
         block_on(future).unwrap();
     }
@@ -131,6 +143,40 @@ fn requests_that_wait_together_share_one_transaction() {
     let (said, _) = Other::start("group", folder.path(), None).finish();
     assert_eq!(said, ["1"]);
     assert_eq!(store(folder.path()).state(&run()).unwrap().seq, 65);
+}
+
+fn finished() -> Event {
+    Event::RunFinished { status: RunStatus::Succeeded, exit_code: 0 }
+}
+
+#[test]
+fn the_last_facts_of_a_run_wait_for_its_commands() {
+    let folder = tempdir().unwrap();
+    let store = store(folder.path());
+    let journal = Journal::create(&store, &run(), vec![started(), added("T1"), added("T2")]).unwrap();
+    // Another process sends it while the end is decided: whatever was looked up before, it is seen.
+    let (other, command) = (store.clone(), Command::Message { to: "T1".into(), body: "wait".to_owned() });
+    let sent = Arc::new(OnceLock::new());
+    let id = Arc::clone(&sent);
+    let last = journal.append_last_if(move |_| {
+        id.set(other.send(&run(), &command).unwrap()).unwrap();
+        Ok::<_, ()>(Batch::from(finished()))
+    });
+    let release = hold(&journal);
+    let (mut before, mut last) = (Box::pin(journal.append(ready("T1"))), Box::pin(last));
+    let mut after = Box::pin(journal.append(ready("T2")));
+    send_off(&mut before);
+    send_off(&mut last);
+    send_off(&mut after);
+    release();
+    let told = (block_on(before), block_on(last), block_on(after));
+    assert!(matches!(&told, (Ok(_), Err(JournalError::CommandOpen { .. }), Ok(_))), "{told:?}");
+    let facts = recorded(vec![started(), added("T1"), added("T2"), ready("T1"), ready("T2")]);
+    assert_eq!(store.events(&run(), 0, 100).unwrap(), facts);
+    let end = || journal.append_last_if(|_| Ok::<_, ()>(Batch::from(finished())));
+    assert!(block_on(end()).is_err());
+    block_on(journal.answer(*sent.get().unwrap(), Ok(String::new()))).unwrap();
+    assert_eq!(block_on(end()).unwrap().unwrap(), [6]);
 }
 
 /// Appends on a disk that is full for the third append only.

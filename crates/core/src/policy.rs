@@ -11,6 +11,8 @@
 
 mod command;
 mod glob;
+mod lexer;
+mod programs;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names;
 
-pub use command::{CommandParts, TooComplex};
+use command::Command;
 
 /// The rule id of a decision that no rule made.
 pub const DEFAULT_RULE: &str = "default";
@@ -289,16 +291,11 @@ impl Rule {
 }
 
 fn command_matches(pattern: &str, text: &str, strict: bool) -> bool {
-    let Ok(parts) = CommandParts::split(text) else {
-        return !strict;
-    };
-    if strict {
-        return !parts.opaque
-            && !parts.commands.is_empty()
-            && parts.commands.iter().all(|argv| glob::matches_command(pattern, &argv.join(" ")));
+    match Command::read(text) {
+        Ok(command) if strict => command.is_within(pattern),
+        Ok(command) => command.may_be(pattern),
+        Err(_) => !strict,
     }
-    glob::matches_command(pattern, text.trim())
-        || parts.spellings().iter().any(|spelling| glob::matches_command(pattern, spelling))
 }
 
 fn decision_word(decision: RuleDecision) -> &'static str {
@@ -395,7 +392,7 @@ fn refused_by_role(question: &Question<'_>) -> Decision {
 
 fn too_complex(question: &Question<'_>) -> Option<Decision> {
     question.targets.iter().find_map(|target| match target {
-        Target::Command(text) => CommandParts::split(text).err(),
+        Target::Command(text) => Command::read(text).err(),
         _ => None,
     })?;
     Some(Decision::Deny {
@@ -419,5 +416,7 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
     })
 }
 
+#[cfg(test)]
+mod spellings;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 //! matches at any depth, and a match of a directory covers what is below it. In commands and names `*`
 //! spans anything; a command pattern that ends in ` *` or `:*` also matches the bare words before it.
 
+use super::lexer::{MANY, ONE, PART};
+
 /// The longest pattern in bytes: rules are typed by people.
 pub(super) const MAX_PATTERN_BYTES: usize = 1024;
 
@@ -34,6 +36,56 @@ pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     match words {
         Some(words) => matches_text(words, command) || matches_text(&format!("{words} *"), command),
         None => matches_text(pattern, command),
+    }
+}
+
+/// Reports whether a command with unknown parts may be one that matches, as [`matches_command`] does.
+pub(super) fn may_match_command(pattern: &str, command: &str) -> bool {
+    let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
+    match words {
+        Some(words) => may_match(words, command) || may_match(&format!("{words} *"), command),
+        None => may_match(pattern, command),
+    }
+}
+
+/// Reports whether there is a text that both describe, in time of pattern times command: `reached` says which
+/// beginnings of the pattern fit what has been read of the command.
+fn may_match(pattern: &str, command: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let mut reached = vec![false; pattern.len() + 1];
+    if let Some(start) = reached.first_mut() {
+        *start = true;
+    }
+    pass(&mut reached, &pattern, |p| p == '*');
+    for c in command.chars() {
+        match c {
+            MANY => pass(&mut reached, &pattern, |_| true),
+            PART => pass(&mut reached, &pattern, |p| p != ' '),
+            _ => {
+                let mut next = vec![false; reached.len()];
+                for (at, p) in pattern.iter().enumerate().filter(|(at, _)| reached.get(*at) == Some(&true)) {
+                    let to = match p {
+                        '*' => at,
+                        '?' => at + 1,
+                        p if *p == c || c == ONE => at + 1,
+                        _ => continue,
+                    };
+                    next.get_mut(to).into_iter().for_each(|flag| *flag = true);
+                }
+                reached = next;
+                pass(&mut reached, &pattern, |p| p == '*');
+            }
+        }
+    }
+    reached.last() == Some(&true)
+}
+
+/// Lets every beginning that is reached go on over the characters of the pattern that may be passed over.
+fn pass(reached: &mut [bool], pattern: &[char], may_pass: impl Fn(char) -> bool) {
+    let mut goes_on = false;
+    for (at, flag) in reached.iter_mut().enumerate() {
+        *flag |= goes_on;
+        goes_on = *flag && pattern.get(at).is_some_and(|p| *p == '*' || may_pass(*p));
     }
 }
 
@@ -88,6 +140,23 @@ mod tests {
         ];
         for (pattern, path, expected) in table {
             assert_eq!(matches_path(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_may_be_anything() {
+        let table = [
+            ("git push*", "git \u{f0002}", true),
+            ("git push*", "\u{f0002} push", true),
+            ("git push*", "g\u{f0000}t push x", true),
+            ("git push*", "git \u{f0001}sh", true),
+            ("git push*", "\u{f0001}sh", false),
+            ("git push*", "git commit -m \u{f0002}", false),
+            ("git push:*", "git \u{f0002}", true),
+            ("npm run deploy*", "npm \u{f0001} test", false),
+        ];
+        for (pattern, command, expected) in table {
+            assert_eq!(may_match_command(pattern, command), expected, "{pattern} {command:?}");
         }
     }
 

@@ -9,8 +9,7 @@
 //! coordinator dies.
 //!
 //! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only);
-//! and in the fallback tier the names, sizes and times of files outside (`stat`), the times of the user's own files,
-//! and masks below writable roots.
+//! and in the fallback tier the names, sizes and times of files outside (`stat`), and masks below writable roots.
 
 mod cancel;
 mod capture;

@@ -86,7 +86,7 @@ pub(crate) struct Call {
     pub(crate) id: u64,
     pub(crate) pid: u32,
     pub(crate) number: libc::c_long,
-    pub(crate) arguments: [u64; 4],
+    pub(crate) arguments: [u64; 5],
 }
 
 /// `SECCOMP_IOCTL_NOTIF_RECV`, `_SEND` and `_ID_VALID` (linux/seccomp.h).
@@ -118,12 +118,12 @@ pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
     if unsafe { libc::ioctl(listener.as_raw_fd(), RECEIVE, &raw mut notification) } == -1 {
         return Err(io::Error::last_os_error());
     }
-    let [first, second, third, fourth, ..] = notification.data.args;
+    let [first, second, third, fourth, fifth, _] = notification.data.args;
     Ok(Call {
         id: notification.id,
         pid: notification.pid,
         number: notification.data.nr.into(),
-        arguments: [first, second, third, fourth],
+        arguments: [first, second, third, fourth, fifth],
     })
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Deliberately not here: deciding anything. What is allowed stands in the [`protocol::Spec`].
 
+mod attributes;
 mod awaited;
 mod confine;
 mod entry;

@@ -13,7 +13,8 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::modes::{self, FCHMODAT2};
+use super::attributes::FCHMODAT2;
+use super::modes;
 use crate::sys;
 use crate::tier::Confinement;
 
@@ -22,15 +23,18 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// The compiled filters, applied together.
 pub(super) struct Filters {
     programs: Vec<BpfProgram>,
-    /// Hands the calls of [`SETS_MODES`] to the supervisor.
+    /// Hands the calls of [`SETS_ATTRIBUTES`] to the supervisor.
     modes: Option<BpfProgram>,
 }
 
-/// Calls that set the mode of a file by its path; see [`super::modes`].
+/// Calls that set the mode, the owner or the times of a file; see [`super::attributes`].
+const SETS_ATTRIBUTES: &[c_long] =
+    &[libc::SYS_fchmod, libc::SYS_fchmodat, FCHMODAT2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_utimensat];
 #[cfg(target_arch = "x86_64")]
-const SETS_MODES: &[c_long] = &[libc::SYS_chmod, libc::SYS_fchmodat, FCHMODAT2];
+const SETS_ATTRIBUTES_HERE: &[c_long] =
+    &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
-const SETS_MODES: &[c_long] = &[libc::SYS_fchmodat, FCHMODAT2];
+const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
 
 /// `BPF_RET | BPF_K`, and what such an instruction returns to refuse with an error number or to ask a listener
 /// (linux/bpf_common.h, linux/seccomp.h).
@@ -104,7 +108,7 @@ const REFUSED_HERE: &[c_long] =
 const REFUSED_HERE: &[c_long] = &[];
 
 /// Refused in the fallback tier, where namespaces do not already make them harmless: the network, shared memory and
-/// message queues of the host, attributes of files (which Landlock does not guard).
+/// message queues of the host.
 const REFUSED_IN_FALLBACK: &[c_long] = &[
     libc::SYS_socket,
     libc::SYS_connect,
@@ -125,24 +129,13 @@ const REFUSED_IN_FALLBACK: &[c_long] = &[
     libc::SYS_msgctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
     libc::SYS_unshare,
     libc::SYS_process_madvise,
 ];
 
-#[cfg(target_arch = "x86_64")]
-const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[libc::SYS_chown, libc::SYS_lchown];
-#[cfg(not(target_arch = "x86_64"))]
-const REFUSED_IN_FALLBACK_HERE: &[c_long] = &[];
-
-/// Newer than libc's table: setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on every
-/// architecture).
+/// Newer than libc's table: quotactl_fd, setxattrat, removexattrat, open_tree_attr, file_setattr (same numbers on
+/// every architecture).
+const QUOTACTL_FD: c_long = 443;
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
@@ -153,6 +146,19 @@ const FILE_SETATTR: c_long = 469;
 const ABSENT: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
+/// Said not to exist in the fallback tier: without them, programs copy the rest of a file's attributes.
+const ABSENT_IN_FALLBACK: &[c_long] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+
 /// `CLONE_NEW*`: mount, cgroup, uts, ipc, user, pid, net, time (sched.h).
 const NAMESPACES: [u64; 8] =
     [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x80];
@@ -161,6 +167,50 @@ const TIME_NAMESPACE: u64 = 0x80;
 
 /// `TIOCSTI` and `TIOCLINUX`: typing into somebody's terminal (asm-generic/ioctls.h).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+/// The requests of `ioctl` that the fallback tier knows, beside those of terminals: they ask about a file, or copy into
+/// one that is open for writing. All others are refused, because each file system has some that change what could only
+/// be opened for reading: flags, versions, keys, extents.
+const KNOWN_REQUESTS: [u64; 12] = [
+    0x5450,      // FIONCLEX
+    0x5451,      // FIOCLEX
+    0x5452,      // FIOASYNC
+    0x5460,      // FIOQSIZE
+    0x2,         // FIGETBSZ
+    0x8008_6601, // FS_IOC_GETFLAGS
+    0x8008_7601, // FS_IOC_GETVERSION
+    0x801c_581f, // FS_IOC_FSGETXATTR
+    0xc020_660b, // FS_IOC_FIEMAP
+    0x4004_9409, // FICLONE
+    0x4020_940d, // FICLONERANGE
+    0x8004_5200, // RNDGETENTCNT
+];
+/// The first and the last request of terminals, `FIONREAD` and `FIONBIO` among them (asm-generic/ioctls.h).
+const TERMINALS: [u64; 2] = [0x5401, 0x544f];
+
+/// `F_SETLEASE` and `F_SET_RW_HINT` (linux/fcntl.h): the one makes whoever opens the file wait, the other changes its
+/// inode; both take a descriptor that can only read.
+const HOLDING_UP: [u64; 2] = [1024, 1036];
+/// `F_SETOWN` and `F_SETOWN_EX`, which direct a signal at any process.
+const DIRECTING_SIGNALS: [u64; 2] = [8, 15];
+
+/// The bit of a mode that lends the identity of a file's owner to whoever runs it.
+const SET_USER_ID: u64 = 0o4000;
+/// Calls with the argument that is their file's mode.
+const SETS_MODE: &[(c_long, u8)] =
+    &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
+#[cfg(target_arch = "x86_64")]
+const SETS_MODE_HERE: &[(c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const SETS_MODE_HERE: &[(c_long, u8)] = &[];
+/// Calls that may make a file, with the arguments that say so and its mode.
+const MAKES_WITH_MODE: &[(c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
+#[cfg(target_arch = "x86_64")]
+const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[(libc::SYS_open, 1, 2)];
+#[cfg(not(target_arch = "x86_64"))]
+const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[];
+/// The bits of a flag word with which a file is made, by name or without one (asm-generic/fcntl.h).
+const MAKES_FILE: [u64; 2] = [0o100, 0o20_000_000];
 
 /// The bits of a socket's type that are not flags (linux/net.h).
 const SOCKET_TYPE: u64 = 0xf;
@@ -174,8 +224,11 @@ const X32_ONLY: std::ops::RangeInclusive<i64> = 512..=547;
 
 /// Compiles the filters of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
 pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filters, String> {
-    let mut refused: Rules = [REFUSED, REFUSED_HERE, &[OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
-    refused.insert(libc::SYS_ioctl, any(TYPING.map(|request| when(1, SeccompCmpOp::Eq, request)))?);
+    let mut refused: Rules =
+        [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
+    refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
+    refused.insert(libc::SYS_fcntl, any(equal(1, HOLDING_UP))?);
+    refused.extend(lends_identity()?);
     refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
     match confinement {
         Confinement::Fallback => refuse_in_fallback(&mut refused, signals_scoped)?,
@@ -184,15 +237,15 @@ pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<
             refused.insert(libc::SYS_socket, other_families()?);
         }
     }
-    let absent = ABSENT.iter().copied().map(always).collect();
-    let modes = (confinement == Confinement::Fallback).then(listening_for_modes).transpose()?;
+    let absent_here = if confinement == Confinement::Fallback { ABSENT_IN_FALLBACK } else { &[] };
+    let absent = [ABSENT, absent_here].concat().into_iter().map(always).collect();
+    let modes = (confinement == Confinement::Fallback).then(listening_for_attributes).transpose()?;
     Ok(Filters { programs: vec![program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?], modes })
 }
 
 fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
-    let always_refused =
-        [REFUSED_IN_FALLBACK, REFUSED_IN_FALLBACK_HERE, &[SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR]].concat();
-    refused.extend(always_refused.into_iter().map(always));
+    refused.extend(REFUSED_IN_FALLBACK.iter().copied().map(always));
+    refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
     // A datagram may name where it goes.
     refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
@@ -218,8 +271,7 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
                 .chain([libc::SYS_rt_tgsigqueueinfo])
                 .map(always),
         );
-        // F_SETOWN and F_SETOWN_EX direct a signal at any process.
-        refused.insert(libc::SYS_fcntl, any([8, 15].map(|command| when(1, SeccompCmpOp::Eq, command)))?);
+        refused.entry(libc::SYS_fcntl).or_default().extend(any(equal(1, DIRECTING_SIGNALS))?);
     }
     Ok(())
 }
@@ -233,6 +285,32 @@ fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
     let mut refused = vec![when(0, SeccompCmpOp::Ne, unix)];
     refused.extend(kinds.map(|kind| when(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)));
     any(refused)
+}
+
+/// All requests but the known ones and those of terminals.
+fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
+    let [first, last] = TERMINALS;
+    let beside = [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)];
+    let unknown = |(side, bound)| {
+        let known = KNOWN_REQUESTS.into_iter().map(|request| when(1, SeccompCmpOp::Ne, request));
+        all([when(1, side, bound)].into_iter().chain(known))
+    };
+    beside.into_iter().map(unknown).collect()
+}
+
+/// Making a file that lends its owner's identity, which is root's where root runs jobs. In the fallback tier the
+/// supervisor judges the calls that set the mode of one that is there.
+fn lends_identity() -> Result<Rules, String> {
+    let lent = |mode| when(mode, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
+    let mut rules = Rules::new();
+    for (call, mode) in SETS_MODE.iter().chain(SETS_MODE_HERE) {
+        rules.insert(*call, any([lent(*mode)])?);
+    }
+    for (call, flags, mode) in MAKES_WITH_MODE.iter().chain(MAKES_WITH_MODE_HERE) {
+        let made = |bit| all([when(*flags, SeccompCmpOp::MaskedEq(bit), bit), lent(*mode)]);
+        rules.insert(*call, MAKES_FILE.into_iter().map(made).collect::<Result<_, _>>()?);
+    }
+    Ok(rules)
 }
 
 /// All families of sockets but local, IPv4 and IPv6 (which lead nowhere in the job's own network namespace).
@@ -262,6 +340,16 @@ fn bits(argument: u8, flags: impl IntoIterator<Item = u64>) -> Vec<Condition> {
     flags.into_iter().map(|flag| when(argument, SeccompCmpOp::MaskedEq(flag), flag)).collect()
 }
 
+fn equal<const N: usize>(argument: u8, values: [u64; N]) -> [Condition; N] {
+    values.map(|value| when(argument, SeccompCmpOp::Eq, value))
+}
+
+/// Makes a rule that refuses only if all of the conditions hold.
+fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, String> {
+    let conditions: Result<Vec<_>, _> = conditions.into_iter().collect();
+    SeccompRule::new(conditions.map_err(text)?).map_err(text)
+}
+
 /// Makes rules of which each has one of the conditions: any of them refuses.
 fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
     conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
@@ -280,8 +368,9 @@ fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
 }
 
 /// The compiler knows no action that asks a listener, so the one that refuses is replaced in what it made.
-fn listening_for_modes() -> Result<BpfProgram, String> {
-    let mut program = program(SETS_MODES.iter().copied().map(always).collect(), libc::EPERM)?;
+fn listening_for_attributes() -> Result<BpfProgram, String> {
+    let mut program =
+        program([SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat().into_iter().map(always).collect(), libc::EPERM)?;
     for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
         if instruction.k == RETURN_ERRNO | libc::EPERM.cast_unsigned() {
             instruction.k = RETURN_USER_NOTIF;

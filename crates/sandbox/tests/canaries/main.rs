@@ -12,6 +12,7 @@
     reason = "tests, and the probes that they run"
 )]
 
+mod inodes;
 mod lifetime;
 mod probe;
 mod rank;
@@ -48,6 +49,7 @@ fn trials() -> Vec<Trial> {
     for (confinement, name, usable) in tiers {
         let mut tests = Vec::new();
         tests.extend(refused::tests(confinement));
+        tests.extend(inodes::tests(confinement));
         tests.extend(view::tests(confinement));
         tests.extend(lifetime::tests(confinement));
         tests.extend(rank::tests(confinement));

@@ -47,8 +47,122 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
         "unix" => UnixStream::connect(target).map(drop),
         "unix-datagram" => UnixDatagram::unbound()?.send_to(b"x", target).map(drop),
         "unix-pair-datagram" => UnixDatagram::pair()?.0.send_to(b"x", target).map(drop),
-        _ => attempt_network(name, target).unwrap_or_else(|| attempt_process(name, target)),
+        _ => attempt_network(name, target)
+            .or_else(|| attempt_inode(name, target))
+            .unwrap_or_else(|| attempt_process(name, target)),
     }
+}
+
+/// The numbers of calls and requests that libc does not name (linux/fs.h, linux/fsverity.h, linux/fscrypt.h).
+const FCHMODAT2: libc::c_long = 452;
+const FILE_SETATTR: libc::c_long = 469;
+const F_SET_RW_HINT: libc::c_int = 1036;
+const FS_IOC_SETFLAGS: libc::c_ulong = 0x4008_6602;
+const FS_IOC_GETFLAGS: libc::c_ulong = 0x8008_6601;
+const FS_IOC_SETVERSION: libc::c_ulong = 0x4008_7602;
+const FS_IOC_FSGETXATTR: libc::c_ulong = 0x801c_581f;
+const FS_IOC_FSSETXATTR: libc::c_ulong = 0x401c_5820;
+const FS_IOC_ENABLE_VERITY: libc::c_ulong = 0x4080_6685;
+const FS_IOC_SET_ENCRYPTION_POLICY: libc::c_ulong = 0x800c_6613;
+const FS_NODUMP_FL: libc::c_long = 0x40;
+
+/// Attempts to change what belongs to a file beside its content, mostly by a descriptor that can only read.
+fn attempt_inode(name: &str, target: &str) -> Option<io::Result<()>> {
+    if name.starts_with("set-id") {
+        return Some(attempt_identity(name, target));
+    }
+    let file = File::open(target).or_else(|_| File::create_new(target));
+    let fd = file.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd);
+    let (path, empty) = (c(target), c"");
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    let mut times = [libc::timespec { tv_sec: 1, tv_nsec: 2 }; 2];
+    let micros = [libc::timeval { tv_sec: 1, tv_usec: 2 }; 2];
+    let seconds = libc::utimbuf { actime: 1, modtime: 2 };
+    let old = |number: libc::c_long, first: *const libc::c_char, second: *const libc::c_void| {
+        call(unsafe { libc::syscall(number, first, second) }).map(drop)
+    };
+    Some(match name {
+        "fchmod" => check(unsafe { libc::fchmod(fd, 0o700) }),
+        "fchmodat2-empty-path" => {
+            call(unsafe { libc::syscall(FCHMODAT2, fd, empty.as_ptr(), 0o700, libc::AT_EMPTY_PATH) }).map(drop)
+        }
+        "chmod-descriptor-link" => check(unsafe { libc::chmod(c(&format!("/proc/self/fd/{fd}")).as_ptr(), 0o700) }),
+        "lchown" => check(unsafe { libc::lchown(path.as_ptr(), user, group) }),
+        "fchown" => check(unsafe { libc::fchown(fd, user, group) }),
+        "fchownat-empty-path" => {
+            check(unsafe { libc::fchownat(fd, empty.as_ptr(), user, u32::MAX, libc::AT_EMPTY_PATH) })
+        }
+        "utimensat" => check(unsafe { libc::utimensat(libc::AT_FDCWD, path.as_ptr(), times.as_mut_ptr(), 0) }),
+        "futimens" => check(unsafe { libc::futimens(fd, times.as_ptr()) }),
+        "utime" => old(libc::SYS_utime, path.as_ptr(), (&raw const seconds).cast()),
+        "utimes" => old(libc::SYS_utimes, path.as_ptr(), micros.as_ptr().cast()),
+        "futimesat" => {
+            call(unsafe { libc::syscall(libc::SYS_futimesat, libc::AT_FDCWD, path.as_ptr(), micros.as_ptr()) })
+                .map(drop)
+        }
+        "fsetxattr" => check(unsafe { libc::fsetxattr(fd, c"user.canary".as_ptr(), c"1".as_ptr().cast(), 1, 0) }),
+        "lease" => check(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) }),
+        "write-hint" => {
+            let short_lived = 2_u64;
+            check(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &raw const short_lived) })
+        }
+        "unlinked-fchmod" => fs::remove_file(target).and_then(|()| check(unsafe { libc::fchmod(fd, 0o700) })),
+        _ => return attempt_flags(name, fd),
+    })
+}
+
+/// Attempts to change what only a file system knows of a file.
+fn attempt_flags(name: &str, fd: i32) -> Option<io::Result<()>> {
+    Some(match name {
+        "set-flags" => {
+            let mut flags: libc::c_long = 0;
+            check(unsafe { libc::ioctl(fd, FS_IOC_GETFLAGS, &raw mut flags) })
+                .map(|()| flags |= FS_NODUMP_FL)
+                .and_then(|()| check(unsafe { libc::ioctl(fd, FS_IOC_SETFLAGS, &raw const flags) }))
+        }
+        "fs-set-xattr" => {
+            let mut attributes = [0_u32; 7];
+            check(unsafe { libc::ioctl(fd, FS_IOC_FSGETXATTR, attributes.as_mut_ptr()) }).and_then(|()| {
+                // `FS_XFLAG_NODUMP`
+                attributes[0] |= 0x80;
+                check(unsafe { libc::ioctl(fd, FS_IOC_FSSETXATTR, attributes.as_ptr()) })
+            })
+        }
+        "set-version" => check(unsafe { libc::ioctl(fd, FS_IOC_SETVERSION, [7_u64].as_ptr()) }),
+        "enable-verity" => {
+            // Version 1, SHA-256, blocks of 4096 bytes.
+            let mut verity = [0_u32; 32];
+            verity[..3].copy_from_slice(&[1, 1, 4096]);
+            check(unsafe { libc::ioctl(fd, FS_IOC_ENABLE_VERITY, verity.as_ptr()) })
+        }
+        "set-encryption-policy" => check(unsafe { libc::ioctl(fd, FS_IOC_SET_ENCRYPTION_POLICY, [0_u8; 12].as_ptr()) }),
+        "file-setattr" => {
+            let attributes = [0x80_u64, 0, 0];
+            call(unsafe { libc::syscall(FILE_SETATTR, fd, c"".as_ptr(), attributes.as_ptr(), 24, libc::AT_EMPTY_PATH) })
+                .map(drop)
+        }
+        _ => return None,
+    })
+}
+
+/// Attempts to make a program that runs as its owner.
+fn attempt_identity(name: &str, target: &str) -> io::Result<()> {
+    const MODE: libc::c_uint = 0o4755;
+    let path = c(target);
+    let fd = File::open(target).ok();
+    let fd = fd.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd);
+    let made = match name {
+        "set-id-fchmod" => unsafe { libc::fchmod(fd, MODE) }.into(),
+        "set-id-fchmodat2" => unsafe { libc::syscall(FCHMODAT2, libc::AT_FDCWD, path.as_ptr(), MODE, 0) },
+        "set-id-open" => unsafe { libc::open(path.as_ptr(), libc::O_CREAT | libc::O_WRONLY, MODE) }.into(),
+        "set-id-mknod" => unsafe { libc::mknod(path.as_ptr(), libc::S_IFREG | MODE, 0) }.into(),
+        "set-id-unnamed" => {
+            let folder = c(std::path::Path::new(target).parent().unwrap().to_str().unwrap());
+            unsafe { libc::open(folder.as_ptr(), libc::O_TMPFILE | libc::O_WRONLY, MODE) }.into()
+        }
+        _ => unsafe { libc::chmod(path.as_ptr(), MODE) }.into(),
+    };
+    call(made).map(drop)
 }
 
 fn attempt_network(name: &str, target: &str) -> Option<io::Result<()>> {

@@ -38,6 +38,10 @@ impl Role {
         for (key, value) in &keys {
             reader.store(&mut role, key, value)?;
         }
+        let said = keys.get("metadata").and_then(|metadata| metadata.get(front::DELIVERS));
+        if said.is_none() {
+            role.delivers = if role.can_change_files() { Delivers::Changes } else { Delivers::Report };
+        }
         if !is_name(&role.name) {
             return Err(RoleError::Name(role.name));
         }

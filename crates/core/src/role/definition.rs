@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Grant, Permission};
+use crate::policy::{Decision, Grant, Permission, Policy, Question};
 use crate::settings::RuleText;
 
 /// The largest role file: far more than an agent's context could hold.
@@ -64,7 +64,30 @@ pub const DEFAULT_TOOLS: [&str; 15] = [
     "send_message_to_agent",
 ];
 
-/// What a task of a role ends with.
+/// The tools that can change a file of the worktree, with what each needs; a role that has none of them reads only.
+const CHANGING_TOOLS: [(&str, Permission); 19] = [
+    ("write_file", Permission::FileWrite),
+    ("append_file", Permission::FileWrite),
+    ("update_file", Permission::FileWrite),
+    ("apply_patch", Permission::FileWrite),
+    ("create_directory", Permission::FileWrite),
+    ("delete_file", Permission::FileModify),
+    ("copy_file", Permission::FileModify),
+    ("move_file", Permission::FileModify),
+    ("run_shell_command", Permission::CodeExecution),
+    ("run_python", Permission::CodeExecution),
+    ("run_tests", Permission::CodeExecution),
+    ("run_formatter", Permission::CodeExecution),
+    ("install_package", Permission::CodeExecution),
+    ("create_virtual_environment", Permission::CodeExecution),
+    ("git_merge", Permission::GitOperations),
+    ("git_pull", Permission::GitOperations),
+    ("git_checkout", Permission::GitOperations),
+    ("git_stash", Permission::GitOperations),
+    ("spawn_child_agent", Permission::AgentSpawn),
+];
+
+/// What a task of a role ends with; a role that does not say and only reads delivers a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivers {
@@ -183,6 +206,16 @@ impl Role {
             grant.permissions.clone_from(permissions);
         }
         grant
+    }
+
+    /// Reports whether any tool that the role lets its agents use can change a file.
+    pub(super) fn can_change_files(&self) -> bool {
+        let grant = self.grant();
+        let policy = Policy::new(&self.rules).unwrap_or_default();
+        CHANGING_TOOLS.iter().any(|(tool, permission)| {
+            let question = Question { tool, permission: *permission, targets: &[] };
+            !matches!(policy.decide(&grant, &question), Decision::Deny { .. })
+        })
     }
 
     /// Makes the role that a file without front matter is.

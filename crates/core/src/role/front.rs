@@ -10,6 +10,9 @@ use crate::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, 
 use crate::tool_names;
 use crate::words::nearest;
 
+/// The key of what a role delivers, below `metadata`.
+pub(super) const DELIVERS: &str = "orchestrate-delivers";
+
 /// What a key says something about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Key {
@@ -69,7 +72,7 @@ const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
 
 /// Our own settings, under `metadata`.
 const SETTINGS: &[&str] = &[
-    "orchestrate-delivers",
+    DELIVERS,
     "orchestrate-context-tokens",
     "orchestrate-max-output-tokens",
     "orchestrate-max-turns",
@@ -241,7 +244,7 @@ impl<'a> Reader<'a> {
     fn metadata(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
         for (key, value) in self.require(value.as_object(), key, "a map")? {
             match key.as_str() {
-                "orchestrate-delivers" => {
+                DELIVERS => {
                     let delivers = serde_json::from_value(value.clone()).ok();
                     role.delivers = self.require(delivers, key, "changes or report")?;
                 }

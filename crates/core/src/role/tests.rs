@@ -189,3 +189,22 @@ fn the_shipped_roles_are_clean_and_short() {
         assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());
     }
 }
+
+#[test]
+fn a_role_whose_tools_only_read_delivers_a_report_unless_it_says_otherwise() {
+    let table = [
+        ("tools: Read, Grep, Glob, git_diff, todo_write", Delivers::Report),
+        ("tools: Read, Bash", Delivers::Changes),
+        ("tools: Read, Write\ndisallowedTools: Write", Delivers::Report),
+        ("tools: Read, Edit\nmetadata:\n  orchestrate-permissions: file_read", Delivers::Report),
+        ("tools: Read, Edit\npermission:\n  edit: deny", Delivers::Report),
+        ("tools: Read, Edit\npermission:\n  edit: ask", Delivers::Changes),
+        ("tools: Read\nmetadata:\n  orchestrate-delivers: changes", Delivers::Changes),
+        ("tools: Write\nmetadata:\n  orchestrate-delivers: report", Delivers::Report),
+        ("description: Has every tool.", Delivers::Changes),
+    ];
+    for (front, expected) in table {
+        let (role, _) = read(&format!("---\n{front}\n---\nYou help.\n"));
+        assert_eq!(role.delivers, expected, "{front}");
+    }
+}

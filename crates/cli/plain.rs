@@ -2,6 +2,8 @@
 //!
 //! Everything here is a pure function; `output` is who prints, and does all of this unasked.
 
+use orchestrate_core::invisible::{hidden, is_invisible};
+
 /// What each line of others' text begins with, so that none of it can be taken for ours or for a command to what
 /// reads a build's log.
 const QUOTE: &str = "  | ";
@@ -10,10 +12,12 @@ const QUOTE: &str = "  | ";
 /// are written out, so that no model and no file name moves the cursor or hides a word.
 pub(crate) fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut hiding = hidden(text).map(|(at, _)| at).peekable();
+    for (at, c) in text.char_indices() {
+        let hides = hiding.next_if_eq(&at).is_some();
         match c {
             '\n' | '\t' => safe.push(c),
-            _ if c.is_control() || is_invisible(c) => safe.extend(c.escape_unicode()),
+            _ if hides || c.is_control() => safe.extend(c.escape_unicode()),
             _ => safe.push(c),
         }
     }
@@ -60,14 +64,6 @@ pub(crate) fn ascii_controls(json: &str) -> String {
     safe
 }
 
-/// Tells what shows nothing or turns the reading direction: zero-width characters, marks of direction, separators
-/// of lines and paragraphs, variation selectors that carry data, and tags.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +77,8 @@ mod tests {
             ("two\nlines\r", "two\nlines\\u{d}"),
             ("\u{9b}2J", "\\u{9b}2J"),
             ("tag\u{e0041}", "tag\\u{e0041}"),
+            ("rm\u{3164}-rf\u{fe00}", "rm\\u{3164}-rf\\u{fe00}"),
+            ("⚠\u{fe0f} heed", "⚠\u{fe0f} heed"),
         ];
         for (text, expected) in table {
             assert_eq!(plain(text), expected);

@@ -88,6 +88,8 @@ const WALLS: [Wall; 8] = [
             "grep-searcher",
             "ignore",
             "jsonschema",
+            // Reads the descriptions of tools, with the place of what is wrong; no dependencies, under a second.
+            "roxmltree",
             "sha2",
             "tempfile",
             "tokio",
@@ -97,7 +99,8 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate-core",
         ours: &[],
-        others: &["comrak", "serde", "serde_json", "serde-saphyr", "thiserror"],
+        // comrak brings unicode-normalization along anyway.
+        others: &["comrak", "serde", "serde_json", "serde-saphyr", "thiserror", "unicode-normalization"],
     },
 ];
 

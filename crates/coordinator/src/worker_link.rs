@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{MessageRefused, Verdict};
 use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
@@ -250,11 +251,11 @@ impl WorkerLink {
 fn summary(call: &ToolCall) -> String {
     let whole = redact_text(&format!("{} {}", call.name, call.arguments));
     // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.
-    let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
+    let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
     let mut shown: String = whole
         .chars()
         .take(SUMMARY_CHARS)
-        .flat_map(|c| if plain(c) { vec![c] } else { c.escape_debug().collect() })
+        .flat_map(|c| if plain(c) { vec![c] } else { c.escape_unicode().collect() })
         .collect();
     let more = whole.chars().count().saturating_sub(SUMMARY_CHARS);
     if more > 0 {

@@ -7,6 +7,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fold::folded;
+use crate::invisible::is_invisible;
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -114,7 +117,7 @@ impl TaskId {
         if id.len() > Self::MAX_BYTES {
             return Some(format!("an id has at most {} bytes", Self::MAX_BYTES));
         }
-        if id.eq_ignore_ascii_case(Self::INTEGRATION) {
+        if Self::key(id) == Self::INTEGRATION {
             return Some("this id is reserved for the merged branch".to_owned());
         }
         if RunId::is_run_id(id) {
@@ -123,10 +126,17 @@ impl TaskId {
         (!Self::is_plain(id)).then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
     }
 
+    /// Returns the key by which ids are told apart: two that look alike are one to a reader, and two that differ in
+    /// case only are one branch to a system that folds names.
+    pub fn key(id: &str) -> String {
+        folded(id)
+    }
+
     /// Tells whether a text is made of what ids are made of.
     pub fn is_plain(text: &str) -> bool {
-        text.chars().next().is_some_and(char::is_alphanumeric)
-            && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        // The fillers of Hangul are letters to Unicode, and show nothing.
+        let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
+        text.chars().next().is_some_and(is_letter) && text.chars().all(|c| is_letter(c) || matches!(c, '.' | '_' | '-'))
     }
 
     /// Gives the id as one component of a ref and of a path.
@@ -182,7 +192,8 @@ mod tests {
 
     #[test]
     fn ids_that_would_confuse_are_refused() {
-        for id in ["integration", "Integration", "r-abc123", "", "a b", "-x"] {
+        for id in ["integration", "Integration", "ｉntegration", "r-abc123", "", "a b", "-x", "a\u{3164}b", "\u{1160}"]
+        {
             assert!(TaskId::refusal(id).is_some(), "{id}");
         }
         assert!(TaskId::refusal(&"a".repeat(65)).is_some());

@@ -12,7 +12,10 @@ pub mod conversation;
 pub mod event;
 #[cfg(test)]
 mod event_schema;
+pub mod fold;
+pub mod git_path;
 pub mod ids;
+pub mod invisible;
 pub mod merge_queue;
 pub mod message;
 pub mod plan;

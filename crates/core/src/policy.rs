@@ -19,6 +19,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fold::folded_path;
 use crate::settings::{RuleDecision, RuleText};
 use crate::tool_names;
 
@@ -315,7 +316,16 @@ pub struct Policy {
 /// Paths that configure agents: a run reads them from the base commit, and no agent writes them unless a
 /// rule of the user's allows it.
 const CONFIGURATION: &[&str] =
-    &["/orchestrate.toml", "/.orchestrate/", "/agents/*.md", "/.claude/agents/", "/.agents/agents/", "*.tool"];
+    // The last is a short name that NTFS gives a file whose name ends in `.tool`.
+    &[
+        "/orchestrate.toml",
+        "/.orchestrate/",
+        "/agents/*.md",
+        "/.claude/agents/",
+        "/.agents/agents/",
+        "*.tool",
+        "*~*.too",
+    ];
 
 impl Policy {
     /// Reads rules as typed, in their order.
@@ -407,13 +417,19 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
         return None;
     }
     let path = question.targets.iter().find_map(|target| match target {
-        Target::Path(path) if CONFIGURATION.iter().any(|pattern| glob::matches_path(pattern, path)) => Some(path),
+        Target::Path(path) if configures(path) => Some(path),
         _ => None,
     })?;
     Some(Decision::Deny {
         rule: "built-in:configuration".to_owned(),
         reason: format!("`{path}` configures agents, which only the user may change; report what should change there"),
     })
+}
+
+/// Reports whether a path is one of [`CONFIGURATION`] under any name that a file system may take for it.
+fn configures(path: &str) -> bool {
+    let folded = folded_path(path);
+    CONFIGURATION.iter().any(|pattern| glob::matches_path(pattern, &folded))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::fold::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::report::{ReportUsage, Standing};
 use crate::run_state::{MergedAttempt, TaskRecord, TaskState, Verify};
@@ -244,7 +245,7 @@ pub fn risk(files: &[ChangedFile]) -> Risk {
 
 /// Tells whether a file decides about others: a test, CI, a build script, a lock file, or what agents and git go by.
 fn decides_about_others(path: &str) -> bool {
-    let lower = path.to_lowercase();
+    let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -292,6 +293,8 @@ mod tests {
             "web/package-lock.json",
             "go.sum",
             "AGENTS.md",
+            "Agents.md::$DATA",
+            "WORKTR~1",
             "web/.gitattributes",
             ".claude/agents/reviewer.md",
         ];

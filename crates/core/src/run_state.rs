@@ -531,7 +531,8 @@ impl RunState {
         if let Some(reason) = TaskId::refusal(id.as_str()) {
             return Err(SpawnRefused::BadId { id: id.to_string(), reason });
         }
-        if self.task(id).is_some() {
+        let key = TaskId::key(id.as_str());
+        if self.schedule.tasks().any(|known| TaskId::key(known.as_str()) == key) {
             return Err(SpawnRefused::Taken);
         }
         let Some(parent) = parent else { return Ok(()) };

@@ -2,9 +2,9 @@
 //!
 //! Conflicts of a merge are values ([`crate::Merge`]), not errors: an error means that we cannot continue.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use orchestrate_core::{Oid, shell_word};
+use orchestrate_core::{Oid, invisible, shell_word};
 
 use crate::refusal::Refusal;
 
@@ -16,7 +16,7 @@ pub(crate) const NO_SPACE: &str = "No space left";
 #[non_exhaustive]
 pub enum GitError {
     /// The repository is of a kind, or in a state, that this program does not work with.
-    #[error("use the repository at {path}: {refusal}")]
+    #[error("use the repository at {name}: {refusal}", name = shown_path(.path))]
     Refused {
         /// Where the repository was looked for.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum GitError {
         back: String,
     },
     /// The branch of a worktree that we are asked to make is in use somewhere else.
-    #[error("make a worktree for {branch}: it is checked out at {path}; switch to another branch there and try again")]
+    #[error("make a worktree for {branch}: it is checked out at {name}; switch to another branch there and try again", name = shown_path(.path))]
     BranchInUse {
         /// The short name of the branch.
         branch: String,
@@ -99,7 +99,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// There is something at the place of a worktree that we did not put there.
-    #[error("make a worktree at {path}: {reason}")]
+    #[error("make a worktree at {name}: {reason}", name = shown_path(.path))]
     PathInUse {
         /// The place.
         path: PathBuf,
@@ -107,7 +107,7 @@ pub enum GitError {
         reason: String,
     },
     /// There is no worktree of this repository there.
-    #[error("open the worktree at {path}: {reason}")]
+    #[error("open the worktree at {name}: {reason}", name = shown_path(.path))]
     NoWorktree {
         /// The place.
         path: PathBuf,
@@ -180,7 +180,7 @@ pub enum GitError {
         filter: String,
     },
     /// A file cannot be stored as it is.
-    #[error("store {path}: {reason}")]
+    #[error("store {name}: {reason}", name = shown_path(.path))]
     Unstorable {
         /// The file, below its worktree.
         path: PathBuf,
@@ -188,7 +188,7 @@ pub enum GitError {
         reason: String,
     },
     /// A snapshot or a checkout is larger than its limit.
-    #[error("snapshot {path}: {what} is over the limit of {limit}")]
+    #[error("snapshot {name}: {what} is over the limit of {limit}", name = shown_path(.path))]
     TooLarge {
         /// The worktree or file.
         path: PathBuf,
@@ -206,7 +206,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// Git could not write a checkout's files, and those that it had written were put back.
-    #[error("write the files of {path}: {reason}; they are as they were: mend that and type the command again")]
+    #[error("write the files of {name}: {reason}; they are as they were: mend that and type the command again", name = shown_path(.path))]
     NotWritten {
         /// The checkout.
         path: PathBuf,
@@ -295,7 +295,7 @@ pub enum GitError {
         source: LibraryError,
     },
     /// The file system failed.
-    #[error("{doing} {path}: {source}")]
+    #[error("{doing} {name}: {source}", name = shown_path(.path))]
     Io {
         /// What was being done, as a bare infinitive.
         doing: &'static str,
@@ -363,11 +363,16 @@ fn shown(oid: &Option<Oid>) -> String {
     oid.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
 }
 
+/// Writes a path in one line: its name may be an agent's, or a hostile repository's.
+fn shown_path(path: &Path) -> String {
+    invisible::shown(&path.to_string_lossy())
+}
+
 /// How many paths an error names before it only counts them: a screenful.
 const LISTED_PATHS: usize = 10;
 
 fn listed(paths: &[PathBuf]) -> String {
-    let mut text: Vec<String> = paths.iter().take(LISTED_PATHS).map(|path| path.display().to_string()).collect();
+    let mut text: Vec<String> = paths.iter().take(LISTED_PATHS).map(|path| shown_path(path)).collect();
     if paths.len() > LISTED_PATHS {
         text.push(format!("and {} more", paths.len() - LISTED_PATHS));
     }

@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 
 use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
 use orchestrate_core::Oid;
+use orchestrate_core::git_path::is_storable;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -177,7 +178,7 @@ impl Stager<'_> {
         if known.is_some_and(|entry| entry.mode == mode && self.is_same(&stat, entry)) {
             return Ok(Fate::Same);
         }
-        if is_gits_own(path, mode) {
+        if !is_storable(path, mode == LINK) {
             return Err(unstorable(
                 path,
                 "git takes no such path, since a part of it is a name of git's own somewhere",
@@ -379,19 +380,6 @@ fn named(value: Option<Vec<u8>>) -> Option<String> {
         AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
         _ => None,
     }
-}
-
-/// Tells whether git refuses a path in a tree, as it does on every system: a part of it is `.git` to a file system that
-/// does not care for case, trailing dots and spaces, short names, streams or which slash it is; or it is a link in the
-/// place of `.gitmodules`.
-fn is_gits_own(path: &[u8], mode: u32) -> bool {
-    path.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| {
-        let name = part.split(|byte| *byte == b':').next().unwrap_or_default().to_ascii_lowercase();
-        let end = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |last| last + 1);
-        let name = name.get(..end).unwrap_or_default();
-        let is_modules = name == b".gitmodules" || name.starts_with(b"gitmod~") || name.starts_with(b"gi7eba~");
-        matches!(name, b".git" | b"git~1") || mode == LINK && is_modules
-    })
 }
 
 fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {

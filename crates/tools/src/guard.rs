@@ -7,6 +7,7 @@ use std::sync::Arc;
 use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
 
 use crate::error::ToolError;
+use orchestrate_core::invisible::shown;
 
 /// Judges paths for one tool of one agent.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ impl PathGuard {
             Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
             Decision::Ask { rule } => {
-                let reason = format!("the rule `{rule}` asks about `{path}`; name that path itself");
+                let reason = format!("the rule `{rule}` asks about `{}`; name that path itself", shown(path));
                 Err(ToolError::Denied { reason, rule })
             }
         }

@@ -6,6 +6,9 @@
 
 use std::path::Path;
 
+use orchestrate_core::git_path::is_git_name;
+use orchestrate_core::invisible::shown;
+
 use crate::error::ToolError;
 
 /// The longest path in bytes: Linux takes no longer one.
@@ -20,18 +23,16 @@ pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
 /// # Errors
 /// `Denied` for what lies outside or is git's own, `Retry` for what is no path.
 pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
-    if text.is_empty() {
-        return Err(ToolError::Retry("the path is empty; `.` names the worktree".to_owned()));
-    }
     if text.len() > MAX_PATH_BYTES {
         return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
     }
-    if text.chars().any(char::is_control) {
-        return Err(ToolError::Retry(format!("the path has control characters: {}", text.escape_debug())));
+    if text.contains('\0') {
+        return Err(ToolError::Retry(format!("a path has no zero byte: {}", shown(text))));
     }
     let shell_like = text == "~" || text.starts_with("~/") || text.starts_with('$');
     if shell_like || text.starts_with("file:") || text.contains("://") {
-        let reason = format!("`{text}` is not a path in the worktree; `~`, variables and URLs are not expanded");
+        let reason =
+            format!("`{}` is not a path in the worktree; `~`, variables and URLs are not expanded", shown(text));
         return Err(ToolError::denied(WORKTREE_RULE, reason));
     }
     let relative = if text.starts_with('/') {
@@ -54,21 +55,15 @@ pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError
 
 /// Refuses a path that lies outside the worktree.
 pub(crate) fn outside(text: &str) -> ToolError {
-    let shown = text.escape_debug();
+    let shown = shown(text);
     let reason = format!("`{shown}` is outside the worktree; name a path inside it, relative to its root");
     ToolError::denied(WORKTREE_RULE, reason)
 }
 
 /// Refuses a path that is git's own.
 pub(crate) fn git_owned(text: &str) -> ToolError {
-    let shown = text.escape_debug();
+    let shown = shown(text);
     ToolError::denied(GIT_RULE, format!("`{shown}` belongs to git; use the git tools instead"))
-}
-
-/// Tells whether a component is `.git`, also as file systems that fold names would see it.
-pub(crate) fn is_git_name(part: &str) -> bool {
-    let folded = part.trim_end_matches(['.', ' ']);
-    folded.eq_ignore_ascii_case(".git") || folded.eq_ignore_ascii_case("git~1")
 }
 
 /// Splits a path into its parent (empty for the worktree) and its last component.
@@ -92,6 +87,7 @@ mod tests {
             ("a/b", "a/b"),
             ("./a//b/", "a/b"),
             (".", ""),
+            ("", ""),
             ("a/../b", "b"),
             ("/w/app/src/x", "src/x"),
             ("/w/app", ""),
@@ -122,10 +118,10 @@ mod tests {
             (".GIT/config", ErrorKind::Denied),
             ("sub/.Git/config", ErrorKind::Denied),
             (".git./config", ErrorKind::Denied),
-            ("", ErrorKind::Retry),
+            (".g\u{200c}it/config", ErrorKind::Denied),
+            (".git::$INDEX_ALLOCATION/config", ErrorKind::Denied),
+            ("a\\.git/config", ErrorKind::Denied),
             ("a\0b", ErrorKind::Retry),
-            ("a\nb", ErrorKind::Retry),
-            ("a\u{1b}[0m", ErrorKind::Retry),
             (long.as_str(), ErrorKind::Retry),
         ];
         for (text, expected) in table {

@@ -12,6 +12,7 @@ use super::identify;
 use super::outline::{Block, Item};
 use super::source::{Inline, Source};
 use super::text;
+use crate::invisible::without_hidden;
 use crate::task::TaskStatus;
 
 /// A task as written, before its id and its dependencies are settled.
@@ -158,8 +159,7 @@ impl Reader<'_, '_> {
             at = comment.end;
         }
         kept.push_str(text.get(at..).unwrap_or_default());
-        kept.retain(|c| !text::is_hidden(c));
-        kept.trim().to_owned()
+        without_hidden(&kept).trim().to_owned()
     }
 
     /// Reads the fields below a task's heading; everything else there is a detail.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::ids::TaskId;
+use crate::invisible::is_invisible;
 
 /// The longest slug: room is left below [`TaskId::MAX_BYTES`] for an index.
 const MAX_SLUG_BYTES: usize = 48;
@@ -92,7 +93,7 @@ pub(super) fn slug(title: &str) -> String {
         if slug.len() + c.len_utf8() > MAX_SLUG_BYTES {
             break;
         }
-        if c.is_alphanumeric() {
+        if c.is_alphanumeric() && !is_invisible(c) {
             slug.push(c);
         } else if !slug.ends_with('_') && !slug.is_empty() && c != '\'' {
             slug.push('_');
@@ -113,7 +114,7 @@ pub(super) struct Slugs {
 }
 
 impl Slugs {
-    /// Begins with the ids that are written in the plan.
+    /// Begins with the keys of the ids that are written in the plan.
     pub(super) fn new(written: impl IntoIterator<Item = String>) -> Self {
         Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
     }
@@ -125,7 +126,7 @@ impl Slugs {
         loop {
             let candidate = if *index == 1 { base.clone() } else { format!("{base}_{index}") };
             *index += 1;
-            if self.taken.insert(candidate.clone()) {
+            if self.taken.insert(TaskId::key(&candidate)) {
                 return TaskId::new(candidate);
             }
         }

@@ -18,6 +18,7 @@ use super::source::{Inline, Source};
 use super::stuck::never_started;
 use super::text;
 use crate::ids::TaskId;
+use crate::invisible::hidden;
 use crate::task::{Task, Work};
 
 /// The largest plan: a thousand tasks need a tenth of it.
@@ -158,7 +159,7 @@ fn no_tasks(findings: &mut Findings) {
 fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
     let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
     for (offset, line) in source.lines(start..source.text.len()) {
-        if let Some((at, c)) = line.char_indices().find(|(_, c)| text::is_hidden(*c)) {
+        if let Some((at, c)) = hidden(line).next() {
             let message = format!("hidden character U+{:04X}", u32::from(c));
             findings.warn(Pending::new(offset + at, FindingCode::HiddenText, "", message));
         }
@@ -190,7 +191,7 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
 
 /// Gives each draft its id: the written one, else a slug of its title.
 fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
-    let mut first: HashMap<&str, usize> = HashMap::new();
+    let mut first: HashMap<String, (usize, &str)> = HashMap::new();
     for (at, draft) in drafts.iter().enumerate() {
         let Some(id) = &draft.id else { continue };
         if let Some(reason) = TaskId::refusal(&id.text) {
@@ -201,13 +202,17 @@ fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
                 format!("invalid id `{}`: {reason}", id.text),
             ));
         }
-        if *first.entry(&id.text).or_insert(at) != at {
-            let message = format!("a second task has the id `{}`", id.text);
+        let (earlier, written) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
+        if earlier != at {
+            let message = match written == id.text {
+                true => format!("a second task has the id `{}`", id.text),
+                false => format!("the id `{}` cannot be told from `{written}` everywhere", id.text),
+            };
             let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
             findings.error(found.suggest(Some("give one of them another id".to_owned())));
         }
     }
-    let mut slugs = Slugs::new(first.keys().map(|id| (*id).to_owned()));
+    let mut slugs = Slugs::new(first.into_keys());
     let id = |draft: &Draft| match &draft.id {
         Some(id) => TaskId::new(id.text.clone()),
         None => slugs.give(&draft.title),
@@ -278,5 +283,49 @@ fn task(draft: Draft, id: TaskId) -> Task {
         parallel: attributes.parallel,
         optional: draft.optional,
         ..Task::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(findings: &[Finding]) -> Vec<(usize, usize, FindingCode)> {
+        findings.iter().map(|found| (found.line, found.column, found.code)).collect()
+    }
+
+    #[test]
+    fn ids_that_look_alike_or_are_one_branch_somewhere_are_duplicates() {
+        let pairs = [("[t1a]", "T1a"), ("[ﬁx]", "[fix]"), ("[é]", "[É]"), ("[Ａ]", "[a]"), ("[b]", "[B]")];
+        for (one, two) in pairs {
+            let source = format!("- [ ] {one}: Make it\n- [ ] {two}: Mend it\n");
+            let (_, errors) = read(&source, &KnownNames::default());
+            assert_eq!(
+                codes(&errors).first().map(|found| (found.0, found.2)),
+                Some((2, FindingCode::DuplicateId)),
+                "{one} {two}: {errors:?}"
+            );
+        }
+        let (plan, errors) = read("- [ ] T1a: Make it\n- [ ] T1b: Mend it\n", &KnownNames::default());
+        assert!(errors.is_empty() && plan.tasks.len() == 2, "{errors:?}");
+    }
+
+    #[test]
+    fn a_slug_is_none_that_looks_like_a_written_id() {
+        let (plan, errors) = read("- [ ] [Make]: One\n- [ ] make\n", &KnownNames::default());
+        let ids: Vec<&str> = plan.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!((ids, errors), (vec!["Make", "make_2"], Vec::new()));
+    }
+
+    #[test]
+    fn invisible_characters_are_warned_of_unless_text_needs_them() {
+        let hangul =
+            "- [ ] T1 ha\u{3164}n\n- [ ] T2 va\u{fe0f}r\n- [ ] T3 ⚠\u{fe0f} fine\n- [ ] T4 x\u{e0041}\u{115f}\n";
+        let (plan, errors) = read(hangul, &KnownNames::default());
+        assert!(errors.is_empty(), "{errors:?}");
+        let hidden = FindingCode::HiddenText;
+        assert_eq!(codes(&plan.warnings), [(1, 12, hidden), (2, 12, hidden), (4, 11, hidden)]);
+        let titles: Vec<&str> = plan.tasks.iter().map(|task| task.title.as_str()).collect();
+        assert_eq!(titles, ["han", "var", "⚠\u{fe0f} fine", "x"]);
     }
 }

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::invisible::without_hidden;
+
 /// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.
 pub(super) struct Spans {
     /// Text between equally long runs of backticks, the backticks included.
@@ -83,13 +85,6 @@ pub(super) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize
     pairs
 }
 
-/// Tells whether a character is invisible, so that it can hide or reorder what a person reads.
-pub(super) fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
-}
-
 /// Gives the text without the given ranges and hidden characters, blanks collapsed, line by line.
 pub(super) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     let mut cuts: Vec<Range<usize>> = cuts.to_vec();
@@ -103,8 +98,7 @@ pub(super) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
         at = at.max(cut.end);
     }
     kept.push_str(text.get(at..).unwrap_or_default());
-    kept.retain(|c| !is_hidden(c));
-    kept.split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    without_hidden(&kept).split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.

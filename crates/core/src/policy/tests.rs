@@ -70,6 +70,23 @@ fn the_files_that_configure_agents_are_protected_unless_the_user_allows_it() {
     for path in ["orchestrate.toml", ".orchestrate/config.toml", ".orchestrate/tools/x", "agents/a.md", "x.tool"] {
         assert_eq!(write(&none, path), "deny by built-in:configuration", "{path}");
     }
+    let aliases = [
+        "Orchestrate.toml",
+        "ORCHES~1.TOM",
+        "orchestrate.toml.",
+        "orchestrate.toml::$DATA",
+        "orche\u{200d}strate.toml",
+        ".Orchestrate/config.toml",
+        "ORCHES~2/config.toml",
+        "Agents/A.MD",
+        ".CLAUDE/agents/x.md",
+        "CLAUDE~1/agents/x.md",
+        "X~1.TOO",
+        "a/b.Tool",
+    ];
+    for path in aliases {
+        assert_eq!(write(&none, path), "deny by built-in:configuration", "{path}");
+    }
     assert_eq!(write(&none, "src/agents/a.md"), "allow by default");
     let allowed = policy(&[(Allow, "write_file(/agents/**)")]);
     assert_eq!(write(&allowed, "agents/a.md"), "allow by allow:write_file(/agents/**)");

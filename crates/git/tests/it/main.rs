@@ -10,6 +10,7 @@ mod conflict;
 mod include;
 mod land;
 mod merge;
+mod names;
 mod refs;
 mod refuse;
 mod snapshot;

@@ -1,6 +1,7 @@
 //! Tools over the agent's own branch, carried out by the coordinator.
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,7 +36,7 @@ impl Tool for GitStatus {
         let status = context.services().git.status().await?;
         let head = status.head.as_ref().map_or("no commit", |head| short(head.as_str()));
         let mut lines = vec![format!("branch {} at {head}", status.branch)];
-        lines.extend(status.changes.iter().map(|change| format!("{} {}", change.status, change.path)));
+        lines.extend(status.changes.iter().map(|change| format!("{} {}", change.status, shown(&change.path))));
         if status.changes.is_empty() {
             lines.push("nothing to commit".to_owned());
         }

@@ -6,12 +6,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::git_path::is_storable;
+use orchestrate_core::invisible::shown;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlink};
 use rustix::io::Errno;
 
 use crate::error::ToolError;
 use crate::guard::PathGuard;
-use crate::path::{self, is_git_name};
+use crate::path;
 use crate::scope::WorktreeScope;
 use crate::shape::size;
 
@@ -180,7 +182,7 @@ impl Files {
         let (root, real) = (name(self.root.as_fd())?, name(opened)?);
         let below = Path::new(&real).strip_prefix(&root).ok().and_then(Path::to_str);
         let below = below.ok_or_else(|| path::outside(shown))?;
-        if below.split('/').any(is_git_name) {
+        if !below.is_empty() && !is_storable(below.as_bytes(), false) {
             return Err(path::git_owned(shown));
         }
         Ok(below.to_owned())
@@ -209,11 +211,12 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "no regular file",
     };
+    let path = shown(path);
     Err(ToolError::denied("built-in:regular-files", format!("`{path}` is {kind}; only regular files are opened")))
 }
 
 fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
-    let (bytes, limit) = (size(bytes), size(limit));
+    let (path, bytes, limit) = (shown(path), size(bytes), size(limit));
     ToolError::Retry(format!(
         "{path} has {bytes}, more than the limit of {limit}; look at parts of it with grep or run_shell_command"
     ))
@@ -221,7 +224,7 @@ fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
 
 /// Says what a refusal of the kernel means for the one who named the path.
 pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
-    let shown = path.escape_debug();
+    let shown = shown(path);
     match errno {
         Errno::NOENT => ToolError::Retry(format!("file not found: {shown}; list_directory shows what there is")),
         Errno::NOTDIR => ToolError::Retry(format!("not a directory: {shown}")),

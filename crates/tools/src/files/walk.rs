@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use orchestrate_core::git_path::is_git_name;
+use orchestrate_core::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::open::{Files, failure, modified};
 use crate::error::ToolError;
-use crate::path::{is_git_name, join};
+use crate::path::join;
 
 /// The names of ignore files, the later one of a directory winning.
 const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];
@@ -203,7 +205,7 @@ impl WalkSummary {
     fn leave_out(&mut self, path: &str) {
         self.ignored += 1;
         if self.first_ignored.len() < TOLD_IGNORED {
-            self.first_ignored.push(path.to_owned());
+            self.first_ignored.push(shown(path));
         }
     }
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use orchestrate_core::git_path::is_git_name;
+use orchestrate_core::invisible::shown;
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, fchmod, fdatasync, fsync, mkdirat, openat, renameat, statat, unlinkat,
 };
@@ -12,7 +14,7 @@ use rustix::io::Errno;
 
 use super::open::{Files, failure, require_regular};
 use crate::error::ToolError;
-use crate::path::{is_git_name, join, split};
+use crate::path::{join, split};
 use crate::shape::size;
 
 /// How the names of files begin that exist only while a write is going on. One that is left behind was never
@@ -45,12 +47,12 @@ impl Files {
     pub fn write(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<Written, ToolError> {
         if bytes.len() as u64 > self.max_bytes() {
             let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
-            return Err(ToolError::Retry(format!("{path} would have {has}, more than the limit of {limit}")));
+            return Err(ToolError::Retry(format!("{} would have {has}, more than the limit of {limit}", shown(path))));
         }
         let target = self.write_target(path)?;
         let created = target.mode.is_none();
         if expect == Expect::Nothing && !created {
-            return Err(ToolError::Retry(format!("exists already: {path}")));
+            return Err(ToolError::Retry(format!("exists already: {}", shown(path))));
         }
         replace(path, &target, bytes)?;
         Ok(Written { path: target.path, created })
@@ -90,7 +92,7 @@ impl Files {
         match self.look(path)? {
             Some(FileType::Directory) => return Ok(false),
             Some(FileType::Symlink) => return self.directory(path).map(|_| false),
-            Some(_) => return Err(ToolError::Retry(format!("a file of that name exists: {path}"))),
+            Some(_) => return Err(ToolError::Retry(format!("a file of that name exists: {}", shown(path)))),
             None => {}
         }
         if !parents {
@@ -128,7 +130,10 @@ impl Files {
                     Some(opened.path)
                 }
                 Err(ToolError::Retry(_)) => {
-                    return Err(ToolError::Retry(format!("{path} is a link to nothing; write the file that it names")));
+                    return Err(ToolError::Retry(format!(
+                        "{} is a link to nothing; write the file that it names",
+                        shown(path)
+                    )));
                 }
                 Err(error) => return Err(error),
             },
@@ -162,6 +167,7 @@ fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {
     if links <= 1 {
         return Ok(());
     }
+    let path = shown(path);
     let reason =
         format!("`{path}` has {links} names (hard links), some of which may lie outside; delete it and write it anew");
     Err(ToolError::denied("built-in:hard-links", reason))

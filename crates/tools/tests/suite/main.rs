@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             writing_makes_directories_and_keeps_the_mode an_edit_keeps_line_ends_and_mark
             an_edit_of_a_file_that_changed_is_refused what_was_seen_survives_a_resume edits_side_by_side_are_both_made
             deleting_keeps_what_was_there_and_is_recorded directories_are_made_once nothing_temporary_stays_behind;
-        hostile: paths_that_leave_are_refused links_are_not_followed_outside links_inside_work
+        hostile: paths_that_leave_are_refused names_that_git_takes_are_written_and_shown_escaped links_are_not_followed_outside links_inside_work
             what_configures_agents_is_protected pipes_and_devices_do_not_hang hard_links_are_not_written
             a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
@@ -62,6 +62,7 @@ fn main() -> ExitCode {
             a_cancelled_search_ends;
     };
     trials.extend(confined_cases! {
+        hostile: nothing_and_a_dot_name_the_root;
         commands: the_exit_code_comes_last a_failing_command_keeps_its_output a_command_out_of_time_shows_what_it_said
             a_long_output_is_cut_and_kept the_environment_is_not_inherited a_command_starts_inside_the_worktree_only
             the_network_is_refused a_cancelled_command_is_interrupted;

@@ -1,6 +1,7 @@
 //! `write_file`, `delete_file` and `create_directory`.
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result
     let seen = SeenFile::holding(&written.path, bytes);
     ledger.note(&seen);
     let verb = if written.created { "made" } else { "replaced" };
-    let text = format!("{verb} {} ({})", written.path, size(bytes.len() as u64));
+    let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
     let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
     Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
 }
@@ -101,9 +102,10 @@ impl Tool for DeleteFile {
             Ok(deleted)
         };
         let deleted = context.blocking(work).await?;
+        let name = shown(&deleted);
         let text = match &kept {
-            Some(kept) => format!("deleted {deleted}; what it held: read_file with path `artifact:{}`", kept.handle),
-            None => format!("deleted the link {deleted}"),
+            Some(kept) => format!("deleted {name}; what it held: read_file with path `artifact:{}`", kept.handle),
+            None => format!("deleted the link {name}"),
         };
         Ok(Answer {
             seen: vec![SeenFile::gone(&deleted)],
@@ -122,7 +124,8 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolErr
     if opened.size > files.max_bytes() {
         let has = size(opened.size);
         return Err(ToolError::Retry(format!(
-            "{path} has {has}, which is too much to keep; delete it with run_shell_command, for good"
+            "{} has {has}, which is too much to keep; delete it with run_shell_command, for good",
+            shown(path)
         )));
     }
     files.read(path).map(|(_, bytes)| Some(bytes))

@@ -1,5 +1,7 @@
 //! What the tools that look into files ask first: how the text is written, and whether the agent knows it.
 
+use orchestrate_core::invisible::shown;
+
 use crate::arguments::invalid;
 use crate::error::ToolError;
 use crate::files::Encoding;
@@ -15,7 +17,7 @@ pub(super) fn encoding(name: Option<&str>) -> Result<Encoding, ToolError> {
 /// Refuses to write over a version of a file that the agent has not seen.
 pub(super) fn refuse_stale(ledger: &ReadLedger, path: &str, content: &[u8]) -> Result<(), ToolError> {
     if ledger.is_stale(path, content) {
-        return Err(ToolError::Retry(format!("{path} has changed since you read it; read it again first")));
+        return Err(ToolError::Retry(format!("{} has changed since you read it; read it again first", shown(path))));
     }
     Ok(())
 }

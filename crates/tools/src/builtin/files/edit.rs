@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use orchestrate_core::edit_distance;
+use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ fn update(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     ledger.note(&seen);
     let lines = list(&edit.lines);
     let many = if edit.lines.len() == 1 { "" } else { "s" };
-    let mut text = format!("updated {}: {} replacement{many}, line {lines}", written.path, edit.lines.len());
+    let mut text = format!("updated {}: {} replacement{many}, line {lines}", shown(&written.path), edit.lines.len());
     if let Some(problem) = new_syntax_error(&written.path, &before.text, &after) {
         text.push_str(&format!("\nwarning: {problem}"));
     }
@@ -88,7 +89,7 @@ fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     })?;
     let seen = SeenFile::holding(&written.path, arguments.new.as_bytes());
     ledger.note(&seen);
-    let text = format!("made {}", written.path);
+    let text = format!("made {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
     Ok(Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) })
 }
@@ -121,7 +122,7 @@ impl Edit {
             _ if arguments.replace_all => Ok(Edit { old, new, lines }),
             many => Err(ToolError::Retry(format!(
                 "`old` occurs {many} times in {}, at lines {}; add lines around it until it is unique, or set replace_all",
-                arguments.path,
+                shown(&arguments.path),
                 list(&lines)
             ))),
         }
@@ -162,7 +163,7 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
     near.sort_unstable();
     near.truncate(NEAREST_LINES);
     near.sort_unstable_by_key(|(_, number, _)| *number);
-    let intro = format!("`old` was not found in {path} (0 matches)");
+    let intro = format!("`old` was not found in {} (0 matches)", shown(path));
     if near.is_empty() {
         return format!("{intro}, and no line is like its first one; read the file again");
     }

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use orchestrate_core::invisible::shown;
 use orchestrate_sandbox::Cancel;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -150,7 +151,7 @@ impl Search {
             .heap_limit(Some(HEAP_BYTES))
             .build();
         let before = (found.lines.len(), found.shown, found.hits);
-        let mut sink = LineSink { path: &opened.path, found, binary: false };
+        let mut sink = LineSink { path: &shown(&opened.path), found, binary: false };
         let result = searcher.search_reader(&self.matcher, reader, &mut sink);
         if sink.binary {
             // Lines before the first zero byte are no text either.
@@ -188,8 +189,8 @@ impl Found {
     fn answer(self, mode: Mode, summary: &WalkSummary) -> Answer {
         let mut lines = match mode {
             Mode::Content => self.lines,
-            Mode::Files => self.files.iter().map(|(path, _)| path.clone()).collect(),
-            Mode::Count => self.files.iter().map(|(path, hits)| format!("{path}: {hits}")).collect(),
+            Mode::Files => self.files.iter().map(|(path, _)| shown(path)).collect(),
+            Mode::Count => self.files.iter().map(|(path, hits)| format!("{}: {hits}", shown(path))).collect(),
         };
         if self.hits == 0 {
             lines.push("no matches".to_owned());

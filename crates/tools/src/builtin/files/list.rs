@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobMatcher};
+use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -106,6 +107,7 @@ fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolEr
 }
 
 fn describe(name: &str, entry: &Entry) -> String {
+    let name = shown(name);
     match entry.kind {
         EntryKind::Directory => format!("{name}/"),
         EntryKind::File => format!("{name}  {}", size(entry.size)),
@@ -156,7 +158,7 @@ fn search(files: &Files, path: &str, glob: &GlobMatcher, limits: &WalkLimits) ->
     found.sort_unstable_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     let total = found.len();
     let names: Vec<String> = found.into_iter().take(MAX_FOUND).map(|(_, path)| path).collect();
-    let mut lines = names.clone();
+    let mut lines: Vec<String> = names.iter().map(|name| shown(name)).collect();
     if lines.is_empty() {
         lines.push(format!("no file matches below {}", if directory.is_empty() { "." } else { &directory }));
     }

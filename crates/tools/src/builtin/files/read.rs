@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use async_trait::async_trait;
+use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Target;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ async fn page_of_artifact(
 fn page(path: &str, text: &str, arguments: &Arguments, allowed: usize) -> Result<Page, ToolError> {
     let total = text.lines().count();
     let lines = text.lines().skip(arguments.offset.saturating_sub(1)).take(arguments.limit.min(MAX_LINES));
-    Page::of_lines(path, lines, arguments.offset, (total, allowed))
+    Page::of_lines(&shown(path), lines, arguments.offset, (total, allowed))
 }
 
 #[derive(Debug, PartialEq)]

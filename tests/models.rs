@@ -40,7 +40,7 @@ fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
     settings.run.model = None;
 }
 
-fn play(stage: &Stage, plan: &str, server: &ModelServer) -> Result<Played, Failed> {
+pub(crate) fn play(stage: &Stage, plan: &str, server: &ModelServer) -> Result<Played, Failed> {
     stage.play(plan, &Script::default(), |settings| reach(settings, &server.openai_base(), &server.anthropic_base()))
 }
 

@@ -207,6 +207,7 @@ impl CoordinatorError {
             ),
             Self::Sandbox(_)
             | Self::Model(_)
+            | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
             | Self::FewFiles { .. }
             | Self::UnknownRole { .. }

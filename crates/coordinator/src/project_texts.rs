@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, tool_names};
 use orchestrate_git::Repo;
-use orchestrate_tools::{ToolRegistry, builtin_names, builtin_tools};
+use orchestrate_tools::{PromptFile, ToolRegistry, builtin_names, builtin_tools};
 
 use crate::error::CoordinatorError;
 use crate::prompts::{Prompts, project_text};
 use crate::roles::Roles;
+
+/// Where a project keeps its own words of tools.
+const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
 
 /// What a run takes from its project.
 pub(crate) struct ProjectTexts {
@@ -29,17 +32,57 @@ impl ProjectTexts {
     ///
     /// Fails with the first file that cannot be read.
     pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
-        let mut words = BTreeMap::new();
-        for name in builtin_names() {
-            if let Some(text) = project_text(repo, base, Path::new(&format!(".orchestrate/prompts/tools/{name}.xml")))?
-            {
-                words.insert(name.to_owned(), text);
-            }
-        }
+        let words = tool_words(repo, base)?;
         Ok(Self {
             roles: Roles::load(repo, base, user_folder)?,
             prompts: Prompts::of_project(|path| project_text(repo, base, Path::new(path)))?,
             tools: builtin_tools(&|name| words.get(name).cloned())?,
         })
+    }
+}
+
+/// Reads the project's own descriptions of tools, by the name of the tool.
+///
+/// # Errors
+///
+/// Fails with a file that cannot be read, and with two files of one tool.
+fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
+    let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
+    for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
+        let Some(tool) = described_tool(&path) else { continue };
+        let Some(text) = project_text(repo, base, &path)? else { continue };
+        let file = PromptFile { path: path.display().to_string(), text };
+        if let Some(other) = words.insert(tool.clone(), file) {
+            let reason = format!("{} describes `{tool}` as well; keep one of them", other.path);
+            return Err(CoordinatorError::BadFile { path, reason });
+        }
+    }
+    Ok(words)
+}
+
+/// Returns the built-in tool that a file describes: `<name>.xml` or `<name>_prompt.xml`, by any of its names.
+fn described_tool(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".xml")?;
+    let name = tool_names::canonical(name.strip_suffix("_prompt").unwrap_or(name));
+    builtin_names().contains(&name.as_str()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_described_under_each_of_its_names() {
+        let table = [
+            ("read_file.xml", Some("read_file")),
+            ("read_file_prompt.xml", Some("read_file")),
+            ("bash_prompt.xml", Some("run_shell_command")),
+            ("LS.xml", Some("list_directory")),
+            ("read_file.md", None),
+            ("fetch_url_prompt.xml", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name)).as_deref(), expected, "{name}");
+        }
     }
 }

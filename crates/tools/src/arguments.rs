@@ -60,9 +60,8 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
             conformed.insert(name.clone(), value.clone());
             continue;
         }
-        let ours = ALIASES.iter().find(|(other, ours)| other == name && knows(ours) && !given.contains_key(*ours));
-        match ours {
-            Some((_, ours)) => conformed.insert((*ours).to_owned(), value.clone()),
+        match own_name(name, |ours| knows(ours) && !given.contains_key(ours)) {
+            Some(ours) => conformed.insert(ours.to_owned(), value.clone()),
             None if IGNORED.contains(&name.as_str()) => None,
             None => conformed.insert(name.clone(), value.clone()),
         };
@@ -74,6 +73,14 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
         .map(|error| mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string()))
         .collect();
     if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&mistakes.join("; "))) }
+}
+
+/// Returns the name that a tool with these arguments has for one: the same, or the one that it is an alias of.
+pub(crate) fn own_name<'a>(name: &'a str, knows: impl Fn(&str) -> bool) -> Option<&'a str> {
+    if knows(name) {
+        return Some(name);
+    }
+    ALIASES.iter().find(|(other, ours)| *other == name && knows(ours)).map(|(_, ours)| *ours)
 }
 
 /// Makes the failure of arguments that a tool cannot take.

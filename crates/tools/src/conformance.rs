@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::error::ErrorKind;
 use crate::harness::{Recorded, ToolHarness};
 use crate::output::{CallOutcome, ToolOutput};
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::{Category, Tool};
 
@@ -81,14 +81,15 @@ fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
     faults.unless(!required || first.is_some_and(|first| first == "path"), || "its path is not first".to_owned());
 }
 
-/// A project's words replace the tool's, absent or broken ones leave them, and the schema stays.
+/// A project's words replace the tool's, a broken file is an error, and the schema stays.
 fn reworded(specimen: &Specimen<'_>, faults: &mut Faults) {
     let own =
         Prompt { description: specimen.tool.description().to_owned(), parameters: specimen.tool.schema().clone() };
-    let other = own.clone().reworded("<tool><description>Other words</description></tool>");
-    let replaced = other.description == "Other words" && other.parameters == own.parameters;
+    let file = |text: &str| PromptFile { path: "project.xml".to_owned(), text: text.to_owned() };
+    let other = own.clone().reworded(&file("<tool><description>Other words</description></tool>"));
+    let replaced = other.is_ok_and(|other| other.description == "Other words" && other.parameters == own.parameters);
     faults.unless(replaced, || "a project's words do not replace its own alone".to_owned());
-    faults.unless(own.clone().reworded("<broken") == own, || "a broken file changes its words".to_owned());
+    faults.unless(own.reworded(&file("<broken")).is_err(), || "a broken file is passed over".to_owned());
 }
 
 async fn succeeds(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults) -> io::Result<()> {

@@ -3,6 +3,7 @@
 //! A [`ToolError`] is an answer to the model, not an error of the program: the executor turns it into a
 //! [`crate::ToolOutput`]. What stops the program from going on is a [`ServiceError`] of the recorder.
 
+use orchestrate_core::invisible::shown;
 use serde::{Deserialize, Serialize};
 
 /// Why a call failed, by what is done about it.
@@ -94,7 +95,7 @@ impl ToolError {
     }
 
     pub(crate) fn file(path: &str, reason: impl Into<String>) -> ToolError {
-        ToolError::File { path: path.escape_debug().to_string(), reason: reason.into() }
+        ToolError::File { path: shown(path), reason: reason.into() }
     }
 }
 
@@ -141,10 +142,14 @@ pub enum ToolsError {
         reason: String,
     },
     /// A description file is not `<tool><description/><parameters/></tool>`.
-    #[error("read the description of the tool `{tool}`: {reason}")]
+    #[error("read {file}:{line}:{column}: {reason}")]
     Description {
-        /// The tool.
-        tool: String,
+        /// The file.
+        file: String,
+        /// The line of what is wrong, from 1.
+        line: u32,
+        /// Its column in characters, from 1.
+        column: u32,
         /// What is wrong.
         reason: String,
     },

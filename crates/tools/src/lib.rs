@@ -42,7 +42,7 @@ pub use ledger::{ReadLedger, SeenFile};
 pub use metrics::ToolMetrics;
 pub use output::{Answer, CallOutcome, ToolOutput};
 pub use permit::Permit;
-pub use prompt::Prompt;
+pub use prompt::{Prompt, PromptFile};
 pub use redact::{describe_call, redact_arguments, redact_text};
 pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};

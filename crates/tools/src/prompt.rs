@@ -2,11 +2,23 @@
 //!
 //! The embedded file is the tool's own: `parameters` holds its JSON Schema. A project's file of the same name
 //! may replace the words (the description, and the descriptions of parameters that exist), never the schema:
-//! a file of a repository must not be able to change what a call may carry.
+//! a file of a repository must not be able to change what a call may carry. Its parameters are JSON as well, or one
+//! element each: `<parameter name="path"><description>…</description></parameter>`.
 
+use std::ops::Range;
+
+use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
 
+use crate::arguments::own_name;
 use crate::error::ToolsError;
+
+/// The names of the outermost element.
+const ROOTS: [&str; 2] = ["tool", "tool_prompt"];
+/// The largest file that is read: the fixed part of a request has a few thousand tokens for all tools together.
+const MAX_BYTES: usize = 64 << 10;
+/// The most elements, texts and comments of one file.
+const MAX_NODES: u32 = 4_096;
 
 /// A tool's description as read from one file.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,57 +29,170 @@ pub struct Prompt {
     pub parameters: Value,
 }
 
+/// A project's own description file of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptFile {
+    /// Its path, for people.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// The words of a project's file.
+#[derive(Debug, Default, PartialEq)]
+struct Words {
+    description: Option<String>,
+    /// The descriptions of parameters by name.
+    parameters: Vec<(String, String)>,
+}
+
 impl Prompt {
     /// Reads a tool's own file.
     ///
     /// # Errors
-    /// [`ToolsError::Description`] if an element is missing or the parameters are not a JSON object.
+    /// [`ToolsError::Description`] if it is no XML, an element is missing, or the parameters are not a JSON object.
     pub fn parse(tool: &str, xml: &str) -> Result<Prompt, ToolsError> {
-        let wrong = |reason: String| ToolsError::Description { tool: tool.to_owned(), reason };
-        let description = element(xml, "description").ok_or_else(|| wrong("it has no <description>".to_owned()))?;
-        let text = element(xml, "parameters").ok_or_else(|| wrong("it has no <parameters>".to_owned()))?;
-        let parameters: Value =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
-        if description.is_empty() || !parameters.is_object() {
-            return Err(wrong("it needs a description, and an object as parameters".to_owned()));
+        let file = File { path: &format!("prompts/tools/{tool}.xml"), text: xml };
+        let document = file.document()?;
+        let root = file.root(&document)?;
+        let child = |name: &str| {
+            let missing = || file.error(root.range(), format!("it has no <{name}>"));
+            root.children().find(|node| node.has_tag_name(name)).ok_or_else(missing)
+        };
+        let (description, schema) = (text_of(child("description")?), child("parameters")?);
+        let parameters = file.json(schema)?;
+        if description.is_empty() {
+            return Err(file.error(root.range(), "its <description> is empty".to_owned()));
         }
         Ok(Prompt { description, parameters })
     }
 
     /// Takes over the words of a project's file, and nothing but the words.
-    #[must_use]
-    pub fn reworded(mut self, xml: &str) -> Prompt {
-        if let Some(description) = element(xml, "description").filter(|text| !text.is_empty()) {
+    ///
+    /// # Errors
+    /// [`ToolsError::Description`] with line and column if the file is malformed or says nothing.
+    pub fn reworded(mut self, project: &PromptFile) -> Result<Prompt, ToolsError> {
+        let words = File { path: &project.path, text: &project.text }.words()?;
+        if let Some(description) = words.description {
             self.description = description;
         }
-        let words: Option<Value> = element(xml, "parameters").and_then(|text| serde_json::from_str(&text).ok());
-        let Some(words) = words.as_ref().and_then(|words| words.get("properties")).and_then(Value::as_object) else {
-            return self;
-        };
         let Some(properties) = self.parameters.get_mut("properties").and_then(Value::as_object_mut) else {
-            return self;
+            return Ok(self);
         };
-        for (name, property) in properties {
-            let word = words.get(name).and_then(|word| word.get("description")).and_then(Value::as_str);
-            if let (Some(word), Some(property)) = (word, property.as_object_mut()) {
-                property.insert("description".to_owned(), Value::String(word.to_owned()));
+        for (name, word) in words.parameters {
+            let Some(name) = own_name(&name, |own| properties.contains_key(own)) else { continue };
+            if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {
+                property.insert("description".to_owned(), Value::String(word));
             }
         }
-        self
+        Ok(self)
     }
 }
 
-/// Gives the trimmed text between the first opening and the last closing tag of that name.
-fn element(xml: &str, name: &str) -> Option<String> {
-    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
-    let (inner, _) = rest.rsplit_once(&format!("</{name}>"))?;
-    let inner = inner.trim();
-    let plain = inner.strip_prefix("<![CDATA[").and_then(|text| text.strip_suffix("]]>"));
-    Some(plain.map_or_else(|| unescape(inner), |text| text.trim().to_owned()))
+/// A description file that is read.
+struct File<'a> {
+    path: &'a str,
+    text: &'a str,
 }
 
-fn unescape(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+impl<'a> File<'a> {
+    fn document(&self) -> Result<Document<'a>, ToolsError> {
+        if self.text.len() > MAX_BYTES {
+            return Err(self.error(0..0, format!("it has more than {MAX_BYTES} bytes")));
+        }
+        // Without a document type nothing is declared, so no entity can grow.
+        let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+        Document::parse_with_options(self.text, options).map_err(|error| {
+            let place = error.pos();
+            let message = error.to_string();
+            let reason = message.split(" at ").next().unwrap_or(&message).to_owned();
+            self.error_at(place.row, place.col, reason)
+        })
+    }
+
+    fn root<'d>(&self, document: &'d Document<'a>) -> Result<Node<'d, 'a>, ToolsError> {
+        let root = document.root_element();
+        if ROOTS.iter().any(|name| root.has_tag_name(*name)) {
+            return Ok(root);
+        }
+        let name = root.tag_name().name();
+        Err(self.error(root.range(), format!("its outermost element is <{name}>, expected <{}>", ROOTS.join("> or <"))))
+    }
+
+    fn words(&self) -> Result<Words, ToolsError> {
+        let document = self.document()?;
+        let root = self.root(&document)?;
+        let mut words = Words::default();
+        for node in root.children() {
+            match node.tag_name().name() {
+                "description" => words.description = Some(text_of(node)).filter(|text| !text.is_empty()),
+                "parameters" => words.parameters = self.parameters(node)?,
+                _ => {}
+            }
+        }
+        if words == Words::default() {
+            return Err(self.error(root.range(), "it has no words in <description> or <parameters>".to_owned()));
+        }
+        Ok(words)
+    }
+
+    /// Reads the descriptions of parameters, as elements or as the properties of a JSON Schema.
+    fn parameters(&self, node: Node<'_, 'a>) -> Result<Vec<(String, String)>, ToolsError> {
+        if node.children().any(|child| child.is_element()) {
+            let elements = node.children().filter(Node::is_element);
+            return elements.map(|element| self.parameter(element)).collect();
+        }
+        if text_of(node).is_empty() {
+            return Ok(Vec::new());
+        }
+        let schema = self.json(node)?;
+        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let described = properties.filter_map(|(name, property)| {
+            let words = property.get("description").and_then(Value::as_str)?;
+            Some((name.clone(), words.to_owned()))
+        });
+        Ok(described.collect())
+    }
+
+    fn parameter(&self, node: Node<'_, 'a>) -> Result<(String, String), ToolsError> {
+        let child = |name: &str| node.children().find(|child| child.has_tag_name(name)).map(text_of);
+        let named = node.attribute("name").map(|name| name.trim().to_owned()).or_else(|| child("name"));
+        // Without a name of its own, an element is named as the parameter: `<path>where</path>`.
+        let own = (!node.has_tag_name("parameter")).then(|| node.tag_name().name().to_owned());
+        let name = named.or(own).filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Err(self.error(node.range(), "a <parameter> has no name".to_owned()));
+        };
+        let has_elements = node.children().any(|child| child.is_element());
+        let words = child("description").or_else(|| (!has_elements).then(|| text_of(node)));
+        Ok((name, words.unwrap_or_default()))
+    }
+
+    fn json(&self, node: Node<'_, 'a>) -> Result<Value, ToolsError> {
+        let wrong = |reason: String| self.error(node.range(), reason);
+        let parsed = serde_json::from_str(&text_of(node));
+        let value: Value = parsed.map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
+        if value.is_object() { Ok(value) } else { Err(wrong("its <parameters> are no JSON object".to_owned())) }
+    }
+
+    /// Makes the error of a place in the text.
+    fn error(&self, place: Range<usize>, reason: String) -> ToolsError {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let column = before.get(line_start..).unwrap_or_default().chars().count();
+        self.error_at(count(before.matches('\n').count() + 1), count(column + 1), reason)
+    }
+
+    fn error_at(&self, line: u32, column: u32, reason: String) -> ToolsError {
+        ToolsError::Description { file: self.path.to_owned(), line, column, reason }
+    }
+}
+
+/// Returns the text of an element and of what is in it, comments apart.
+fn text_of(node: Node<'_, '_>) -> String {
+    let texts = node.descendants().filter(Node::is_text).filter_map(|text| text.text());
+    texts.collect::<String>().trim().to_owned()
 }
 
 #[cfg(test)]
@@ -77,6 +202,11 @@ mod tests {
 
     const OWN: &str = r#"<tool><description>Reads &lt;a&gt; &amp;amp;</description>
         <parameters><![CDATA[{"type":"object","properties":{"path":{"type":"string"}}}]]></parameters></tool>"#;
+
+    fn reworded(text: &str) -> Result<Prompt, ToolsError> {
+        let file = PromptFile { path: "p.xml".to_owned(), text: text.to_owned() };
+        Prompt::parse("t", OWN).unwrap().reworded(&file)
+    }
 
     #[test]
     fn a_file_gives_description_and_schema() {
@@ -89,29 +219,50 @@ mod tests {
 
     #[test]
     fn a_project_rewords_and_changes_nothing_else() {
-        let project = r#"<tool><description>Mine</description><parameters>{"properties":
-            {"path":{"description":"where","type":"integer"},"evil":{"type":"string"}}}</parameters></tool>"#;
-        let expected = Prompt {
-            description: "Mine".to_owned(),
-            parameters: json!({"type": "object", "properties": {"path": {"type": "string", "description": "where"}}}),
-        };
-        assert_eq!(Prompt::parse("t", OWN).unwrap().reworded(project), expected);
+        let json = r#"{"properties": {"path":{"description":"where","type":"integer"},"evil":{"type":"string"}}}"#;
+        let element = r#"<parameter name="path" required="true"><description>where</description><type>integer</type></parameter>"#;
+        let alias = "<parameter><name>filepath</name><description> where</description></parameter>";
+        let named = "<path>where</path><!-- of it -->";
+        let table = [json, element, alias, named].map(str::to_owned);
+        for parameters in
+            table.into_iter().chain([format!("<![CDATA[{json}]]>"), format!("\n  {element}\n  <evil/>\n")])
+        {
+            let text = format!(
+                "<?xml version=\"1.0\"?>\n<tool><description>Mine</description><parameters>{parameters}</parameters></tool>"
+            );
+            let expected = Prompt {
+                description: "Mine".to_owned(),
+                parameters: json!({"type": "object", "properties": {"path": {"type": "string", "description": "where"}}}),
+            };
+            assert_eq!(reworded(&text).unwrap(), expected, "{parameters}");
+        }
     }
 
     #[test]
-    fn a_broken_file_names_its_tool() {
-        let errors: Vec<String> =
-            ["", "<description>x</description>", "<description>x</description><parameters>[]</parameters>"]
-                .iter()
-                .map(|xml| Prompt::parse("t", xml).unwrap_err().to_string())
-                .collect();
-        assert_eq!(
-            errors,
-            [
-                "read the description of the tool `t`: it has no <description>",
-                "read the description of the tool `t`: it has no <parameters>",
-                "read the description of the tool `t`: it needs a description, and an object as parameters",
-            ]
-        );
+    fn the_words_of_a_parameter_alone_leave_the_description() {
+        let text = "<tool_prompt><parameters><parameter name='path'>where</parameter></parameters></tool_prompt>";
+        let prompt = reworded(text).unwrap();
+        assert_eq!(prompt.description, "Reads <a> &amp;");
+        assert_eq!(prompt.parameters["properties"]["path"]["description"], "where");
+    }
+
+    #[test]
+    fn a_malformed_file_is_an_error_with_its_place() {
+        let table = [
+            ("<broken", "1:1", "the document does not have a root node"),
+            ("<tool>\n  <description>x</descripton>\n</tool>", "2:17", "expected 'description' tag, not 'descripton'"),
+            ("<tool>\n <parameters>{\"a\"</parameters></tool>", "2:2", "its <parameters> are not JSON"),
+            ("<tool><parameters>[]</parameters></tool>", "1:7", "its <parameters> are no JSON object"),
+            ("<tool><parameters><parameter>x</parameter></parameters></tool>", "1:19", "a <parameter> has no name"),
+            ("<tool/>", "1:1", "it has no words"),
+            ("<prompt/>", "1:1", "its outermost element is <prompt>, expected <tool> or <tool_prompt>"),
+            ("<!DOCTYPE t [<!ENTITY a \"b\">]><tool>&a;</tool>", "1:1", "XML with DTD detected"),
+        ];
+        for (text, place, reason) in table {
+            let error = reworded(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("read p.xml:{place}: {reason}")), "{text}: {error}");
+        }
+        let deep = format!("<tool>{}", "<a>".repeat(20_000));
+        assert!(reworded(&deep).is_err() && reworded(&" ".repeat(MAX_BYTES + 1)).is_err());
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{agents, exec, files, git, todo};
 use crate::error::ToolsError;
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::Tool;
 
-/// Gives the text of a project's own description file of a tool, by the tool's name.
-pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// Gives a project's own description file of a tool, by the tool's name.
+pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<PromptFile>;
 
 /// A tool's name, its embedded description file, and what makes it from what that file says.
 type BuiltIn = (&'static str, &'static str, fn(Prompt) -> Arc<dyn Tool>);
@@ -48,13 +48,13 @@ pub fn builtin_names() -> Vec<&'static str> {
 /// Makes the registry of the built-in tools, their words replaced where the project has its own.
 ///
 /// # Errors
-/// [`ToolsError::Description`] if an embedded description is broken.
+/// [`ToolsError::Description`] if a description is malformed.
 pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsError> {
     let mut registry = ToolRegistry::new();
     for (name, xml, make) in BUILT_INS {
         let own = Prompt::parse(name, xml)?;
         let prompt = match overrides(name) {
-            Some(project) => own.reworded(&project),
+            Some(project) => own.reworded(&project)?,
             None => own,
         };
         let tool = make(prompt);
@@ -80,8 +80,9 @@ mod tests {
 
     #[test]
     fn a_project_rewords_one_tool_and_no_other() {
-        let project =
-            |name: &str| (name == "grep").then(|| "<tool><description>Find it</description></tool>".to_owned());
+        let text = "<tool><description>Find it</description></tool>".to_owned();
+        let file = PromptFile { path: "grep.xml".to_owned(), text };
+        let project = |name: &str| (name == "grep").then(|| file.clone());
         let (own, reworded) = (builtin_tools(&|_| None).unwrap(), builtin_tools(&project).unwrap());
         for tool in own.tools(None) {
             let other = reworded.tool(tool.name()).unwrap();

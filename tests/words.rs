@@ -1,0 +1,101 @@
+//! What a project's own texts say to agents: descriptions of tools in XML, and roles that only read.
+
+use libtest_mimic::Failed;
+use serde_json::{Value, json};
+
+use crate::models::play;
+use crate::run::Stage;
+use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, case, fail};
+
+/// A description in the form of the reference, one element for each parameter.
+const REFERENCE_FORM: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<tool_prompt>
+    <description>Reads &lt;one&gt; file &amp; numbers its lines.</description>
+    <parameters>
+        <parameter name="filepath" required="true">
+            <description>Where it is.</description>
+            <type>string</type>
+        </parameter>
+    </parameters>
+</tool_prompt>
+"#;
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("words::a_description_in_the_references_form_is_read", a_description_in_the_references_form_is_read),
+        case("words::a_malformed_description_is_refused_with_its_place", a_malformed_description_is_refused),
+        case("words::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
+    ]
+}
+
+/// Returns what the first request says about a tool.
+fn described(server: &ModelServer, tool: &str) -> Result<Value, Failed> {
+    let requests = server.requests();
+    let tools = requests.first().and_then(|request| request.body["tools"].as_array()).cloned().unwrap_or_default();
+    let found = tools.iter().map(|entry| &entry["function"]).find(|function| function["name"] == tool);
+    found.cloned().ok_or_else(|| format!("no request describes {tool}: {tools:?}").into())
+}
+
+fn a_description_in_the_references_form_is_read() -> Outcome {
+    for name in ["read_file.xml", "read_file_prompt.xml", "Read_prompt.xml"] {
+        let stage = Stage::new()?;
+        stage.repository.write(&format!(".orchestrate/prompts/tools/{name}"), REFERENCE_FORM)?;
+        stage.repository.commit_all("Describe a tool")?;
+        let server = ModelServer::answering(|_, _| Reply::text("Nothing to do."))?;
+        play(&stage, "- [ ] T1 look (model: openai/test) (agent: reviewer)\n", &server)?;
+        let said = described(&server, "read_file")?;
+        let of_path = &said["parameters"]["properties"]["path"];
+        if said["description"] != "Reads <one> file & numbers its lines."
+            || *of_path != json!({"type": "string", "description": "Where it is."})
+        {
+            return fail(format!("{name}: {said}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_malformed_description_is_refused() -> Outcome {
+    let table = [
+        (
+            vec![("grep_prompt.xml", "<tool>\n  <description>x</descripton>\n</tool>\n")],
+            "read .orchestrate/prompts/tools/grep_prompt.xml:2:17: expected 'description' tag",
+        ),
+        (
+            vec![("grep.xml", "<tool>\n<parameters>{\"a\"</parameters></tool>")],
+            "read .orchestrate/prompts/tools/grep.xml:2:1: its <parameters> are not JSON",
+        ),
+        (
+            vec![("grep.xml", REFERENCE_FORM), ("grep_prompt.xml", REFERENCE_FORM)],
+            "describes `grep` as well; keep one of them",
+        ),
+    ];
+    for (files, said) in table {
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        for (name, text) in files {
+            repository.write(&format!(".orchestrate/prompts/tools/{name}"), text)?;
+        }
+        repository.write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
+        repository.commit_all("Describe a tool")?;
+        let ran = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
+        if !ran.stderr.contains(said) {
+            return fail(ran.stderr);
+        }
+    }
+    Ok(())
+}
+
+fn a_role_that_only_reads_delivers_a_report() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write(".orchestrate/agents/auditor.md", "---\ntools: Read, Grep\n---\nYou look.\n")?;
+    repository.write(".orchestrate/agents/writer.md", "---\ntools: Read, Write\n---\nYou write.\n")?;
+    repository.write("script.jsonl", "{\"reply\": {\"text\": \"All is well.\"}}\n")?;
+    repository.write("plan.md", "- [ ] T1 look (agent: auditor)\n- [ ] T2 write (agent: writer)\n")?;
+    repository.commit_all("Add roles")?;
+    let typed = ["run", "plan.md", "--model", "script:script.jsonl", "--output-format", "json"];
+    let report = home.orchestrate(repository.path(), &typed).run()?.exits(1)?.json()?;
+    // The one that could have written is the control.
+    match (&report["tasks"][0]["state"], &report["tasks"][1]["error"]["cause"]) {
+        (state, cause) if state == "merged" && cause == "no_changes" => Ok(()),
+        _ => fail(report.to_string()),
+    }
+}

@@ -55,7 +55,7 @@ fn is_short_form(name: &str, long: &str) -> bool {
     // With a number of two digits the stem is shorter by one.
     is_number
         && is_begin
-        && stem.len() + number.len() >= long_stem.len().min(6) + 1
+        && stem.len() + number.len() > long_stem.len().min(6)
         && ending.get(..3).unwrap_or(ending) == short_ending
 }
 

@@ -34,15 +34,12 @@ pub fn is_git_name(part: &str) -> bool {
 fn is_possible_part(path: &[u8], is_link: bool) -> bool {
     let part = path.split(|byte| *byte == b'/').next().unwrap_or_default();
     let lower = part.to_ascii_lowercase();
-    let is_plain = match lower.as_slice() {
-        b"" | b"." | b".." | b".git" => false,
-        b".gitmodules" => !is_link,
-        _ => true,
+    let is_refused = match lower.as_slice() {
+        b"" | b"." | b".." | b".git" => true,
+        b".gitmodules" => is_link,
+        _ => is_hfs_alias(part, b".git") || is_link && is_hfs_alias(part, b".gitmodules"),
     };
-    is_plain
-        && !is_hfs_alias(part, b".git")
-        && !(is_link && is_hfs_alias(part, b".gitmodules"))
-        && !is_ntfs_alias(path, is_link)
+    !is_refused && !is_ntfs_alias(path, is_link)
 }
 
 /// Reports whether HFS+ takes a part for a name; like git, this stops at the first malformed character.

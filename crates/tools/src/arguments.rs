@@ -76,7 +76,7 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
 }
 
 /// Returns the name that a tool with these arguments has for one: the same, or the one that it is an alias of.
-pub(crate) fn own_name<'a>(name: &'a str, knows: impl Fn(&str) -> bool) -> Option<&'a str> {
+pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str> {
     if knows(name) {
         return Some(name);
     }

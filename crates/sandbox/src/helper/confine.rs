@@ -23,7 +23,7 @@ const SHARED_HEADROOM: u64 = 4;
 /// Prepared while still unconfined, because afterwards nothing can be looked up.
 pub(super) struct Restrictions {
     landlock: Option<landlock::Ruleset>,
-    seccomp: Option<seccomp::Filters>,
+    seccomp: Option<seccomp::Filter>,
     limits: Vec<(Resource, u64)>,
     confinement: Confinement,
 }
@@ -74,7 +74,7 @@ impl Restrictions {
         if let Some(ruleset) = self.landlock.take() {
             ruleset.apply(self.confinement)?;
         }
-        self.seccomp.as_ref().map_or(Ok(()), |filters| filters.apply(supervisor))
+        self.seccomp.as_ref().map_or(Ok(()), |filter| filter.apply(supervisor))
     }
 }
 
@@ -97,12 +97,15 @@ fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     limits
 }
 
+/// Counts the threads of this user's processes: each has a directory in its process's `task`, so their number is that
+/// directory's links but for the two that every directory has.
 fn tasks_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let own = rustix::process::getuid().as_raw();
     let threads = |entry: std::fs::DirEntry| {
-        (entry.metadata().ok()?.uid() == own).then_some(())?;
-        Some(std::fs::read_dir(entry.path().join("task")).ok()?.count() as u64)
+        let tasks = entry.file_name().to_str()?.parse::<u32>().ok().map(|_| entry.path().join("task"))?;
+        let found = std::fs::metadata(tasks).ok().filter(|found| found.uid() == own)?;
+        Some(found.nlink().saturating_sub(2))
     };
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
 }

@@ -15,6 +15,7 @@ mod guardian;
 mod landlock;
 mod modes;
 pub(crate) mod protocol;
+mod search;
 mod seccomp;
 mod supervisor;
 mod tree;

@@ -5,7 +5,7 @@
 //! no namespace does it) the network and the host's other processes and file attributes. Refused calls fail with EPERM;
 //! those that libraries try and then do without fail with ENOSYS.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 
 use libc::c_long;
@@ -15,16 +15,17 @@ use seccompiler::{
 
 use super::attributes::FCHMODAT2;
 use super::modes;
+use super::search::{self, ALLOW, ASK_LISTENER, Call, RETURN};
 use crate::sys;
 use crate::tier::Confinement;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The compiled filters, applied together.
-pub(super) struct Filters {
-    programs: Vec<BpfProgram>,
-    /// Hands the calls of [`SETS_ATTRIBUTES`] to the supervisor.
-    modes: Option<BpfProgram>,
+/// The compiled filter of a tier.
+pub(super) struct Filter {
+    program: BpfProgram,
+    /// Whether it hands the calls of [`SETS_ATTRIBUTES`] to the supervisor.
+    asks: bool,
 }
 
 /// Calls that set the mode, the owner or the times of a file; see [`super::attributes`].
@@ -35,12 +36,6 @@ const SETS_ATTRIBUTES_HERE: &[c_long] =
     &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
 const SETS_ATTRIBUTES_HERE: &[c_long] = &[];
-
-/// `BPF_RET | BPF_K`, and what such an instruction returns to refuse with an error number or to ask a listener
-/// (linux/bpf_common.h, linux/seccomp.h).
-const RETURN: u16 = 0x06;
-const RETURN_ERRNO: u32 = 0x0005_0000;
-const RETURN_USER_NOTIF: u32 = 0x7fc0_0000;
 
 /// Refused in both tiers.
 const REFUSED: &[c_long] = &[
@@ -215,32 +210,75 @@ const MAKES_FILE: [u64; 2] = [0o100, 0o20_000_000];
 /// The bits of a socket's type that are not flags (linux/net.h).
 const SOCKET_TYPE: u64 = 0xf;
 
-/// Calls of x86-64's second, 32-bit-pointer numbering have this bit.
-#[cfg(target_arch = "x86_64")]
-const X32: i64 = 0x4000_0000;
-/// The numbers that only that numbering has (arch/x86/entry/syscalls/syscall_64.tbl).
-#[cfg(target_arch = "x86_64")]
-const X32_ONLY: std::ops::RangeInclusive<i64> = 512..=547;
+/// Compiles the filter of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
+pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filter, String> {
+    let rules = RulesOfTier::of(confinement, signals_scoped)?;
+    Ok(Filter { program: search::filter(&rules.calls()?)?, asks: confinement == Confinement::Fallback })
+}
 
-/// Compiles the filters of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
-pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filters, String> {
-    let mut refused: Rules =
-        [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
-    refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
-    refused.insert(libc::SYS_fcntl, any(equal(1, HOLDING_UP))?);
-    refused.extend(lends_identity()?);
-    refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
-    match confinement {
-        Confinement::Fallback => refuse_in_fallback(&mut refused, signals_scoped)?,
-        _ => {
-            refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
-            refused.insert(libc::SYS_socket, other_families()?);
+/// What a tier says of system calls. The strictest counts where a call is in several.
+struct RulesOfTier {
+    /// Refused with EPERM, where one of a call's rules holds or it has none.
+    refused: Rules,
+    /// Refused with ENOSYS.
+    absent: BTreeSet<c_long>,
+    /// Handed to the supervisor.
+    asked: BTreeSet<c_long>,
+}
+
+impl RulesOfTier {
+    fn of(confinement: Confinement, signals_scoped: bool) -> Result<Self, String> {
+        let mut refused: Rules =
+            [REFUSED, REFUSED_HERE, &[QUOTACTL_FD, OPEN_TREE_ATTR]].concat().into_iter().map(always).collect();
+        refused.insert(libc::SYS_ioctl, any(equal(1, TYPING))?);
+        refused.insert(libc::SYS_fcntl, any(equal(1, HOLDING_UP))?);
+        refused.extend(lends_identity()?);
+        refused.insert(libc::SYS_clone, any(bits(0, NAMESPACES.into_iter().filter(|flag| *flag != TIME_NAMESPACE)))?);
+        let mut absent: BTreeSet<c_long> = ABSENT.iter().copied().collect();
+        let mut asked = BTreeSet::new();
+        match confinement {
+            Confinement::Fallback => {
+                refuse_in_fallback(&mut refused, signals_scoped)?;
+                absent.extend(ABSENT_IN_FALLBACK);
+                asked.extend([SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat());
+            }
+            _ => {
+                refused.insert(libc::SYS_unshare, any(bits(0, NAMESPACES))?);
+                refused.insert(libc::SYS_socket, other_families()?);
+            }
+        }
+        Ok(Self { refused, absent, asked })
+    }
+
+    fn calls(&self) -> Result<Vec<Call>, String> {
+        let numbers: BTreeSet<c_long> = self.refused.keys().chain(&self.absent).chain(&self.asked).copied().collect();
+        let call = |number: c_long| {
+            let otherwise = match number {
+                _ if self.absent.contains(&number) => search::refusal(libc::ENOSYS),
+                _ if self.asked.contains(&number) => ASK_LISTENER,
+                _ => ALLOW,
+            };
+            let program = match self.refused.get(&number).map(Vec::as_slice) {
+                None => vec![search::verdict(otherwise)],
+                Some([]) => vec![search::verdict(search::refusal(libc::EPERM))],
+                Some(rules) => conditional(number, rules, otherwise)?,
+            };
+            Ok(Call { number: u32::try_from(number).map_err(text)?, program })
+        };
+        numbers.into_iter().map(call).collect()
+    }
+}
+
+/// Compiles what refuses a call where one of the rules holds, and says something else `otherwise`.
+fn conditional(number: c_long, rules: &[SeccompRule], otherwise: u32) -> Result<BpfProgram, String> {
+    let mut program = program([(number, rules.to_vec())].into(), libc::EPERM)?;
+    // The compiler knows no action that asks a listener, so the one that allows is replaced in what it made.
+    for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
+        if instruction.k == ALLOW {
+            instruction.k = otherwise;
         }
     }
-    let absent_here = if confinement == Confinement::Fallback { ABSENT_IN_FALLBACK } else { &[] };
-    let absent = [ABSENT, absent_here].concat().into_iter().map(always).collect();
-    let modes = (confinement == Confinement::Fallback).then(listening_for_attributes).transpose()?;
-    Ok(Filters { programs: vec![program(refused, libc::EPERM)?, program(absent, libc::ENOSYS)?], modes })
+    Ok(program)
 }
 
 fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), String> {
@@ -355,42 +393,24 @@ fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRul
     conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
 }
 
-fn program(mut rules: Rules, errno: i32) -> Result<BpfProgram, String> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let doubled: Rules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
-        rules.extend(doubled);
-        rules.extend(X32_ONLY.map(|call| (call | X32, Vec::new())));
-    }
+fn program(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(text)?;
     let refuse = SeccompAction::Errno(errno.cast_unsigned());
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture).and_then(BpfProgram::try_from).map_err(text)
-}
-
-/// The compiler knows no action that asks a listener, so the one that refuses is replaced in what it made.
-fn listening_for_attributes() -> Result<BpfProgram, String> {
-    let mut program =
-        program([SETS_ATTRIBUTES, SETS_ATTRIBUTES_HERE].concat().into_iter().map(always).collect(), libc::EPERM)?;
-    for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
-        if instruction.k == RETURN_ERRNO | libc::EPERM.cast_unsigned() {
-            instruction.k = RETURN_USER_NOTIF;
-        }
-    }
-    Ok(program)
 }
 
 fn text(cause: impl std::fmt::Display) -> String {
     format!("seccomp: {cause}")
 }
 
-impl Filters {
+impl Filter {
     /// Restricts the calling thread and all that it starts, for good.
     pub(super) fn apply(&self, supervisor: &UnixStream) -> Result<(), String> {
-        if let Some(program) = &self.modes {
-            let listener = sys::install_listening_filter(program).map_err(text)?;
-            modes::hand_over(&listener, supervisor)?;
+        if !self.asks {
+            return seccompiler::apply_filter(&self.program).map_err(text);
         }
-        self.programs.iter().try_for_each(|program| seccompiler::apply_filter(program).map_err(text))
+        let listener = sys::install_listening_filter(&self.program).map_err(text)?;
+        modes::hand_over(&listener, supervisor)
     }
 }
 
@@ -398,14 +418,75 @@ impl Filters {
 mod tests {
     use super::*;
 
+    /// What the kernel's machine returns for a call (linux/bpf_common.h): the instructions that filters are made of.
+    fn returned(program: &BpfProgram, number: u32, arguments: [u64; 6]) -> u32 {
+        let mut words = vec![number, program[1].k, 0, 0];
+        words.extend(arguments.iter().flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]));
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let step = &program[at];
+            at += 1;
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            match step.code {
+                0x20 => loaded = words[step.k as usize / 4],
+                0x54 => loaded &= step.k,
+                0x05 => at += step.k as usize,
+                0x15 => at += jump(loaded == step.k),
+                0x25 => at += jump(loaded > step.k),
+                0x35 => at += jump(loaded >= step.k),
+                0x45 => at += jump(loaded & step.k != 0),
+                RETURN => return step.k,
+                other => panic!("no instruction {other:#x}"),
+            }
+        }
+    }
+
+    /// Arguments around everything that a rule asks for.
+    fn arguments() -> Vec<u64> {
+        let near = |value: u64| [value.wrapping_sub(1), value, value + 1, value | 1 << 32];
+        let asked = [0, 2, 8, 15, 40, 0o4000, 0o4755, 0o100, 1024, 1036, 0x4_0000, 0x1000_0000, 0x80, 0x5401, 0x5412];
+        let more = [0x541c, 0x544f, 0x8008_6601, 0x4008_6602, 0o20_200_000];
+        asked.into_iter().chain(more).flat_map(near).collect()
+    }
+
     #[test]
-    fn every_tier_compiles_within_the_kernels_limit() {
+    fn one_filter_says_what_one_for_each_list_would() {
         for (confinement, scoped) in
             [(Confinement::Full, true), (Confinement::Fallback, true), (Confinement::Fallback, false)]
         {
-            let filters = compile(confinement, scoped).unwrap();
-            let asks = filters.modes.is_some_and(|program| program.iter().any(|one| one.k == RETURN_USER_NOTIF));
-            assert_eq!((filters.programs.len(), asks), (2, confinement == Confinement::Fallback));
+            let rules = RulesOfTier::of(confinement, scoped).unwrap();
+            let listed = |calls: &BTreeSet<c_long>| program(calls.iter().copied().map(always).collect(), 1).unwrap();
+            let (refused, absent) = (program(rules.refused.clone(), libc::EPERM).unwrap(), listed(&rules.absent));
+            let asked = listed(&rules.asked);
+            let filter = compile(confinement, scoped).unwrap().program;
+            let mut verdicts = BTreeSet::new();
+            for number in 0..600 {
+                let judged = rules.refused.get(&number.into()).is_some_and(|rules| !rules.is_empty());
+                let arguments = if judged { arguments() } else { vec![0] };
+                for (first, second) in arguments.into_iter().flat_map(|one| [(one, 0), (0, one), (one, one)]) {
+                    let given = [first, second, second, first, first, second];
+                    let says = |program| returned(program, number, given) != ALLOW;
+                    let expected = match () {
+                        () if says(&refused) => search::refusal(libc::EPERM),
+                        () if says(&absent) => search::refusal(libc::ENOSYS),
+                        () if says(&asked) => ASK_LISTENER,
+                        () => ALLOW,
+                    };
+                    assert_eq!(returned(&filter, number, given), expected, "{confinement:?} {number} {given:x?}");
+                    verdicts.insert(expected);
+                }
+            }
+            assert_eq!(verdicts.len(), if confinement == Confinement::Fallback { 4 } else { 3 });
+        }
+    }
+
+    #[test]
+    fn calls_are_found_in_few_steps_and_by_no_second_number() {
+        let filter = compile(Confinement::Fallback, true).unwrap().program;
+        assert!(filter.len() < 2_000, "{}", filter.len());
+        if cfg!(target_arch = "x86_64") {
+            let number = u32::try_from(libc::SYS_getpid).unwrap() | 0x4000_0000;
+            assert_eq!(returned(&filter, number, [0; 6]), search::refusal(libc::ENOSYS));
         }
     }
 }

@@ -102,7 +102,7 @@ struct Watched<'a> {
 fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> End {
     let limited = spec.processes.is_some() || spec.memory_bytes.is_some();
     let tick = if limited { WATCH } else { IDLE };
-    let mut look_again = Instant::now();
+    let mut look_again = Instant::now() + WATCH;
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
         return End::Ordered;
     };

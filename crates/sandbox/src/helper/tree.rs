@@ -58,7 +58,8 @@ pub(super) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();
     let mut until = Instant::now() + patience;
     let mut pass = FIRST_PASS;
-    loop {
+    // Most programs leave nothing: then nobody is looked for.
+    while reap().1 {
         let left: BTreeSet<i32> = descendants().into_keys().collect();
         signal(&left, Signal::KILL);
         if !reap().1 {
@@ -75,10 +76,11 @@ pub(super) fn kill_all(patience: Duration) {
     }
 }
 
-/// Sums up what all descendants use.
+/// Sums up what all descendants use. One that is born meanwhile may be missed until the next look.
 pub(super) fn usage() -> Usage {
     let page = rustix::param::page_size() as u64;
-    descendants().values().fold(Usage::default(), |sum, stat| Usage {
+    let family = family_by_children().unwrap_or_else(descendants);
+    family.values().fold(Usage::default(), |sum, stat| Usage {
         tasks: sum.tasks + stat.threads,
         resident_bytes: sum.resident_bytes + stat.resident_pages * page,
     })
@@ -103,13 +105,47 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
+/// Finds the descendants from parent to child, without looking at anybody else's processes; none where the kernel does
+/// not list children (`CONFIG_PROC_CHILDREN`).
+fn family_by_children() -> Option<BTreeMap<i32, Stat>> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut open = children_of_thread(own, own)?;
+    let mut family = BTreeMap::new();
+    while let Some(pid) = open.pop() {
+        let Some(stat) = stat_of(pid) else { continue };
+        if family.insert(pid, stat).is_none() {
+            open.extend(children(pid, stat.threads));
+        }
+    }
+    Some(family)
+}
+
+/// Lists the children of all threads of a process.
+fn children(pid: i32, threads: u64) -> Vec<i32> {
+    if threads == 1 {
+        return children_of_thread(pid, pid).unwrap_or_default();
+    }
+    let names = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let threads = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    threads.filter_map(|thread| children_of_thread(pid, thread)).flatten().collect()
+}
+
+fn children_of_thread(pid: i32, thread: i32) -> Option<Vec<i32>> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()?;
+    Some(listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+}
+
+fn stat_of(pid: i32) -> Option<Stat> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
 fn descendants() -> BTreeMap<i32, Stat> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut all: BTreeMap<i32, Stat> = std::fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter_map(|pid| Some((pid, parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
+        .filter_map(|pid| Some((pid, stat_of(pid)?)))
         .collect();
     let mut family = BTreeSet::from([own]);
     // Ids wrap around, so a child may have a smaller one than its parent: go over them until nothing is added.

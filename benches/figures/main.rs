@@ -5,16 +5,20 @@
 //! model and answers at once. Each figure is a median, since a loaded machine spoils single samples. What it
 //! deliberately does not do: compare with earlier runs.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`), and as the sandbox's helper.
+//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`), and as the sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
 #![expect(clippy::indexing_slicing, reason = "the support of the tests indexes; a miss here ends the measurement")]
 
 mod build;
+mod commands;
 mod figure;
 mod fleet;
 mod merges;
+mod processor;
 mod program;
+mod shells;
 mod stage;
+mod tiers;
 mod turns;
 
 #[path = "../../tests/support/mod.rs"]
@@ -32,9 +36,11 @@ use crate::figure::{Figure, HEADER};
 type Measure = fn() -> Result<Vec<Figure>, Failed>;
 
 /// The groups by the name with which one can be asked for alone.
-const GROUPS: [(&str, Measure); 6] = [
+const GROUPS: [(&str, Measure); 8] = [
     ("turns", turns::measure),
+    ("commands", commands::measure),
     ("fleet", fleet::measure),
+    ("shells", shells::measure),
     ("check", program::measure_check),
     ("start", program::measure_start),
     ("merges", merges::measure),
@@ -53,6 +59,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.as_slice() {
         [flag, agents, base_url] if flag == fleet::FLAG => fleet::serve(agents, base_url).map(|()| true),
+        [flag, tier] if flag == commands::FLAG => commands::serve(tier).map(|()| true),
+        [flag, tier, base_url] if flag == shells::FLAG => shells::serve(tier, base_url).map(|()| true),
         _ => wanted(&arguments).and_then(|wanted| measure(&wanted)),
     };
     match outcome {

@@ -1,10 +1,11 @@
 //! What a measured run stands on: a repository, a folder for its state, and a model server that answers at once.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, PlanInput, Settings};
+use orchestrate_coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
 use orchestrate_core::plan::{KnownNames, Plan};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,7 +15,7 @@ use crate::support::Repository;
 
 use crate::support::{ModelServer, Reply};
 
-/// A server whose agents read a file in each of their first turns, write one, and are done.
+/// A server whose agents read a file or run a command in each of their first turns, write a file, and are done.
 pub(crate) struct Worker {
     server: ModelServer,
 }
@@ -23,6 +24,12 @@ impl Worker {
     /// Starts a server whose agents take two turns more than they read files.
     pub(crate) fn reading(reads: u32) -> Result<Self, Failed> {
         let server = ModelServer::answering(move |request, number| answer(turn_of(&request.body), reads, number))?;
+        Ok(Self { server })
+    }
+
+    /// Starts a server whose agents run a command in each of so many turns, the last of which writes a file.
+    pub(crate) fn running(commands: u32) -> Result<Self, Failed> {
+        let server = ModelServer::answering(move |request, number| run(turn_of(&request.body), commands, number))?;
         Ok(Self { server })
     }
 
@@ -55,6 +62,15 @@ fn answer(turn: u32, reads: u32, number: usize) -> Reply {
     }
 }
 
+fn run(turn: u32, commands: u32, number: usize) -> Reply {
+    let command = match turn.cmp(&commands) {
+        Ordering::Less => format!("echo {turn}"),
+        Ordering::Equal => format!("echo done >written-{number}.txt"),
+        Ordering::Greater => return Reply::text("Done."),
+    };
+    Reply::text("").call("run_shell_command", json!({ "command": command }))
+}
+
 /// Names the file that an agent reads in a turn, from 1.
 fn source(number: u32) -> String {
     format!("source/{number:03}.txt")
@@ -77,7 +93,18 @@ pub(crate) fn state_folder() -> Result<TempDir, Failed> {
 
 /// Opens a repository whose agents ask the server at a base URL.
 pub(crate) fn coordinator(repository: &Path, state: &Path, base_url: &str) -> Result<Coordinator, Failed> {
+    coordinator_in(ConfinementChoice::Strongest, repository, state, base_url)
+}
+
+/// Opens a repository as [`coordinator`] does, with its commands in a tier of the sandbox.
+pub(crate) fn coordinator_in(
+    confinement: ConfinementChoice,
+    repository: &Path,
+    state: &Path,
+    base_url: &str,
+) -> Result<Coordinator, Failed> {
     let mut settings = Settings::new(state);
+    settings.confinement = confinement;
     settings.environment = [("OPENAI_API_KEY".to_owned(), "none".to_owned())].into();
     settings.base_url = Some(base_url.to_owned());
     settings.run.model = Some("openai/zero-latency".to_owned());

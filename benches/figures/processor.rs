@@ -1,0 +1,32 @@
+//! Time of the processor, as the kernel counts it for this process.
+
+use std::fs;
+
+use libtest_mimic::Failed;
+
+/// Ticks of `/proc` in a second: `USER_HZ`, which Linux fixes for programs.
+const TICKS: f64 = 100.0;
+/// Fields of `/proc/self/stat` after the program's name and before its own time: state to `cmajflt`. After `utime` and
+/// `stime` come those of its children.
+const BEFORE_TIMES: usize = 11;
+
+/// Gives the processor time of every child that has ended, theirs included.
+pub(crate) fn children_seconds() -> Result<f64, Failed> {
+    let [.., user, system] = times()?;
+    Ok(user + system)
+}
+
+/// Gives the processor time of this process and of every child that has ended.
+pub(crate) fn seconds() -> Result<f64, Failed> {
+    Ok(times()?.iter().sum())
+}
+
+/// Reads `utime`, `stime`, `cutime` and `cstime` of `proc(5)`, in seconds.
+fn times() -> Result<[f64; 4], Failed> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // The name in parentheses may hold anything.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let times: Vec<f64> = fields.skip(BEFORE_TIMES).take(4).map(str::parse).collect::<Result<_, _>>()?;
+    let times: [f64; 4] = times.try_into().map_err(|_| Failed::from("the kernel tells no times"))?;
+    Ok(times.map(|ticks| ticks / TICKS))
+}

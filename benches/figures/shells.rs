@@ -1,0 +1,82 @@
+//! Sixteen agents that run ten commands each, in worktrees of their own: how long, in each tier and for each user.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::ConfinementChoice;
+use serde_json::json;
+
+use crate::figure::{Figure, median, ms};
+use crate::stage::{Worker, coordinator_in, plan, repository, runtime, state_folder};
+use crate::support::{Repository, at};
+use crate::tiers::{Place, places, tier};
+use crate::{processor, say};
+
+/// Asks this program to run the agents in one tier as the user who it is, and to print what they cost.
+pub(crate) const FLAG: &str = "--shells";
+const AGENTS: u32 = 16;
+const COMMANDS: u32 = 10;
+const FILES: u32 = 868;
+const SAMPLES: usize = 3;
+
+pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
+    let server = Worker::running(COMMANDS)?;
+    places().into_iter().map(|place| figure(place, &server)).collect()
+}
+
+fn figure(place: Place, server: &Worker) -> Result<Figure, Failed> {
+    let (mut seconds, mut cpu, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        let cost = place.measure(&[FLAG, place.tier(), &server.base_url()])?;
+        let number = |pointer| Ok::<_, Failed>(at(&cost, pointer)?.as_f64().unwrap_or_default());
+        seconds.push(number("/seconds")?);
+        cpu.push(number("/cpu_seconds")?);
+        bare.push(number("/bare_seconds")?);
+    }
+    Ok(Figure {
+        name: "16 agents x 10 commands in worktrees of 868 files",
+        measured: median(seconds)?,
+        limit: 2.0,
+        unit: "s",
+        beside: format!(
+            "{}: {:.1} s of the processor; git worktree add 16 times and `sh` 160 times {:.2} s",
+            place.in_words(),
+            median(cpu)?,
+            median(bare)?
+        ),
+    })
+}
+
+/// Is the process that [`measure`] starts.
+pub(crate) fn serve(name: &str, base_url: &str) -> Result<(), Failed> {
+    let repository = repository(FILES)?;
+    let state = state_folder()?;
+    let tasks: String = (1..=AGENTS).map(|number| format!("- [ ] T{number} Work\n")).collect();
+    let (plan, choice) = (plan(&tasks)?, ConfinementChoice::Exactly(tier(name)));
+    let coordinator = coordinator_in(choice, repository.path(), state.path(), base_url)?;
+    let (since, cpu) = (Instant::now(), processor::seconds()?);
+    let report = runtime()?.block_on(coordinator.run(plan))?;
+    let (seconds, cpu_seconds) = (ms(since.elapsed()) / 1e3, processor::seconds()? - cpu);
+    if report.exit_code != Some(0) {
+        return Err(Failed::from(format!("the run failed: {report:#?}")));
+    }
+    let bare_seconds = bare(&repository)?;
+    let cost = json!({ "seconds": seconds, "cpu_seconds": cpu_seconds, "bare_seconds": bare_seconds });
+    say(&cost.to_string());
+    Ok(())
+}
+
+/// Makes as many worktrees with git itself and runs as many commands without anything, one after the other.
+fn bare(repository: &Repository) -> Result<f64, Failed> {
+    let folder = state_folder()?;
+    let since = Instant::now();
+    for number in 1..=AGENTS {
+        let path = folder.path().join(number.to_string());
+        repository.git(&["worktree", "add", "-q", "--detach", &path.display().to_string()])?;
+    }
+    for _ in 0..AGENTS * COMMANDS {
+        Command::new("sh").args(["-c", "echo"]).stdin(Stdio::null()).output()?;
+    }
+    Ok(ms(since.elapsed()) / 1e3)
+}

@@ -34,6 +34,7 @@ mod run_land;
 mod settings;
 mod standing;
 mod support;
+mod verifier;
 mod words;
 
 use std::process::ExitCode;
@@ -71,6 +72,7 @@ fn cases() -> Vec<Case> {
         output::cases,
         run::cases,
         run_land::cases,
+        verifier::cases,
         words::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

@@ -402,7 +402,7 @@ fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
     if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
 }
 
-fn worktree_of(repository: &Repository, task: &str) -> Result<PathBuf, Failed> {
+pub(crate) fn worktree_of(repository: &Repository, task: &str) -> Result<PathBuf, Failed> {
     let places = repository.git(&["worktree", "list", "--porcelain"])?;
     let found = places.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
     found.into_iter().find(|place| place.ends_with(task)).ok_or_else(|| Failed::from(places.clone()))

@@ -200,8 +200,9 @@ impl Runs {
         // What a filter would make of the files is not what the check would see.
         self.repo.require_plain_tree(commit)?;
         (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
-        let (sandbox, worktree) =
+        let (sandbox, verifier) =
             (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);
+        let worktree = verifier.worktree();
         let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
         for command in verifier::commands(&state.settings, command) {
             let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
@@ -216,7 +217,7 @@ impl Runs {
                 return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
             }
         }
-        Ok(())
+        Ok(verifier.note_passed()?)
     }
 
     /// Moves the branch, which is recorded before; or records why git refuses.

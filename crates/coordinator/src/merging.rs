@@ -126,12 +126,12 @@ async fn verify(
 ) -> Result<(), CoordinatorError> {
     context.record(vec![verification.started()]).await?;
     let (layout, run) = (context.layout.clone(), context.run.clone());
-    let worktree = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
-    let (view, state) = (worktree.view(), context.state());
+    let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
+    let (view, state) = (verifier.worktree().view(), context.state());
     let mut result = None;
     for command in verifier::commands(&state.settings, &verification.command) {
         let timeout_ms = state.settings.command_timeout_ms;
-        let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
+        let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
         let ended = run_check(&context.host.sandbox, check, shutdown).await?;
         let goes_on = ended.passed;
         result = Some(ended);
@@ -142,6 +142,9 @@ async fn verify(
     let Some(result) = result else { return Ok(()) };
     if result.cancelled {
         return Ok(());
+    }
+    if result.passed {
+        context.git(move |_| verifier.note_passed()).await?;
     }
     let output = result.output.clone().into_bytes();
     context.record_with(output, |output| verification.finished(&result, output)).await

@@ -1,7 +1,9 @@
 //! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 
+use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
 use orchestrate_core::event::FailureCause;
@@ -9,7 +11,7 @@ use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
 use crate::run::{Stage, done};
-use crate::support::{Case, Outcome, Rule, Script, case, fail, git};
+use crate::support::{Case, Home, Outcome, Repository, Rule, Script, case, fail, git};
 
 pub(crate) fn cases() -> Vec<Case> {
     type Attack = fn(Confinement) -> Outcome;
@@ -26,7 +28,13 @@ pub(crate) fn cases() -> Vec<Case> {
     let each = tiers.into_iter().flat_map(|(tier, word)| {
         attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
     });
-    each.chain(links).collect()
+    let tokens = tiers.into_iter().chain([(Confinement::Unconfined, "unconfined")]).map(|(tier, word)| {
+        let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
+        case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier)
+    });
+    let programs =
+        case("attacks::a_program_in_the_repository_is_never_ours", a_program_in_the_repository_is_never_ours);
+    each.chain(links).chain(tokens).chain([programs]).collect()
 }
 
 /// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
@@ -145,4 +153,106 @@ fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
     // A plain link, made where nothing forbids it, leads there: so it was no dud.
     std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
     if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
+}
+
+/// Programs in the repository that have the names of ours are found first by whoever goes by `PATH` alone.
+fn a_program_in_the_repository_is_never_ours() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::lived_in()?);
+    let outside = home.path().join("programs");
+    std::fs::create_dir_all(&outside)?;
+    let canary = home.path().join("canary");
+    let git = "/usr/local/bin:/usr/bin:/bin";
+    let program = format!("#!/bin/sh\necho trip >> '{}'\nPATH={git} exec \"${{0##*/}}\" \"$@\"\n", canary.display());
+    for folder in [repository.path().join("tools"), outside.clone()] {
+        std::fs::create_dir_all(&folder)?;
+        for name in ["git", "bwrap"] {
+            let path = folder.join(name);
+            std::fs::write(&path, &program)?;
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+        }
+    }
+    let (linked, open) = (home.path().join("linked"), home.path().join("open"));
+    std::os::unix::fs::symlink(repository.path().join("tools"), &linked)?;
+    std::fs::create_dir_all(&open)?;
+    std::os::unix::fs::symlink(repository.path().join("tools/git"), open.join("git"))?;
+    let tools = repository.path().join("tools");
+    for first in [tools.to_str().unwrap_or_default(), "tools", "", ".", linked.to_str().unwrap_or_default()]
+        .into_iter()
+        .chain(open.to_str())
+    {
+        home.orchestrate(repository.path(), &["doctor"]).env("PATH", format!("{first}:{git}")).run()?;
+        if canary.exists() {
+            return fail(format!("a program of the repository ran with PATH={first}:…"));
+        }
+    }
+    // Elsewhere it is what the user wants: so it was no dud.
+    home.orchestrate(repository.path(), &["doctor"]).env("PATH", format!("{}:{git}", outside.display())).run()?;
+    if canary.exists() { Ok(()) } else { fail("the control does not run") }
+}
+
+/// What people and their tools keep in the repository's directory beside what git reads.
+const SECRETS: [&str; 11] = [
+    "config.worktree",
+    "config.orig",
+    "credentials",
+    "git-crypt/keys/default",
+    "modules/sub/config",
+    "worktrees/other/config.worktree",
+    "FETCH_HEAD",
+    "logs/refs/remotes/origin/main",
+    "hooks/pre-push",
+    "lfs/cache/token",
+    "info/token",
+];
+
+/// A token in whatever file of the repository's directory cannot be read by a command, which still asks git about all
+/// that it tells of commits and files.
+fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
+    let stage = Stage::new()?;
+    let config = stage.repository.read(".git/config")?;
+    let plain =
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.org:a/b\n";
+    let identity = "[user]\n\tname = Ann\n\temail = ann@example.org\n";
+    stage.repository.write(".git/config", &format!("{plain}{identity}"))?;
+    for file in SECRETS {
+        stage.repository.write(&format!(".git/{file}"), "token canary-4711\n")?;
+    }
+    let (found, told) = look_around(&stage, tier)?;
+    if !told.contains("work.txt") || !told.ends_with("without complaints") {
+        return fail(format!("git does not tell all: {told}"));
+    }
+    // What was configured may hold a secret, too; then git works only where another configuration can be shown.
+    stage.repository.write(".git/config", &format!("{config}[http]\n\textraHeader = canary-4711\n"))?;
+    let (more, told) = look_around(&stage, tier)?;
+    if tier == Confinement::Full && !told.ends_with("without complaints") {
+        return fail(format!("git does not tell all: {told}"));
+    }
+    let [first, second] = [found, more].map(|text| text.matches("canary-4711").count());
+    match tier {
+        Confinement::Unconfined if first >= SECRETS.len() && second > first => Ok(()),
+        Confinement::Unconfined => fail(format!("the control reads too little: {first}, {second}")),
+        _ if (first, second) == (0, 0) => Ok(()),
+        _ => fail(format!("a command read what it must not: {first}, {second}")),
+    }
+}
+
+/// Gives what a command finds of the secrets, and what git tells it.
+fn look_around(stage: &Stage, tier: Confinement) -> Result<(String, String), Failed> {
+    let files = SECRETS.map(|file| format!("\"$common/{file}\"")).join(" ");
+    let command = format!(
+        "echo kept > work.txt; common=$(sed 's/gitdir: //' .git)/../..; \
+         (cat {files} \"$common/config\"; cat \"$common\"/*; cat \"$common\"/worktrees/*/*) 2>/dev/null | \
+         grep -a -o canary-4711 > found.txt; \
+         (git status --short && git log --oneline && git diff HEAD --stat && git show --stat HEAD && \
+         git blame kept.txt && git describe --always && git rev-parse HEAD && git branch --show-current && \
+         git ls-files && git log -g --oneline) > told.txt 2>&1 && echo without complaints >> told.txt; true"
+    );
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 look\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    Ok((stage.merged(&played.report, "found.txt")?, stage.merged(&played.report, "told.txt")?))
 }

@@ -37,6 +37,7 @@ mod refusal;
 mod repo;
 mod retry;
 mod room;
+mod shown;
 mod snapshot;
 mod stage;
 mod switch_note;

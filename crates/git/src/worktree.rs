@@ -25,15 +25,13 @@ use crate::reconcile;
 use crate::refs::branch_ref;
 use crate::refusal::{Operation, Refusal};
 use crate::repo::{Repo, tree_of};
+use crate::shown;
 
 /// The longest of git's own files that we compare; they hold one path each.
 const POINTER_BYTES: u64 = 8 << 10;
 
 /// Why a folder cannot be opened whose entry is gone, and what to do: its files may be nowhere else.
 const NO_ENTRY: &str = "git has no entry for it; look at its files, and delete the folder yourself if you need none";
-
-/// What an agent sees as the repository's configuration.
-const PLAIN_CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 
 /// A worktree to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,18 +91,14 @@ impl Worktree {
 
     /// Gives what a process of the worktree's agent sees of it: its files to write, git's to read.
     ///
-    /// The `.git` file is read-only; the configuration, which may name programs and hold tokens, is a generated
-    /// one, and there are no hooks. A tier that cannot mask inside a writable folder leaves `.git` writable,
-    /// so nothing relies on that: see [`Worktree::verify_untampered`].
+    /// The `.git` file is read-only; of git's directories only what git needs to read is there at all
+    /// (`shown.rs`). A tier that cannot mask inside a
+    /// writable folder leaves `.git` writable, so nothing relies on that: see [`Worktree::verify_untampered`].
     pub fn view(&self) -> View {
-        let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir).to_owned();
-        let mask = |path: PathBuf, content| Mask { path, content };
-        let masks = vec![
-            mask(self.path.join(".git"), Content::ReadOnly),
-            mask(common_dir.join("config"), Content::File(PLAIN_CONFIG.as_bytes().to_vec())),
-            mask(common_dir.join("hooks"), Content::EmptyDir),
-        ];
-        View::Host(HostView { writable: vec![self.path.clone()], read_only: vec![common_dir], masks })
+        let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
+        let masks = vec![Mask { path: self.path.join(".git"), content: Content::ReadOnly }, shown::config(common_dir)];
+        let optional = shown::shown(common_dir, &self.admin_dir);
+        View::Host(HostView { writable: vec![self.path.clone()], optional, masks, ..HostView::default() })
     }
 
     /// Removes the configuration that git copies from the user's checkout where each worktree may have one of its own

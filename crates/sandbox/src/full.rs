@@ -48,7 +48,12 @@ impl Arguments {
         for root in &view.roots {
             match (root.writable, view.readable_around_masks(&root.path)) {
                 (true, _) => arguments.bind("--bind", &root.path),
+                (false, shown) if shown == [root.path.as_path()] && root.optional => {
+                    arguments.bind("--ro-bind-try", &root.path);
+                }
                 (false, shown) if shown == [root.path.as_path()] => arguments.bind("--ro-bind", &root.path),
+                // A mask takes the place of the file.
+                (false, shown) if shown.is_empty() && !root.path.is_dir() => {}
                 (false, shown) => {
                     arguments.compose(&root.path, &shown);
                     composed.push(root.path.as_os_str());

@@ -42,6 +42,9 @@ pub struct HostView {
     pub writable: Vec<PathBuf>,
     /// Absolute paths of directories or files that exist and may only be read.
     pub read_only: Vec<PathBuf>,
+    /// As [`HostView::read_only`], but what does not exist when the process starts is left out: for a list of what may
+    /// be shown of a directory that also holds what may not.
+    pub optional: Vec<PathBuf>,
     /// What is laid over the roots. See [`Mask`] for what the fallback tier can do about it.
     pub masks: Vec<Mask>,
 }
@@ -49,9 +52,9 @@ pub struct HostView {
 /// Lays something else over one path of the view.
 ///
 /// Only mounts can subtract from a directory, so only [`crate::Confinement::Full`] shows the content of a mask. The
-/// fallback tier leaves a masked path that lies below a *read-only* root out of the view (it cannot be read at all),
-/// and cannot honour a mask below a *writable* root: there the path stays as it is. Do not rely on the latter for
-/// safety.
+/// fallback tier leaves a masked path that lies below a *read-only* root out of the view (it cannot be read at all,
+/// unless it is a file that has those very bytes when the process starts), and cannot honour a mask below a *writable*
+/// root: there the path stays as it is. Do not rely on the latter for safety.
 ///
 /// A read-only root with a mask shows the entries that it has when the process starts: what comes into its place
 /// afterwards, as a file that is renamed over a masked one, is not seen.

@@ -21,18 +21,21 @@ pub(crate) struct Checked {
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     pub(crate) writable: bool,
+    /// Whether it is not missed if it has gone since.
+    pub(crate) optional: bool,
 }
 
 impl Checked {
     pub(crate) fn of(job: &Job) -> Result<Self, SandboxError> {
-        let View::Host(HostView { writable, read_only, masks }) = &job.view;
+        let View::Host(HostView { writable, read_only, optional, masks }) = &job.view;
         let mut roots = Vec::new();
-        for (paths, writable) in [(read_only, false), (writable, true)] {
-            for path in paths {
+        for (paths, writable, optional) in [(read_only, false, false), (optional, false, true), (writable, true, false)]
+        {
+            for path in paths.iter().filter(|path| !optional || path.exists()) {
                 let real = real_path(path)?;
-                roots.push(Root { path: real.clone(), writable });
+                roots.push(Root { path: real.clone(), writable, optional });
                 if real != *path {
-                    roots.push(Root { path: path.clone(), writable });
+                    roots.push(Root { path: path.clone(), writable, optional });
                 }
             }
         }
@@ -61,11 +64,18 @@ impl Checked {
     /// Lists what of a read-only root may be read when the masked paths below it must not be: the siblings along the
     /// way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
-        let is_hidden = |mask: &&Mask| {
-            mask.content != Content::ReadOnly && !self.writable().any(|root| mask.path.starts_with(root))
-        };
+        let is_hidden = |mask: &&Mask| !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root));
         let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
         around(root, &hidden)
+    }
+}
+
+/// Reports whether a mask shows what is there anyway.
+fn shows_already(mask: &Mask) -> bool {
+    match &mask.content {
+        Content::ReadOnly => true,
+        Content::File(bytes) => std::fs::read(&mask.path).is_ok_and(|there| there == *bytes),
+        Content::EmptyDir => false,
     }
 }
 

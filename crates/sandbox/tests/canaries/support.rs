@@ -31,7 +31,7 @@ impl Room {
         HostView {
             writable: vec![self.root.path().to_owned()],
             read_only: vec![own_program().parent().unwrap().to_owned()],
-            masks: Vec::new(),
+            ..HostView::default()
         }
     }
 

@@ -1,0 +1,140 @@
+//! What commands of an agent see of the repository's own directory: an allow list.
+//!
+//! What is not named here may hold a secret (credentials, keys, what a fetch was given, settings of submodules) or be
+//! another agent's. The configuration is shown as it is only if each of its settings is known to say nothing secret and
+//! to name no program; otherwise a plain one is shown. A tier of the sandbox that cannot show another file than the one
+//! that is there then has none to show, and git does not work in its commands.
+
+use std::path::{Path, PathBuf};
+
+use orchestrate_sandbox::{Content, Mask};
+
+/// What git reads of the common directory to tell of commits and files.
+const COMMON: [&str; 8] =
+    ["HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts"];
+/// What git reads of its own directory for the agent's worktree.
+const OF_WORKTREE: [&str; 10] = [
+    "HEAD",
+    "ORIG_HEAD",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "commondir",
+    "gitdir",
+    "index",
+    "logs",
+    "refs",
+];
+
+/// What is shown instead of a configuration that may say more than it should.
+const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+/// Settings that say how files are stored, in lower case as libgit2 gives them.
+const HARMLESS: [&str; 20] = [
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.eol",
+    "core.safecrlf",
+    "core.quotepath",
+    "core.abbrev",
+    "core.sharedrepository",
+    "core.protecthfs",
+    "core.protectntfs",
+    "extensions.objectformat",
+    "extensions.worktreeconfig",
+    "init.defaultbranch",
+    "push.default",
+    "user.email",
+    "user.name",
+];
+/// Settings of a branch or a remote that are names.
+const HARMLESS_OF_NAMED: [(&str, &str); 5] =
+    [("branch.", ".remote"), ("branch.", ".merge"), ("branch.", ".rebase"), ("remote.", ".fetch"), ("gc.", ".auto")];
+
+/// Lists what of git's directories is shown, as far as it exists.
+pub(crate) fn shown(common_dir: &Path, admin_dir: &Path) -> Vec<PathBuf> {
+    let common = COMMON.iter().map(|name| common_dir.join(name));
+    let of_worktree = OF_WORKTREE.iter().map(|name| admin_dir.join(name));
+    common.chain(of_worktree).chain([common_dir.join("config")]).collect()
+}
+
+/// Gives the configuration that is shown.
+pub(crate) fn config(common_dir: &Path) -> Mask {
+    let path = common_dir.join("config");
+    let bytes = harmless(&path).unwrap_or_else(|| PLAIN_CONFIG.to_vec());
+    Mask { path, content: Content::File(bytes) }
+}
+
+/// Gives a configuration's bytes if none of its settings is more than it should be.
+fn harmless(path: &Path) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(path).ok()?;
+    // A comment may hold what was a setting once.
+    let has_comments = bytes.iter().any(|byte| matches!(byte, b'#' | b';'));
+    let config = git2::Config::open(path).ok()?;
+    let mut all = !has_comments;
+    let entries = config.entries(None).ok()?;
+    entries
+        .for_each(|entry| {
+            let (name, value) = (entry.name().unwrap_or_default(), entry.value().unwrap_or_default());
+            all &= is_harmless(name, value);
+        })
+        .ok()?;
+    // What was parsed is what was read.
+    (all && std::fs::read(path).is_ok_and(|again| again == bytes)).then_some(bytes)
+}
+
+fn is_harmless(name: &str, value: &str) -> bool {
+    let is_named = |(begin, end): &(&str, &str)| name.starts_with(begin) && name.ends_with(end);
+    match name {
+        "core.bare" => matches!(value, "false" | "no" | "off" | "0"),
+        _ if HARMLESS.contains(&name) || HARMLESS_OF_NAMED.iter().any(is_named) => true,
+        _ if name.starts_with("remote.") && (name.ends_with(".url") || name.ends_with(".pushurl")) => {
+            names_nobody(value)
+        }
+        _ => false,
+    }
+}
+
+/// Reports whether an address says neither who asks nor with what, but for the name under which `ssh` serves git.
+fn names_nobody(address: &str) -> bool {
+    let plain = address.strip_prefix("ssh://").unwrap_or(address);
+    let plain = plain.strip_prefix("git@").unwrap_or(plain);
+    !plain.contains(['@', '?', '%', '#'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shows(text: &str) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config"), text).unwrap();
+        config(folder.path()).content == Content::File(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_plain_configuration_is_shown_and_one_that_may_hold_a_secret_is_not() {
+        let plain = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+                     [remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                     [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A\n";
+        assert!(shows(plain));
+        for more in [
+            "[remote \"x\"]\n\turl = https://token@example.org/x\n",
+            "[remote \"x\"]\n\turl = https://example.org/x?token=1\n",
+            "[http]\n\textraHeader = Authorization: Basic x\n",
+            "[url \"https://token@example.org/\"]\n\tinsteadOf = gh:\n",
+            "[credential]\n\thelper = !echo password=x\n",
+            "[include]\n\tpath = secrets\n",
+            "[alias]\n\tx = !true\n",
+            "[core]\n\tfsmonitor = ./evil\n",
+            "[core]\n\tworktree = /elsewhere\n",
+            "; token = x\n",
+        ] {
+            assert!(!shows(&format!("{plain}{more}")), "{more}");
+        }
+    }
+}

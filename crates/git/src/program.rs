@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use orchestrate_sandbox::{Trusted, trusted};
+use orchestrate_sandbox::{Trusted, trusted, trusted_program};
 
 use crate::error::GitError;
 use crate::lock::Held;
@@ -95,20 +95,15 @@ pub(crate) struct Ended {
 }
 
 impl Program {
-    /// Finds git in the absolute directories of the search path, and asks for its version once.
+    /// Finds git in the search path's folders that can be trusted, and asks for its version once.
     #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
     pub(crate) fn find() -> Result<Program, Refusal> {
         Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
 
-    /// Like [`Program::find`], in this search path. Relative directories are passed over: what they name
-    /// depends on where we stand, and we may stand in an untrusted tree.
+    /// Like [`Program::find`], in this search path, of which folders that we cannot trust are passed over.
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
-        let path = std::env::split_paths(search)
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join("git"))
-            .find(|path| is_executable(path))
-            .ok_or(Refusal::GitMissing)?;
+        let path = trusted_program(search, "git").ok_or(Refusal::GitMissing)?;
         let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
         let printed = bare(&path).arg("--version").output();
         let printed =
@@ -222,11 +217,6 @@ fn bare(path: &Path) -> Trusted {
     let kept = KEPT_ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let fixed = FIXED_ENVIRONMENT.into_iter().map(|(name, value)| (name, OsString::from(value)));
     kept.chain(fixed).fold(trusted(path).timeout(TIMEOUT), |trusted, (name, value)| trusted.env(name, value))
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -89,7 +89,9 @@ pub enum Refusal {
     #[error("{0} is in progress in it; finish or abort that first")]
     InProgress(Operation),
     /// Git is not installed.
-    #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
+    #[error(
+        "git is not installed, or not on PATH, of which relative folders, those in repositories and those that everybody may write are passed over; install git {OLDEST} or newer"
+    )]
     GitMissing,
     /// Git is too old.
     #[error("{path} is {found}; install git {OLDEST} or newer")]

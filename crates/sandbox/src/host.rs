@@ -40,6 +40,9 @@ pub(crate) const ACCOUNTS: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/nsswi
 /// Where bubblewrap is looked for first: Ubuntu's AppArmor grants user namespaces to this very path.
 const BUBBLEWRAP: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
+/// A folder in which others may put programs (sys/stat.h: `S_IWOTH`), sticky or not.
+const WRITABLE_BY_OTHERS: u32 = 0o002;
+
 /// Where programs are when the coordinator's own `PATH` says nothing usable.
 const DEFAULT_PATH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
@@ -112,8 +115,8 @@ fn holds_token(config: &[u8]) -> bool {
 pub(crate) fn bubblewrap() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let find = || {
-        let usual = BUBBLEWRAP.into_iter().map(PathBuf::from);
-        usual.chain(absolute_path_entries().map(|dir| dir.join("bwrap"))).find(|path| path.is_file())
+        let usual = BUBBLEWRAP.into_iter().map(PathBuf::from).find(|path| path.is_file());
+        usual.or_else(|| trusted_program(&own_path(), "bwrap"))
     };
     FOUND.get_or_init(find).as_deref()
 }
@@ -131,11 +134,47 @@ pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString
     std::env::join_paths(dirs).unwrap_or_else(|_| OsString::from(DEFAULT_PATH.join(":")))
 }
 
-#[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
 fn absolute_path_entries() -> impl Iterator<Item = PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    let dirs: Vec<PathBuf> = std::env::split_paths(&own_path()).filter(|dir| dir.is_absolute()).collect();
     dirs.into_iter()
+}
+
+#[expect(clippy::disallowed_methods, reason = "finds the machine's programs")]
+fn own_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// Finds a program that runs unconfined in a search path.
+///
+/// A repository's folders are passed over, its worktrees' among them, and so are relative folders and those that every
+/// user may write to; a link leads no further than its target may be.
+#[must_use]
+pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: &PathBuf| {
+        let found = path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+        let folder = || path.canonicalize().ok()?.parent().map(Path::to_owned);
+        found && folder().is_some_and(|folder| is_trusted(&folder))
+    };
+    trusted_folders(search).map(|folder| folder.join(name)).find(is_program)
+}
+
+/// Leaves out of a search path what [`trusted_program`] passes over.
+pub(crate) fn trusted_search_path(search: &OsStr) -> OsString {
+    std::env::join_paths(trusted_folders(search)).unwrap_or_default()
+}
+
+fn trusted_folders(search: &OsStr) -> impl Iterator<Item = PathBuf> {
+    std::env::split_paths(search).filter(|folder| folder.is_absolute() && is_trusted(folder))
+}
+
+fn is_trusted(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(real) = folder.canonicalize() else { return false };
+    let others_write = real.metadata().map_or(true, |found| found.permissions().mode() & WRITABLE_BY_OTHERS != 0);
+    // A worktree's is a file, and a link counts too.
+    let is_repositorys = real.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
+    !others_write && !is_repositorys
 }
 
 /// The coordinator's variables that an unconfined job sees too.
@@ -147,4 +186,35 @@ const HARMLESS: [&str; 10] =
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
     let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));
     HARMLESS.into_iter().filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn finds_no_program_where_an_agent_or_everybody_could_have_put_it() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        for folder in ["bin", "repository/tools/bin", "worktree/bin", "everybodys", "linked"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for folder in ["bin", "repository/tools/bin", "worktree/bin", "everybodys"] {
+            std::fs::write(at(folder).join("bwrap"), "").unwrap();
+            std::fs::set_permissions(at(folder).join("bwrap"), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        std::fs::create_dir(at("repository/.git")).unwrap();
+        std::fs::write(at("worktree/.git"), "gitdir: elsewhere").unwrap();
+        std::fs::set_permissions(at("everybodys"), PermissionsExt::from_mode(0o1777)).unwrap();
+        symlink(at("repository/tools/bin/bwrap"), at("linked/bwrap")).unwrap();
+        symlink(at("repository/tools/bin"), at("way")).unwrap();
+        let search = |folders: &[&str]| std::env::join_paths(folders.iter().map(|folder| at(folder))).unwrap();
+        let passed_over = ["repository/tools/bin", "worktree/bin", "everybodys", "linked", "way", "absent"];
+        assert_eq!(trusted_program(&search(&passed_over), "bwrap"), None);
+        assert_eq!(trusted_program(OsStr::new(".::bin"), "bwrap"), None);
+        assert_eq!(trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), Some(at("bin/bwrap")));
+        assert_eq!(trusted_search_path(&search(&["way", "bin", "worktree/bin"])), search(&["bin"]));
+    }
 }

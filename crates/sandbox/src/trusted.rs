@@ -19,6 +19,7 @@ use crate::capture::Capture;
 use crate::drive::wait_readable;
 use crate::error::SandboxError;
 use crate::full::memory_file;
+use crate::host::trusted_search_path;
 use crate::{spawner, sys};
 
 /// A trusted program should never need longer; fetches and pushes of large repositories set their own.
@@ -78,10 +79,12 @@ impl Trusted {
         self
     }
 
-    /// Sets one variable of the otherwise empty environment.
+    /// Sets one variable of the otherwise empty environment; a `PATH` loses what [`crate::trusted_program`] passes over.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        let (name, value) = (name.as_ref(), value.as_ref());
+        let value = if name == "PATH" { trusted_search_path(value) } else { value.to_owned() };
+        self.env.push((name.to_owned(), value));
         self
     }
 

@@ -99,7 +99,7 @@ fn read_what_they_are_sent() -> Outcome {
     let script = Script::default()
         .rule(
             Rule::task("a")
-                .last_contains("Message 1 from the user:\nuse port 4711")
+                .last_contains("\nuse port 4711\n</data-")
                 .call("write_file", &json!({"path": "port.txt", "content": "4711\n"})),
         )
         .rule(Rule::task("a").last_contains("port.txt").text("Done."));

@@ -34,6 +34,7 @@ mod run_land;
 mod settings;
 mod standing;
 mod support;
+mod told;
 mod verifier;
 mod words;
 
@@ -73,6 +74,7 @@ fn cases() -> Vec<Case> {
         run::cases,
         run_land::cases,
         verifier::cases,
+        told::cases,
         words::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));

@@ -81,9 +81,21 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         _ => None,
     };
     match tail {
-        Some(text) if text.contains("Message 1 from agent T1:\nthe port is 4711") => Ok(()),
+        Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => Ok(()),
         _ => fail(format!("{:#?}", heard.messages)),
     }
+}
+
+/// Reports whether a text contains these parts one after the other.
+fn in_order(text: &str, parts: &[&str]) -> bool {
+    let mut rest = text;
+    parts.iter().all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
 }
 
 fn a_transcript_has_what_was_heard() -> Outcome {
@@ -102,9 +114,9 @@ fn a_transcript_has_what_was_heard() -> Outcome {
         Ok(home.orchestrate(repository.path(), &typed).run()?.exits(0)?.stdout)
     };
     let (said, facts) = (transcript(&[])?, transcript(&["--json"])?);
-    let heard = "< message:\n  | Message 1 from agent T1:\n  | the port is 4711\n--- T2, turn 1\n";
-    let told = r#""content":"Message 1 from agent T1:\nthe port is 4711""#;
-    if said.starts_with(heard) && facts.contains(told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
+    let heard = ["< message:\n  | Message 1 from agent T1:\n  | <data-", ">\n  | the port is 4711\n  | </data-"];
+    let told = [r#""content":"Message 1 from agent T1:\n<data-"#, r">\nthe port is 4711\n</data-"];
+    if in_order(&said, &heard) && in_order(&facts, &told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
 }
 
 fn sequence_and_acknowledgement_are_facts() -> Outcome {

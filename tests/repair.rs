@@ -101,7 +101,7 @@ fn markers_of_another_merge() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         script
             .rule(put(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt", markers))
-            .rule(read(Rule::task(task).last_contains("conflict markers:\n\nsrc/lib.txt:2\n"), "src/lib.txt"))
+            .rule(read(Rule::task(task).last_contains(">\nsrc/lib.txt:2\n</data-"), "src/lib.txt"))
     });
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
 }

@@ -10,10 +10,12 @@ use orchestrate_core::message::Sender;
 use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
 
 use crate::named::Named;
-use crate::output::one_line;
+use crate::output::{one_line, quoted};
 
 /// The shortest wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);
+/// The most lines of an output that are shown below what happened.
+const MOST_LINES: usize = 6;
 /// The longest piece of another's words in a line.
 const WIDTH: usize = 100;
 
@@ -55,7 +57,7 @@ fn milestone(event: &Event) -> Option<String> {
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", one_line(&files.join(", "), WIDTH))
         }
-        Event::TaskReturned { task, cause, .. } => format!("{task}: went back to its author: {}", cause_words(*cause)),
+        Event::TaskReturned { task, cause, .. } => format!("{task}: returned to its agent: {}", cause_words(*cause)),
         Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
         Event::TaskMerged { task, commit: None, summary, .. } => {
             match summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
@@ -63,10 +65,8 @@ fn milestone(event: &Event) -> Option<String> {
                 None => format!("{task}: done, nothing to merge"),
             }
         }
-        Event::TaskFailed { task, cause, message } => format!("{task}: FAILED ({cause}): {}", one_line(message, WIDTH)),
-        Event::TaskConflicted { task, message } => {
-            format!("{task}: CONFLICTED, its branch is kept: {}", one_line(message, WIDTH))
-        }
+        Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
+        Event::TaskConflicted { task, message } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
         Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
         Event::RunResumed { .. } => "resumed".to_owned(),
@@ -77,6 +77,13 @@ fn milestone(event: &Event) -> Option<String> {
         ),
         _ => return None,
     })
+}
+
+/// Writes what happened, and below it the lines that tell of it.
+fn with_lines(what: &str, message: &str) -> String {
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
+    format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned()
 }
 
 /// What somebody is asked; the line may be read when there are newer runs.
@@ -116,8 +123,9 @@ fn detail(event: &Event) -> Option<String> {
         Event::ToolStarted { task, tool, arguments, .. } => {
             format!("{task}: {}({})", one_line(tool, WIDTH), one_line(&arguments.to_string(), WIDTH))
         }
-        Event::ToolFinished { task, tool, outcome, duration_ms, .. } => {
-            format!("{task}: {} {} in {duration_ms} ms", one_line(tool, WIDTH), outcome_words(*outcome))
+        Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
+            let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
+            format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
         }
         Event::ApprovalDecided { call, allowed, .. } => {
             format!("call {}: {}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
@@ -164,8 +172,8 @@ pub(crate) fn sender(from: &Sender) -> String {
 fn cause_words(cause: ReturnCause) -> &'static str {
     match cause {
         ReturnCause::Conflict => "it conflicts with the merged result",
-        ReturnCause::TaskCheck => "its check failed",
-        ReturnCause::RunCheck => "the check of the merged tree failed",
+        ReturnCause::TaskCheck => "verification failed",
+        ReturnCause::RunCheck => "verification of the merged tree failed",
         ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Unstorable => "git cannot store its files",
         ReturnCause::Rejected => "it was rejected",

@@ -99,8 +99,19 @@ const WALLS: [Wall; 8] = [
     Wall {
         package: "orchestrate-core",
         ours: &[],
-        // comrak brings unicode-normalization along anyway.
-        others: &["comrak", "serde", "serde_json", "serde-saphyr", "thiserror", "unicode-normalization"],
+        // comrak brings unicode-normalization along anyway; sha2 numbers the blocks of what others wrote; aho-corasick
+        // and base64 find secrets in every form.
+        others: &[
+            "aho-corasick",
+            "base64",
+            "comrak",
+            "serde",
+            "serde_json",
+            "serde-saphyr",
+            "sha2",
+            "thiserror",
+            "unicode-normalization",
+        ],
     },
 ];
 

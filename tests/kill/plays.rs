@@ -93,7 +93,7 @@ fn obeying(first: Rule) -> Play {
     let louder = |rule: Rule| rule.call("write_file", &json!({"path": "one.txt", "content": "2\n"}));
     let script = Script::default()
         .rule(louder(one().last_contains(LOUDER)))
-        .rule(louder(one().last_contains("Interrupted")))
+        .rule(louder(one().last_contains("ERROR: interrupted: ")))
         .rule(first)
         .rule(one().text("Done."));
     Play { plan: "- [ ] T1 speak\n", script }

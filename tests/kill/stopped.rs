@@ -41,7 +41,11 @@ fn sleeping_play() -> Play {
     let command = format!("sleep {0} & setsid sleep {0} & sleep {0}", seconds());
     let one = || Rule::task("T1");
     let script = Script::default()
-        .rule(one().last_contains("Interrupted").call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(
+            one()
+                .last_contains("ERROR: interrupted: ")
+                .call("write_file", &json!({"path": "woken.txt", "content": "1\n"})),
+        )
         .rule(one().last_contains("made woken.txt").text("Done."))
         .rule(one().call("run_shell_command", &json!({ "command": command })));
     Play { plan: "- [ ] T1 sleep\n", script }

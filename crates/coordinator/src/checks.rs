@@ -21,6 +21,8 @@ pub(crate) struct CheckResult {
     pub(crate) passed: bool,
     /// `exit code 1`, `killed: time limit of 600 s, …`.
     pub(crate) exit: String,
+    /// The exit code, if it came so far.
+    pub(crate) code: Option<i32>,
     pub(crate) output: String,
     pub(crate) duration_ms: u64,
     /// Whether its time ended it.
@@ -124,6 +126,10 @@ impl CheckResult {
         Self {
             passed: finished.exit.success(),
             exit: explained(&finished.exit, timeout_ms),
+            code: match finished.exit {
+                Exit::Code(code) => Some(code),
+                _ => None,
+            },
             output,
             duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
             timed_out: finished.exit == Exit::TimedOut,

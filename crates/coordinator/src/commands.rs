@@ -189,7 +189,7 @@ fn send_back(
 /// Gives the facts that send tasks back with the same words.
 fn returned(tasks: &[&TaskId], prompts: &Prompts, cause: ReturnCause, message: &str) -> Batch {
     let name = if cause == ReturnCause::Rejected { "rejected" } else { "retried" };
-    let blob = Blob::new(prompts.render(name, &[("message", message)]).into_bytes());
+    let blob = Blob::new(prompts.render_around(name, &[], &[("message", message)]).into_bytes());
     let fact = |task: &&TaskId| {
         let (task, text) = (TaskId::clone(task), blob.id().clone());
         Event::TaskReturned { task, cause, text, onto: None }

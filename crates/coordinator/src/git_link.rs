@@ -171,6 +171,12 @@ impl GitLink {
         self.context.git(move |repo| repo.ignores(&worktree, &file)).await
     }
 
+    /// Lists what the worktree holds that no commit of it will have, such as files that git ignores.
+    pub(crate) async fn unstored(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
+        let worktree = Arc::clone(&self.worktree);
+        self.context.git(move |repo| repo.unstored(&worktree)).await
+    }
+
     /// Compares the worktree with the branch's tip.
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);

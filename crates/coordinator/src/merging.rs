@@ -17,6 +17,7 @@ use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
 use crate::verifier;
+use crate::worker::{after_returns, with_failing_lines};
 
 /// Carries out one step and records what came of it.
 pub(crate) async fn carry_out(
@@ -40,7 +41,7 @@ pub(crate) async fn carry_out(
             record_if_next(context, decided, |_| Batch::from(returned).with_blob(evidence)).await
         }
         MergeStep::GiveUp { task, cause, evidence } => {
-            let message = give_up_message(context, &task, cause, &evidence);
+            let message = give_up_message(context, &task, cause, &evidence).await?;
             record_if_next(context, decided, |_| Event::TaskConflicted { task, message }.into()).await
         }
     }
@@ -152,21 +153,32 @@ async fn verify(
 
 async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
     Ok(match evidence {
-        Evidence::Conflict(files) => context.prompts.render("conflict", &[("files", &files.join("\n"))]),
+        Evidence::Conflict(files) => context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))]),
         Evidence::Check { command, gate } => {
             let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
-            context.prompts.render("run_check", &[("exit", &gate.exit), ("command", command), ("output", &output)])
+            let ours = [("exit", gate.exit.as_str()), ("command", command)];
+            context.prompts.render_around("run_check", &ours, &[("output", &output)])
         }
     })
 }
 
-fn give_up_message(context: &RunContext, task: &TaskId, cause: ReturnCause, evidence: &Evidence) -> String {
+async fn give_up_message(
+    context: &RunContext,
+    task: &TaskId,
+    cause: ReturnCause,
+    evidence: &Evidence,
+) -> Result<String, CoordinatorError> {
     let rounds = context.state().task(task).map_or(0, |record| record.rounds);
     let what = match evidence {
         Evidence::Conflict(files) => format!("conflicts in {}", files.join(", ")),
         Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
     };
-    let kind = if cause == ReturnCause::Conflict { "could not be merged" } else { "stayed red when merged" };
+    let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
-    format!("the branch {kind} after {rounds} returns ({what}); the branch is kept, and so is its worktree {worktree}")
+    let again = after_returns(rounds);
+    let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
+    match evidence {
+        Evidence::Conflict(_) => Ok(text),
+        Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),
+    }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, block};
 use orchestrate_git::Repo;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,15 @@ impl Prompts {
         let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
         let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
         fill(&template, places)
+    }
+
+    /// Returns a text in which others' words are filled in, each in its block, beside our own.
+    pub(crate) fn render_around(&self, name: &str, ours: &[(&str, &str)], material: &[(&str, &str)]) -> String {
+        let blocks: Vec<(&str, String)> =
+            material.iter().map(|(place, text)| (*place, block(&[name, place], text))).collect();
+        let blocks = blocks.iter().map(|(place, text)| (*place, text.as_str()));
+        let places: Vec<(&str, &str)> = ours.iter().copied().chain(blocks).collect();
+        self.render(name, &places)
     }
 
     /// Gives an agent's whole system text.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
-use orchestrate_core::{TaskRecord, TaskState};
+use orchestrate_core::{TaskRecord, TaskState, failing_lines};
 
 use crate::assignment::Assignment;
 use crate::checks::{CheckResult, Verification};
@@ -25,6 +25,9 @@ use crate::workplace::Workplace;
 
 /// The tools that can decide about a file that is no text: keep it, bring a version back, or do without it.
 const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
+
+/// The most files that are named where nothing but ignored ones were written.
+const SHOWN_IGNORED: usize = 10;
 
 /// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
 pub(crate) async fn work(
@@ -221,10 +224,27 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
     Ok(!workplace.link.hand_over(merged).await?)
 }
 
+/// Names what a worktree without a change holds all the same: files that git ignores. Nothing if there are none.
+async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
+    let files = workplace.git.unstored().await?;
+    let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| file.display().to_string()).collect();
+    let more = match files.len().saturating_sub(SHOWN_IGNORED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Ok(if shown.is_empty() {
+        String::new()
+    } else {
+        format!("it wrote only what git ignores: {}{more}\n", shown.join(", "))
+    })
+}
+
 /// A command that changes nothing has done what it should, unless a person has sent back the same; an agent whose role
 /// delivers changes has not.
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
-    let said = cut(summary.trim(), EVIDENCE_BYTES);
+    let ignored = only_ignored(workplace).await?;
+    let summary = format!("{ignored}{}", summary.trim());
+    let said = cut(&summary, EVIDENCE_BYTES);
     let text = match &record.task.work {
         Work::Run(_) if !record.rejection_stands => return report(workplace, summary).await,
         Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
@@ -251,7 +271,8 @@ async fn send_back_conflict(
         workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
         return Ok(false);
     }
-    let texts = kinds.map(|(prompt, _, files)| assignment.prompts.render(prompt, &[("files", &files.join("\n"))]));
+    let texts =
+        kinds.map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &files.join("\n"))]));
     let text = texts.collect::<Vec<_>>().join("\n");
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
@@ -271,7 +292,7 @@ async fn send_back_unstored(
         return Ok(false);
     }
     let prompt = if cause == ReturnCause::Deletions { "deletions" } else { "unstorable" };
-    let text = assignment.prompts.render(prompt, &[("error", &error.to_string())]);
+    let text = assignment.prompts.render_around(prompt, &[], &[("error", &error.to_string())]);
     let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
     workplace.link.record_with(text.into_bytes(), returned).await?;
     Ok(true)
@@ -295,6 +316,20 @@ async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, 
     after_red_check(workplace, record, &command, &result).await
 }
 
+/// Says how often work has been returned; nothing if it never was.
+pub(crate) fn after_returns(rounds: u32) -> String {
+    match rounds {
+        0 => String::new(),
+        1 => ", also after it was returned to its agent once".to_owned(),
+        _ => format!(", also after it was returned to its agent {rounds} times"),
+    }
+}
+
+/// Adds to what happened the lines of an output that tell of it.
+pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
+    std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n")
+}
+
 async fn after_red_check(
     workplace: &Workplace,
     record: &TaskRecord,
@@ -304,13 +339,13 @@ async fn after_red_check(
     let (link, assignment) = (&workplace.link, &workplace.assignment);
     let can_mend = matches!(record.task.work, Work::Agent(_));
     if !can_mend || record.rounds >= assignment.limits.merge_rounds {
-        let text = format!("`{command}` ended with {} after {} returns", result.exit, record.rounds);
-        link.fail(FailureCause::Check, text).await?;
+        let text = format!("`{command}` ended with {}{}", result.exit, after_returns(record.rounds));
+        link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
         return Ok(false);
     }
     let output = cut(result.output.trim(), EVIDENCE_BYTES);
-    let places = [("exit", result.exit.as_str()), ("command", command), ("output", output.as_str())];
-    let text = assignment.prompts.render("task_check", &places);
+    let ours = [("exit", result.exit.as_str()), ("command", command)];
+    let text = assignment.prompts.render_around("task_check", &ours, &[("output", &output)]);
     let task = workplace.task().clone();
     let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
     link.record_with(text.into_bytes(), returned).await?;

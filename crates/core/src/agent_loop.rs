@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
-use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolCall, ToolResult, ToolSpec};
+use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall, ToolSpec};
 use crate::ids::{CallId, TaskId};
 
 /// How often in a row a reply may be empty before the agent is given up.
@@ -91,8 +91,8 @@ pub enum AgentFact {
     },
     /// A call ended.
     ToolEnded {
-        /// What the model is told.
-        result: ToolResult,
+        /// What became of it.
+        answer: ToolAnswer,
     },
     /// Another agent's, or a person's, message arrived.
     Delivered {
@@ -145,7 +145,7 @@ enum State {
     /// The next request can be sent.
     Ready,
     /// The reply's calls are being run; results stand in the order of the calls.
-    RunningTools { calls: Vec<ToolCall>, results: Vec<Option<ToolResult>> },
+    RunningTools { calls: Vec<ToolCall>, results: Vec<Option<ToolAnswer>> },
     /// The agent ended.
     Finished(Finish),
 }
@@ -221,7 +221,7 @@ impl AgentLoop {
     pub fn apply(&mut self, fact: AgentFact) -> Result<(), IllegalFact> {
         match fact {
             AgentFact::Replied { reply } => self.replied(reply),
-            AgentFact::ToolEnded { result } => self.tool_ended(result),
+            AgentFact::ToolEnded { answer } => self.tool_ended(answer),
             AgentFact::Delivered { text } => self.heard(text),
             AgentFact::Returned { text } => self.returned(text),
             AgentFact::AttemptStarted => {
@@ -280,6 +280,9 @@ impl AgentLoop {
         let results = refuse_surplus(&tool_calls, &stop);
         self.state = State::RunningTools { calls: tool_calls, results };
         self.close_turn_if_answered();
+        if stop == StopReason::Refusal {
+            self.state = State::Finished(Finish::Refused(text));
+        }
         Ok(())
     }
 
@@ -287,7 +290,8 @@ impl AgentLoop {
         match stop {
             StopReason::MaxTokens => self.was_cut_off(),
             StopReason::Refusal => self.state = State::Finished(Finish::Refused(text)),
-            _ => {
+            StopReason::Pause => self.cut_replies = 0,
+            StopReason::EndTurn | StopReason::ToolCalls | StopReason::Other(_) => {
                 self.cut_replies = 0;
                 self.state = State::Finished(Finish::Done(text));
             }
@@ -316,7 +320,7 @@ impl AgentLoop {
         }
     }
 
-    fn tool_ended(&mut self, result: ToolResult) -> Result<(), IllegalFact> {
+    fn tool_ended(&mut self, result: ToolAnswer) -> Result<(), IllegalFact> {
         let State::RunningTools { calls, results } = &mut self.state else {
             return Err(self.illegal("a tool result came while no call was open"));
         };
@@ -339,10 +343,10 @@ impl AgentLoop {
         if results.iter().any(Option::is_none) {
             return;
         }
-        let answered: Vec<ToolResult> = results.iter().flatten().cloned().collect();
+        let answered: Vec<ToolAnswer> = results.iter().flatten().cloned().collect();
         let repeats = self.repeats.count_turn(calls, &answered);
         self.state = State::Ready;
-        self.context.push(Message::Tool { results: answered });
+        self.context.push(Message::Tool { results: answered.iter().map(ToolAnswer::render).collect() });
         if repeats >= REPEATS_BEFORE_STOP {
             self.state = State::Finished(Finish::Looping);
         } else if repeats >= REPEATS_BEFORE_WARNING {
@@ -380,11 +384,7 @@ impl AgentLoop {
             for (call, slot) in calls.iter().zip(results.iter_mut()) {
                 let text = "Not seen: the attempt ended before this call did. It may have had effects; look before you \
                             repeat it.";
-                slot.get_or_insert_with(|| ToolResult {
-                    call_id: call.id.clone(),
-                    text: text.to_owned(),
-                    is_error: true,
-                });
+                slot.get_or_insert_with(|| ToolAnswer::failed(&call.id, text));
             }
         }
         self.close_turn_if_answered();
@@ -397,7 +397,7 @@ impl AgentLoop {
 
 impl Repeats {
     /// Counts how many turns in a row were the same; any other turn begins anew.
-    fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolResult]) -> u32 {
+    fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolAnswer]) -> u32 {
         let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
         let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();
         let this = Some((asked.join("\n"), told.join("\n")));
@@ -407,8 +407,9 @@ impl Repeats {
     }
 }
 
-/// Answers at once what is never run: calls beyond the limit, and the last call of a reply that was cut off.
-fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolResult>> {
+/// Answers at once what is never run: calls beyond the limit, the last call of a reply that was cut off, and every call
+/// of one that was withheld in part.
+fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswer>> {
     let last = calls.len().saturating_sub(1);
     calls
         .iter()
@@ -416,6 +417,8 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolResul
         .map(|(at, call)| {
             let reason = if at >= MAX_CALLS_PER_REPLY {
                 Some(format!("Not run: a reply may hold {MAX_CALLS_PER_REPLY} calls."))
+            } else if *stop == StopReason::Refusal {
+                Some("Not run: the provider withheld the rest of the reply.".to_owned())
             } else if *stop == StopReason::MaxTokens && at == last {
                 Some("Not run: the reply was cut off at its largest size. Make a smaller call.".to_owned())
             } else if calls.iter().take(at).any(|earlier| earlier.id == call.id) {
@@ -423,20 +426,22 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolResul
             } else {
                 None
             };
-            reason.map(|text| ToolResult { call_id: call.id.clone(), text, is_error: true })
+            reason.map(|text| ToolAnswer::failed(&call.id, text))
         })
         .collect()
 }
 
-fn unanswered(calls: &[ToolCall], results: &[Option<ToolResult>]) -> Vec<ToolCall> {
+fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCall> {
     calls.iter().zip(results).filter(|(_, result)| result.is_none()).map(|(call, _)| call.clone()).collect()
 }
 
-/// Gives the result that stands for a call whose end nobody saw.
-pub fn interrupted(call_id: &CallId) -> ToolResult {
-    let text =
-        "Interrupted: the program stopped while this call ran. It may have had effects; look before you repeat it.";
-    ToolResult { call_id: call_id.clone(), text: text.to_owned(), is_error: true }
+/// What an agent is told of a call that was stopped, by a person as by the loss of the program: what it had done by
+/// then is equally unknown.
+pub const INTERRUPTED: &str = "it was stopped while it ran; it may have had effects, so look before you repeat it";
+
+/// Returns the answer to a call that was stopped while it ran.
+pub fn interrupted(call_id: &CallId) -> ToolAnswer {
+    ToolAnswer::failed(call_id, format!("ERROR: interrupted: {INTERRUPTED}"))
 }
 
 #[cfg(test)]
@@ -472,7 +477,12 @@ mod tests {
 
     fn ended(id: &str) -> AgentFact {
         AgentFact::ToolEnded {
-            result: ToolResult { call_id: id.into(), text: format!("result of {id}"), is_error: false },
+            answer: ToolAnswer {
+                call_id: id.into(),
+                text: format!("result of {id}"),
+                note: String::new(),
+                is_error: false,
+            },
         }
     }
 
@@ -519,6 +529,24 @@ mod tests {
     fn a_cut_off_call_is_not_run() {
         let agent = after(vec![reply("", &["a", "b"], StopReason::MaxTokens)]);
         assert_eq!(agent.next_step(&ByteBound), Step::CallTools(vec![call("a")]));
+    }
+
+    #[test]
+    fn no_call_of_a_reply_that_was_withheld_is_run() {
+        let mut agent = after(vec![reply("I will", &["a", "b"], StopReason::Refusal)]);
+        assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Refused("I will".to_owned())));
+        // Its calls are answered, so that it can be sent on if a person asks for another try.
+        let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
+        assert!(results.len() == 2 && results.iter().all(|result| result.is_error));
+        agent.apply(AgentFact::Returned { text: "once more".to_owned() }).unwrap();
+        assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
+    }
+
+    #[test]
+    fn a_pause_is_no_end() {
+        let agent = after(vec![reply("so far", &[], StopReason::Pause)]);
+        let Step::CallModel(request) = agent.next_step(&ByteBound) else { panic!("it ended") };
+        assert!(matches!(request.messages.last(), Some(Message::Assistant { text, .. }) if text == "so far"));
     }
 
     #[test]

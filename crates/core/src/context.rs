@@ -37,6 +37,9 @@ const FREED_PERCENT: usize = 15;
 /// Results and arguments of fewer bytes than this are left as they are: their stub would be no shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
 
+/// Arguments that are still larger than this once their long texts are gone are left out as a whole.
+const COLLAPSED_ARGUMENT_BYTES: usize = 2_000;
+
 /// The tool whose newest result is the agent's list of steps, which is never given up.
 const LIST_OF_STEPS: &str = "todo_write";
 
@@ -308,8 +311,14 @@ fn collapse_result(result: &ToolResult) -> ToolResult {
 /// Reduces the long texts of a call, wherever they stand in its arguments; those of a list of steps are the list.
 fn collapse_call(call: &ToolCall) -> ToolCall {
     let mut call = call.clone();
-    if tool_names::canonical(&call.name) != LIST_OF_STEPS {
-        collapse_value(&mut call.arguments);
+    if tool_names::canonical(&call.name) == LIST_OF_STEPS {
+        return call;
+    }
+    collapse_value(&mut call.arguments);
+    // Names and numbers without end are no text that could be cut.
+    let bytes = call.arguments.to_string().len();
+    if bytes > COLLAPSED_ARGUMENT_BYTES {
+        call.arguments = serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with all of it")});
     }
     call
 }
@@ -521,6 +530,19 @@ mod tests {
             [left("edit_files"), left("todo_write"), left("TodoWrite")],
             [reduced, items.clone(), items.clone()]
         );
+    }
+
+    #[test]
+    fn arguments_that_are_large_otherwise_are_left_out() {
+        let names: Value =
+            (0..5_000).map(|n| (format!("name {n}"), Value::from(n))).collect::<serde_json::Map<_, _>>().into();
+        for arguments in
+            [names, serde_json::json!({"items": vec![7; 9_000]}), serde_json::json!({"n".repeat(9_000): 1})]
+        {
+            let call = ToolCall { id: "c1".into(), name: "edit_files".to_owned(), arguments };
+            let left = collapse_call(&call).arguments.to_string();
+            assert!(left.len() < 100 && left.contains("left_out"), "{left}");
+        }
     }
 
     #[test]

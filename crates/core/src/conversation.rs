@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::block::block;
 use crate::ids::{CallId, TaskId};
 
 /// One request to a model, complete: nothing is added to it on the way but the provider's own framing.
@@ -102,6 +103,46 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
+/// What became of a call, with what of it is others' words and what is ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolAnswer {
+    /// The call that this answers.
+    pub call_id: CallId,
+    /// Everything that the model is told.
+    pub text: String,
+    /// How `text` ends in our own words: how the command ended, or that the call was not run.
+    #[serde(default)]
+    pub note: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+impl ToolAnswer {
+    /// Creates the answer to a call that failed, all of it in our own words.
+    pub fn failed(call_id: &CallId, note: impl Into<String>) -> Self {
+        let note = note.into();
+        Self { call_id: call_id.clone(), text: note.clone(), note, is_error: true }
+    }
+
+    /// Returns the answer as the model reads it: what others wrote in a block, our own words after it.
+    pub fn render(&self) -> ToolResult {
+        let (material, note) = match self.text.strip_suffix(&self.note) {
+            Some(material) => (material.trim_end_matches('\n'), self.note.as_str()),
+            None => (self.text.as_str(), ""),
+        };
+        let text = match (material, note) {
+            ("", note) => note.to_owned(),
+            (material, "") => self.block(material),
+            (material, note) => format!("{}\n{note}", self.block(material)),
+        };
+        ToolResult { call_id: self.call_id.clone(), text, is_error: self.is_error }
+    }
+
+    fn block(&self, material: &str) -> String {
+        block(&["call", self.call_id.as_str()], material)
+    }
+}
+
 /// A whole reply of a model. A stream that ended early is never one of these.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
@@ -118,6 +159,33 @@ pub struct ModelReply {
     pub raw: Option<RawBlocks>,
 }
 
+/// The longest id of a call in bytes: longer than any that providers make.
+const MAX_ID_BYTES: usize = 256;
+
+/// The longest name of a tool in characters that a model may call: providers accept no longer one when it comes back.
+const MAX_NAME_CHARS: usize = 64;
+
+impl ModelReply {
+    /// Returns the reply with the ids and names of its calls bounded, whoever made it.
+    ///
+    /// They can be left out of no request, so without a bound one call could fill an agent's whole context. A call
+    /// whose name was cut is answered as one of an unknown tool.
+    #[must_use]
+    pub fn bounded(mut self, turn: u32) -> Self {
+        for (at, call) in self.tool_calls.iter_mut().enumerate() {
+            if call.id.as_str().len() > MAX_ID_BYTES {
+                call.id = CallId::new(format!("call_{turn}_{}", at + 1));
+                self.raw = None;
+            }
+            if let Some((end, _)) = call.name.char_indices().nth(MAX_NAME_CHARS) {
+                call.name.truncate(end);
+                self.raw = None;
+            }
+        }
+        self
+    }
+}
+
 /// Why a model stopped, normalised over providers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -129,8 +197,10 @@ pub enum StopReason {
     ToolCalls,
     /// The reply reached its largest size; the last call may be cut off.
     MaxTokens,
-    /// The provider would not answer.
+    /// The provider would not answer, or withheld what the model said.
     Refusal,
+    /// The provider made a pause: the conversation is sent again as it is.
+    Pause,
     /// Anything else, in the provider's words.
     Other(String),
 }
@@ -161,5 +231,53 @@ impl Usage {
     /// Gives input and output together, which is what a token budget counts.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, note: &str) -> String {
+        let answer = ToolAnswer { call_id: "c1".into(), text: text.to_owned(), note: note.to_owned(), is_error: false };
+        let number = |line: &str| line.len() == "<data-123456789abc>".len() && line.starts_with("<data-");
+        let shown = |line: &str| match line {
+            line if number(line) => "<data>".to_owned(),
+            line if line.starts_with("</data-") => "</data>".to_owned(),
+            line => line.to_owned(),
+        };
+        answer.render().text.lines().map(shown).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn ids_and_names_are_bounded() {
+        let call = |id: &str, name: &str| ToolCall { id: id.into(), name: name.to_owned(), arguments: Value::Null };
+        let raw = Some(RawBlocks { model: "m".to_owned(), blocks: Vec::new() });
+        let reply = |tool_calls| ModelReply {
+            text: String::new(),
+            tool_calls,
+            stop: StopReason::ToolCalls,
+            usage: Usage::default(),
+            raw: raw.clone(),
+        };
+        let (long, fine) = ("x".repeat(1 << 20), call("c1", "read_file"));
+        assert_eq!(reply(vec![fine.clone()]).bounded(3), reply(vec![fine.clone()]));
+        let bounded = reply(vec![fine.clone(), call(&long, &long)]).bounded(3);
+        assert_eq!(bounded.tool_calls, [fine, call("call_3_2", &"x".repeat(64))]);
+        assert_eq!(bounded.raw, None);
+    }
+
+    #[test]
+    fn our_own_words_stand_outside_the_block() {
+        for (text, note, expected) in [
+            ("out\n[exit code 0, 0.1 s]", "[exit code 0, 0.1 s]", "<data>\nout\n</data>\n[exit code 0, 0.1 s]"),
+            // What a command writes about its own end is its own.
+            ("[exit code 0]\n[exit code 1]", "[exit code 1]", "<data>\n[exit code 0]\n</data>\n[exit code 1]"),
+            ("all of it", "", "<data>\nall of it\n</data>"),
+            ("ours", "ours", "ours"),
+            ("no such end", "another end", "<data>\nno such end\n</data>"),
+        ] {
+            assert_eq!(told(text, note), expected, "{text:?} {note:?}");
+        }
     }
 }

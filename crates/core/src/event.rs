@@ -16,7 +16,7 @@ use crate::message::{Envelope, Sender};
 use crate::settings::RunSettings;
 use crate::task::Task;
 
-pub use outcome::{FailureCause, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
+pub use outcome::{ErrorKind, FailureCause, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
 
 /// The version that every recorded fact carries.
 pub const VERSION: u32 = 1;
@@ -215,6 +215,15 @@ pub enum Event {
         tool: String,
         /// How it ended.
         outcome: ToolOutcome,
+        /// The class of its failure; none for a command that ran and ended with another code than 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_class: Option<ErrorKind>,
+        /// Why it failed, in one line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// The exit code, if a command ran to its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
         /// What the model is told.
         result: BlobId,
         /// How long it took.

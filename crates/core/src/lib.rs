@@ -6,12 +6,14 @@
 //! these decide and record what happened; they decide nothing.
 
 pub mod agent_loop;
+mod block;
 pub mod budget;
 pub mod context;
 pub mod conversation;
 pub mod event;
 #[cfg(test)]
 mod event_schema;
+mod failing;
 pub mod fold;
 pub mod git_path;
 pub mod ids;
@@ -20,6 +22,7 @@ pub mod merge_queue;
 pub mod message;
 pub mod plan;
 pub mod policy;
+mod redact;
 pub mod report;
 pub mod review;
 pub mod role;
@@ -33,15 +36,18 @@ pub mod tool_names;
 mod words;
 
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
+pub use block::block;
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{
-    Message, ModelReply, ModelRequest, Origin, RawBlocks, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
+    Message, ModelReply, ModelRequest, Origin, RawBlocks, StopReason, ToolAnswer, ToolCall, ToolResult, ToolSpec, Usage,
 };
 pub use event::{Event, Recorded};
+pub use failing::failing_lines;
 pub use ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;
 pub use plan::{CheckReport, KnownNames, Plan, PlanError};
+pub use redact::{RedactedStream, Redactor, Secret};
 pub use report::Report;
 pub use role::Role;
 pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};

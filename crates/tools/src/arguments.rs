@@ -30,6 +30,8 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 /// Arguments that other products' models add and that change nothing.
 const IGNORED: &[&str] = &["description", "explanation"];
+/// The longest list of mistakes: a name that the model made up may have any length.
+const MISTAKES_CHARS: usize = 1_000;
 /// How many mistakes of one call are told at once.
 const SHOWN_MISTAKES: usize = 5;
 
@@ -72,7 +74,7 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
         .take(SHOWN_MISTAKES)
         .map(|error| mistake(&error.instance_path().to_string(), error.kind(), error.instance(), &error.to_string()))
         .collect();
-    if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&mistakes.join("; "))) }
+    if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS))) }
 }
 
 /// Returns the name that a tool with these arguments has for one: the same, or the one that it is an alias of.
@@ -114,10 +116,13 @@ fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &s
 
 fn brief(value: &Value) -> String {
     const SHOWN: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    cut(&value.to_string(), SHOWN)
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

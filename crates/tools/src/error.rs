@@ -3,8 +3,8 @@
 //! A [`ToolError`] is an answer to the model, not an error of the program: the executor turns it into a
 //! [`crate::ToolOutput`]. What stops the program from going on is a [`ServiceError`] of the recorder.
 
+pub use orchestrate_core::event::ErrorKind;
 use orchestrate_core::invisible::shown;
-use serde::{Deserialize, Serialize};
 
 /// Why a call failed, by what is done about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,26 +48,6 @@ pub enum ToolError {
     /// The call was cancelled, or the coordinator died; whether it had an effect is not known.
     #[error("interrupted: {0}")]
     Interrupted(String),
-}
-
-/// The class of a [`ToolError`], as it is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorKind {
-    /// See [`ToolError::Retry`].
-    Retry,
-    /// See [`ToolError::Denied`].
-    Denied,
-    /// See [`ToolError::File`].
-    File,
-    /// See [`ToolError::Timeout`].
-    Timeout,
-    /// See [`ToolError::Network`].
-    Network,
-    /// See [`ToolError::Execution`].
-    Execution,
-    /// See [`ToolError::Interrupted`].
-    Interrupted,
 }
 
 impl ToolError {

@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
+use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::policy::{Decision, Grant};
 use orchestrate_core::{AgentId, CallHash, ToolCall, ToolSpec};
 use serde_json::Value;
@@ -29,7 +30,7 @@ use crate::metrics::{Metrics, ToolMetrics};
 use crate::output::{Answer, CallOutcome, ToolOutput};
 use crate::permit::{self, Permit, Request, Verdict, authorize};
 use crate::record::{self, EndGuard};
-use crate::redact::describe_call;
+use crate::redact::{brief_name, describe_call};
 use crate::registry::ToolRegistry;
 use crate::scope::CallScope;
 use crate::services::CallRecord;
@@ -155,7 +156,7 @@ impl Executor {
     async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> ToolOutput {
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
         let task = self.tasks.spawn(async move { shared.run(prepared, permit, scope).await });
-        task.await.unwrap_or_else(|_| ToolOutput::failed(&ToolError::Interrupted("the program is ending".to_owned())))
+        task.await.unwrap_or_else(|_| ToolOutput::failed(&ToolError::Interrupted(INTERRUPTED.to_owned())))
     }
 }
 
@@ -206,7 +207,7 @@ impl Shared {
 
     fn not_found(&self, name: &str) -> ToolError {
         let nearest = self.registry.nearest(name).join("`, `");
-        let shown = name.escape_debug();
+        let shown = brief_name(name);
         ToolError::Retry(format!("Tool '{shown}' not found; the nearest names are `{nearest}`"))
     }
 
@@ -270,7 +271,8 @@ fn path_guard(tool: &dyn Tool, permit: &Permit, scope: &CallScope) -> PathGuard 
 
 async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOutput {
     let Refusal { record, error } = refusal;
-    tracing::info!(agent = %scope.agent, "{} refused: {error}", describe_call(&record.tool, &record.arguments));
+    let (call, why) = (describe_call(&record.tool, &record.arguments), error.to_string());
+    tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
     let mut output = ToolOutput::failed(&error);
     output.execution_time = started.elapsed();
     let end = record::end_of(&record.call, &output, Answer::default());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orchestrate_core::{CallHash, CallId, ToolResult};
+use orchestrate_core::{CallHash, CallId, ToolAnswer};
 use serde_json::Value;
 
 use crate::error::{ErrorKind, ToolError};
@@ -56,14 +56,17 @@ pub struct ToolOutput {
     pub resource_usage: ResourceUsage,
     /// What the model reads, shaped, never empty.
     pub text: String,
+    /// How `text` ends in our own words: exit code and duration.
+    pub note: String,
     /// Whole texts that `text` shows in part.
     pub artifacts: Vec<Artifact>,
 }
 
 impl ToolOutput {
-    /// Gives the answer to a call as it goes into the conversation.
-    pub fn to_result(&self, call: &CallId) -> ToolResult {
-        ToolResult { call_id: call.clone(), text: self.text.clone(), is_error: !self.success }
+    /// Returns the answer to a call as it goes into the conversation.
+    pub fn to_answer(&self, call: &CallId) -> ToolAnswer {
+        let (text, note) = (self.text.clone(), self.note.clone());
+        ToolAnswer { call_id: call.clone(), text, note, is_error: !self.success }
     }
 
     /// Makes the answer of a call that failed with nothing to show but the message.
@@ -76,8 +79,17 @@ impl ToolOutput {
             execution_time: Duration::ZERO,
             resource_usage: ResourceUsage::default(),
             text: format!("ERROR: {error}"),
+            note: own_words(error),
             artifacts: Vec::new(),
         }
+    }
+}
+
+/// Returns what of a failure's text is ours alone: an interruption, in which nobody else has a word.
+fn own_words(error: &ToolError) -> String {
+    match error {
+        ToolError::Interrupted(_) => format!("ERROR: {error}"),
+        _ => String::new(),
     }
 }
 

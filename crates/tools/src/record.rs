@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use orchestrate_core::CallId;
+use orchestrate_core::agent_loop::INTERRUPTED;
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -42,8 +43,7 @@ impl EndGuard {
 impl Drop for EndGuard {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
-            let error =
-                ToolError::Interrupted("the call was dropped; whether it had an effect is not known".to_owned());
+            let error = ToolError::Interrupted(INTERRUPTED.to_owned());
             let mut output = ToolOutput::failed(&error);
             output.execution_time = self.elapsed();
             // The end is handed over at once; nobody is left to wait until it is durable.
@@ -69,9 +69,11 @@ pub(crate) async fn finish(
 ) -> (ToolOutput, CallEnd) {
     let (mut answer, error) = match result {
         Ok(answer) => (answer, None),
+        // Whatever stopped it, it reads as it would if the program had been lost meanwhile.
+        Err(ToolError::Interrupted(_)) => return interrupted(call, took),
         Err(error) => (Answer { text: failure_text(&error), ..Answer::default() }, Some(error)),
     };
-    let (text, artifact) = shape_text(context, &answer).await;
+    let (text, note, artifact) = shape_text(context, &answer).await;
     answer.artifacts.extend(artifact);
     let output = ToolOutput {
         success: error.is_none() && answer.failed.is_none(),
@@ -81,6 +83,7 @@ pub(crate) async fn finish(
         execution_time: took,
         resource_usage: ResourceUsage { output_bytes: answer.text.len() as u64, written_bytes: answer.written_bytes },
         text,
+        note,
         artifacts: answer.artifacts.clone(),
     };
     let end = end_of(call, &output, answer);
@@ -95,6 +98,7 @@ pub(crate) fn end_of(call: &CallId, output: &ToolOutput, answer: Answer) -> Call
         error_kind: output.error_kind,
         error: output.error.clone(),
         text: output.text.clone(),
+        note: output.note.clone(),
         artifacts: output.artifacts.clone(),
         deleted: answer.deleted,
         seen: answer.seen,
@@ -102,6 +106,13 @@ pub(crate) fn end_of(call: &CallId, output: &ToolOutput, answer: Answer) -> Call
         duration_ms: u64::try_from(output.execution_time.as_millis()).unwrap_or(u64::MAX),
         resource_usage: output.resource_usage,
     }
+}
+
+fn interrupted(call: &CallId, took: Duration) -> (ToolOutput, CallEnd) {
+    let mut output = ToolOutput::failed(&ToolError::Interrupted(INTERRUPTED.to_owned()));
+    output.execution_time = took;
+    let end = end_of(call, &output, Answer::default());
+    (output, end)
 }
 
 fn failure_text(error: &ToolError) -> String {
@@ -113,24 +124,29 @@ fn failure_text(error: &ToolError) -> String {
     }
 }
 
-async fn shape_text(context: &ToolContext, answer: &Answer) -> (String, Option<Artifact>) {
+/// Returns what the model is told, how that ends in our own words, and where the whole is kept if that is more.
+async fn shape_text(context: &ToolContext, answer: &Answer) -> (String, String, Option<Artifact>) {
     let footer = answer.footer.as_deref().unwrap_or_default();
     let allowed = context.result_bytes().saturating_sub(footer.len() + 1);
     let body = answer.text.trim_end_matches('\n');
     if body.len() <= allowed {
-        return (with_footer(body, footer, &answer.data), None);
+        let (text, note) = with_footer(body, footer, &answer.data);
+        return (text, note, None);
     }
     let artifact = context.services().artifacts.put(body.as_bytes().to_vec()).await.ok();
     let cut = shape::cut_middle(body, allowed, artifact.as_ref().map(|artifact| artifact.handle.as_str()));
-    (with_footer(&cut, footer, &answer.data), artifact)
+    let (text, note) = with_footer(&cut, footer, &answer.data);
+    (text, note, artifact)
 }
 
-fn with_footer(body: &str, footer: &str, data: &Value) -> String {
+/// Returns a text with its footer, and how it ends in our own words.
+fn with_footer(body: &str, footer: &str, data: &Value) -> (String, String) {
+    let ours = |text: String| (text.clone(), text);
     match (body.is_empty(), footer.is_empty()) {
-        (false, true) => body.to_owned(),
-        (false, false) => format!("{body}\n{footer}"),
-        (true, false) => format!("(no output)\n{footer}"),
-        (true, true) if data.is_null() => "(done, nothing to show)".to_owned(),
-        (true, true) => data.to_string(),
+        (false, true) => (body.to_owned(), String::new()),
+        (false, false) => (format!("{body}\n{footer}"), footer.to_owned()),
+        (true, false) => ours(format!("(no output)\n{footer}")),
+        (true, true) if data.is_null() => ours("(done, nothing to show)".to_owned()),
+        (true, true) => (data.to_string(), String::new()),
     }
 }

@@ -6,6 +6,10 @@ use serde_json::Value;
 
 /// The longest text shown of one argument, in characters.
 const MAX_SHOWN: usize = 200;
+/// The longest name of a tool or a parameter that is shown, in characters: no name of ours is as long.
+const MAX_SHOWN_NAME: usize = 64;
+/// The most arguments of a call that are shown.
+const MAX_SHOWN_FIELDS: usize = 20;
 /// Parts of a parameter's name that make its value a secret.
 const SECRET_NAMES: &[&str] =
     &["password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential"];
@@ -28,13 +32,22 @@ const MIN_SECRET_LENGTH: usize = 16;
 pub fn describe_call(tool: &str, arguments: &Value) -> String {
     let inner = match arguments {
         Value::Object(map) => {
-            let fields: Vec<String> =
-                map.iter().map(|(name, value)| format!("{name}: {}", show(name, value))).collect();
+            let field = |(name, value): (&String, &Value)| format!("{}: {}", brief_name(name), show(name, value));
+            let mut fields: Vec<String> = map.iter().take(MAX_SHOWN_FIELDS).map(field).collect();
+            if map.len() > MAX_SHOWN_FIELDS {
+                fields.push(format!("… ({} more)", map.len() - MAX_SHOWN_FIELDS));
+            }
             fields.join(", ")
         }
         other => show("", other),
     };
-    format!("{}({inner})", tool.escape_debug())
+    format!("{}({inner})", brief_name(tool))
+}
+
+/// Writes a name that a model chose: escaped, and cut if it is longer than any name of ours.
+pub(crate) fn brief_name(name: &str) -> String {
+    let shown: String = name.chars().take(MAX_SHOWN_NAME).flat_map(char::escape_debug).collect();
+    if name.chars().nth(MAX_SHOWN_NAME).is_some() { format!("{shown}…") } else { shown }
 }
 
 /// Gives the arguments of a call as they may be kept: what a parameter's name or a text's form calls a secret is
@@ -147,6 +160,15 @@ mod tests {
         let arguments = json!({"api_key": "hunter2", "deep": [{"Password": "x"}], "max_tokens": 5, "text": "plain"});
         let expected = json!({"api_key": "[redacted:api_key]", "deep": [{"Password": "[redacted:Password]"}], "max_tokens": 5, "text": "plain"});
         assert_eq!(redact_arguments(&arguments), expected);
+    }
+
+    #[test]
+    fn names_that_a_model_chose_are_escaped_and_cut() {
+        let shown = describe_call("t\u{1b}[2J", &json!({"a\u{1b}]0;x\u{7}\n\u{202e}": 1}));
+        assert_eq!(shown, "t\\u{1b}[2J(a\\u{1b}]0;x\\u{7}\\n\\u{202e}: 1)");
+        let fields: serde_json::Map<_, _> = (0..100).map(|n| (n.to_string().repeat(100), json!(n))).collect();
+        let shown = describe_call(&"t".repeat(1 << 20), &fields.into());
+        assert!(shown.len() < 2_000 && shown.contains("… (80 more)"), "{shown}");
     }
 
     #[test]

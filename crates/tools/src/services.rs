@@ -144,6 +144,9 @@ pub struct CallEnd {
     pub error: Option<String>,
     /// What the model reads, shaped, never empty.
     pub text: String,
+    /// How `text` ends in our own words: exit code and duration. The rest is material.
+    #[serde(default)]
+    pub note: String,
     /// Whole texts that the result shows in part, and what a deleted file held.
     pub artifacts: Vec<Artifact>,
     /// Paths that the call deleted, relative to the worktree: recorded deletions.

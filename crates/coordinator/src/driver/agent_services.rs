@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use orchestrate_core::event::{Event, ToolOutcome};
-use orchestrate_core::{BlobId, TaskId};
+use orchestrate_core::TaskId;
+use orchestrate_core::event::Event;
 use orchestrate_tools::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, ErrorKind,
-    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services, redact_arguments,
+    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitCommit,
+    GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services, redact_arguments,
 };
 
+use super::call_end::{CallOf, finished};
 use crate::error::CoordinatorError;
 use crate::recorded::value_bytes;
 use crate::worker_link::{Outgoing, Place};
@@ -114,7 +115,8 @@ impl CallRecorder for AgentDesk {
     async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
         let (started, turn) = (self.start_of(record)?, self.turn()?);
         let task = self.workplace.task().clone();
-        let facts = |result| vec![started, end_of(&end, (record.tool.clone(), task, turn), result)];
+        let of = CallOf { task, turn, tool: record.tool.clone() };
+        let facts = |result| vec![started, finished(&end, of, result)];
         let recorded = self.workplace.link.record_with(bytes_of(&end)?, facts).await;
         recorded.map_err(|error| self.lost.note(error))
     }
@@ -153,7 +155,7 @@ impl EndSlot for KeptPlace {
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
         let Self { place, lost, tool, task, turn } = *self;
-        let durable = place.record(bytes, |result| end_of(&end, (tool, task, turn), result));
+        let durable = place.record(bytes, |result| finished(&end, CallOf { task, turn, tool }, result));
         Box::pin(async move { durable.await.map_err(|error| lost.note(error)) })
     }
 }
@@ -161,19 +163,6 @@ impl EndSlot for KeptPlace {
 /// Writes down the end of a call.
 fn bytes_of(end: &CallEnd) -> Result<Vec<u8>, ServiceError> {
     value_bytes(end, "tool result").map_err(|error| service_error(&error))
-}
-
-/// Makes the fact of a call's end.
-fn end_of(end: &CallEnd, (tool, task, turn): (String, TaskId, u32), result: BlobId) -> Event {
-    let outcome = match end.error_kind {
-        _ if end.success => ToolOutcome::Ok,
-        Some(ErrorKind::Denied) => ToolOutcome::Denied,
-        Some(ErrorKind::Timeout) => ToolOutcome::TimedOut,
-        Some(ErrorKind::Interrupted) => ToolOutcome::Interrupted,
-        _ => ToolOutcome::Failed,
-    };
-    let (call_id, duration_ms, deleted) = (end.call.clone(), end.duration_ms, end.deleted.clone());
-    Event::ToolFinished { task, turn, call_id, tool, outcome, result, duration_ms, deleted }
 }
 
 #[async_trait]

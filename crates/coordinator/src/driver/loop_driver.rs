@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::agent_loop::{Finish, Step, interrupted};
+use orchestrate_core::agent_loop::{Finish, INTERRUPTED, Step, interrupted};
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::context::request_tokens;
-use orchestrate_core::event::{Event, FailureCause, Recorded, ToolOutcome};
+use orchestrate_core::event::{ErrorKind, Event, FailureCause, Recorded};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
@@ -21,6 +21,7 @@ use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, R
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentDesk, services};
+use super::call_end::{CallOf, finished};
 use super::replay::replay;
 use crate::error::CoordinatorError;
 use crate::recorded::value_bytes;
@@ -114,6 +115,7 @@ impl LoopDriver {
         };
         match answer {
             Ok(reply) => {
+                let reply = reply.bounded(turn);
                 let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
                 let replied = |reply| Event::ModelReplied { task, turn, reply, usage, stop };
                 workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
@@ -176,10 +178,10 @@ impl LoopDriver {
             }
             match outcome {
                 CallOutcome::Done(output) => {
-                    self.agent.apply(AgentFact::ToolEnded { result: output.to_result(&call.id) })?;
+                    self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer(&call.id) })?;
                 }
                 CallOutcome::NeedsApproval { call: hash, rule } => {
-                    workplace.link.ask(&call, hash, rule).await?;
+                    workplace.link.ask(&canonical(workplace, call), hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
             }
@@ -267,6 +269,12 @@ async fn failed(
     Ok(DriverEnd::Failed(cause, error))
 }
 
+/// Returns the call under the name that rules and people know the tool by, and not the one that the model used.
+fn canonical(workplace: &Workplace, call: ToolCall) -> ToolCall {
+    let tool = workplace.host.executor.registry().resolve(&call.name);
+    ToolCall { name: tool.map_or_else(|| call.name.clone(), |tool| tool.name().to_owned()), ..call }
+}
+
 /// Gives the name of the tool that a call started.
 fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
     let started = facts.iter().rev().find_map(|fact| match &fact.event {
@@ -286,9 +294,10 @@ async fn close_interrupted(
     let end = CallEnd {
         call: call.clone(),
         success: false,
-        error_kind: Some(orchestrate_tools::ErrorKind::Interrupted),
-        error: Some(result.text.clone()),
+        error_kind: Some(ErrorKind::Interrupted),
+        error: Some(format!("interrupted: {INTERRUPTED}")),
         text: result.text,
+        note: result.note,
         artifacts: Vec::new(),
         deleted: Vec::new(),
         seen: Vec::new(),
@@ -296,17 +305,8 @@ async fn close_interrupted(
         duration_ms: 0,
         resource_usage: ResourceUsage::default(),
     };
-    let task = workplace.task().clone();
-    let fact = |result| Event::ToolFinished {
-        task,
-        turn,
-        call_id: call.clone(),
-        tool,
-        outcome: ToolOutcome::Interrupted,
-        result,
-        duration_ms: 0,
-        deleted: Vec::new(),
-    };
+    let of = CallOf { task: workplace.task().clone(), turn, tool };
+    let fact = |result| finished(&end, of, result);
     workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
 }
 

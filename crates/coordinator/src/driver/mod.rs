@@ -2,6 +2,7 @@
 
 mod agent_driver;
 mod agent_services;
+mod call_end;
 mod loop_driver;
 mod replay;
 mod run_driver;

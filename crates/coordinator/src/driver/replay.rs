@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply, ToolResult};
+use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply, ToolAnswer};
 use orchestrate_tools::{CallEnd, ReadLedger};
 
 use crate::error::CoordinatorError;
@@ -40,7 +40,7 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
             }
             Event::ToolFinished { result, .. } => {
                 let end: CallEnd = link.blob_value(result, "tool result")?;
-                agent.apply(AgentFact::ToolEnded { result: tool_result(&end) })?;
+                agent.apply(AgentFact::ToolEnded { answer: answer_of(&end) })?;
                 ends.push(end);
             }
             Event::TaskReturned { cause, text, .. } => {
@@ -62,7 +62,8 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
     })
 }
 
-/// Gives what the model reads of a call's end.
-pub(crate) fn tool_result(end: &CallEnd) -> ToolResult {
-    ToolResult { call_id: end.call.clone(), text: end.text.clone(), is_error: !end.success }
+/// Returns the answer that a recorded end stands for.
+fn answer_of(end: &CallEnd) -> ToolAnswer {
+    let (text, note) = (end.text.clone(), end.note.clone());
+    ToolAnswer { call_id: end.call.clone(), text, note, is_error: !end.success }
 }

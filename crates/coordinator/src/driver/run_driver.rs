@@ -5,11 +5,13 @@
 
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
-use orchestrate_tools::{CallEnd, ErrorKind, ResourceUsage};
+use orchestrate_core::agent_loop::{INTERRUPTED, interrupted};
+use orchestrate_core::event::{ErrorKind, Event, FailureCause, ToolOutcome};
+use orchestrate_tools::{CallEnd, ResourceUsage};
 use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
+use super::call_end::{CallOf, finished};
 use crate::checks::CheckResult;
 use crate::error::CoordinatorError;
 use crate::prompts::{EVIDENCE_BYTES, cut};
@@ -65,38 +67,39 @@ impl RunDriver {
         result: Option<&CheckResult>,
     ) -> Result<(), CoordinatorError> {
         let success = result.is_some_and(|result| result.passed);
-        let text =
-            result.map_or_else(|| "interrupted".to_owned(), |result| format!("{}\n{}", result.output, result.exit));
+        let text = match result {
+            Some(result) => format!("{}\n{}", result.output, result.exit),
+            None => interrupted(call).text,
+        };
         let end = CallEnd {
             call: call.clone(),
             success,
-            error_kind: if result.is_none() { Some(ErrorKind::Interrupted) } else { None },
-            error: result.filter(|result| !result.passed).map(|result| result.exit.clone()),
+            error_kind: error_kind(result),
+            error: match result {
+                Some(result) => (!result.passed).then(|| result.exit.clone()),
+                None => Some(format!("interrupted: {INTERRUPTED}")),
+            },
             text,
+            note: String::new(),
             artifacts: Vec::new(),
             deleted: Vec::new(),
             seen: Vec::new(),
-            exit_code: None,
+            exit_code: result.and_then(|result| result.code),
             duration_ms: result.map_or(0, |result| result.duration_ms),
             resource_usage: ResourceUsage::default(),
         };
-        let outcome = match result {
-            None => ToolOutcome::Interrupted,
-            Some(result) if result.passed => ToolOutcome::Ok,
-            Some(_) => ToolOutcome::Failed,
-        };
-        let (task, call_id, duration_ms) = (workplace.task().clone(), call.clone(), end.duration_ms);
-        let fact = |result| Event::ToolFinished {
-            task,
-            turn: 0,
-            call_id,
-            tool: TOOL.to_owned(),
-            outcome,
-            result,
-            duration_ms,
-            deleted: Vec::new(),
-        };
+        let of = CallOf { task: workplace.task().clone(), turn: 0, tool: TOOL.to_owned() };
+        let fact = |result| finished(&end, of, result);
         workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
+    }
+}
+
+/// Returns the class of a failure that is not the command's own.
+fn error_kind(result: Option<&CheckResult>) -> Option<ErrorKind> {
+    match result {
+        None => Some(ErrorKind::Interrupted),
+        Some(result) if result.timed_out => Some(ErrorKind::Timeout),
+        Some(_) => None,
     }
 }
 

@@ -32,6 +32,27 @@ pub enum ToolOutcome {
     Interrupted,
 }
 
+/// The class of a call's failure, by what is done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The model can repair it.
+    Retry,
+    /// The policy or the sandbox refused.
+    Denied,
+    /// A file tool met an error of the file system other than "not found".
+    File,
+    /// A limit of time was reached.
+    Timeout,
+    /// Connection, name resolution, or the other side's failure.
+    Network,
+    /// Any other failure of the tool itself, panics included.
+    Execution,
+    /// The call was stopped; whether it had an effect is not known.
+    Interrupted,
+}
+
 /// Why work goes back to its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -112,7 +112,7 @@ fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
     let exit_code = match finished.exit {
         Exit::TimedOut => return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: text }),
         Exit::Cancelled => {
-            return Err(ToolError::Interrupted("the command was ended; what it did until then stays done".to_owned()));
+            return Err(ToolError::Interrupted("the command was ended".to_owned()));
         }
         Exit::Code(code) => Some(code),
         _ => None,

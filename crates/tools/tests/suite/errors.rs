@@ -54,8 +54,9 @@ pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
         (ToolError::Execution("broken".to_owned()), "Execution: broken", "ERROR: broken"),
         (
             ToolError::Interrupted("stopped".to_owned()),
-            "Interrupted: interrupted: stopped",
-            "ERROR: interrupted: stopped",
+            // In one wording, whoever stopped it.
+            "Interrupted: interrupted: it was stopped while it ran; it may have had effects, so look before you repeat it",
+            "ERROR: interrupted: it was stopped while it ran; it may have had effects, so look before you repeat it",
         ),
     ];
     for (error, expected, text) in table {

@@ -45,6 +45,7 @@ pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarn
         error_kind: None,
         error: None,
         text: "     1\tx".to_owned(),
+        note: String::new(),
         artifacts: Vec::new(),
         deleted: Vec::new(),
         seen: vec![orchestrate_tools::SeenFile::holding("a.txt", b"x\n")],

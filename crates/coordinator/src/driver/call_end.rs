@@ -1,0 +1,52 @@
+//! The fact of a call's end, the same for every driver.
+
+use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
+use orchestrate_core::{BlobId, TaskId};
+use orchestrate_tools::CallEnd;
+
+/// The longest error that stands in the fact itself; the whole is in the result that it names.
+const MAX_ERROR_CHARS: usize = 500;
+
+/// Whose call it was.
+pub(super) struct CallOf {
+    pub(super) task: TaskId,
+    pub(super) turn: u32,
+    /// The tool's canonical name, or what the model called it.
+    pub(super) tool: String,
+}
+
+/// Returns the fact of a call's end; `result` is the blob that holds it.
+pub(super) fn finished(end: &CallEnd, of: CallOf, result: BlobId) -> Event {
+    let CallOf { task, turn, tool } = of;
+    Event::ToolFinished {
+        task,
+        turn,
+        call_id: end.call.clone(),
+        tool,
+        outcome: outcome(end),
+        error_class: end.error_kind,
+        error: end.error.as_deref().filter(|_| !end.success).map(in_one_line),
+        exit_code: end.exit_code,
+        result,
+        duration_ms: end.duration_ms,
+        deleted: end.deleted.clone(),
+    }
+}
+
+fn outcome(end: &CallEnd) -> ToolOutcome {
+    match end.error_kind {
+        _ if end.success => ToolOutcome::Ok,
+        Some(ErrorKind::Denied) => ToolOutcome::Denied,
+        Some(ErrorKind::Timeout) => ToolOutcome::TimedOut,
+        Some(ErrorKind::Interrupted) => ToolOutcome::Interrupted,
+        _ => ToolOutcome::Failed,
+    }
+}
+
+fn in_one_line(error: &str) -> String {
+    let line = error.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_ERROR_CHARS) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line,
+    }
+}

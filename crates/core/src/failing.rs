@@ -1,0 +1,51 @@
+//! The lines of a check's output that say what failed.
+
+/// The most lines that are shown beside a failure; the whole output is kept.
+const MOST_LINES: usize = 6;
+
+/// The longest line that is shown, in characters.
+const MOST_CHARS: usize = 160;
+
+/// Words that stand in a line which tells of a failure, in lower case.
+const TELLING: &[&str] =
+    &["error", "fail", "panicked", "assert", "exception", "not found", "no such", "cannot", "denied", "undefined"];
+
+/// Words that stand in a line which counts what did not fail.
+const COUNTING: &[&str] = &["0 failed", "0 errors", "0 failures"];
+
+/// Returns the lines that tell of a failure, or the last ones if none does.
+pub fn failing_lines(output: &str) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
+    let telling: Vec<&str> = lines.iter().copied().filter(|line| tells(line)).take(MOST_LINES).collect();
+    let chosen = if telling.is_empty() { lines.split_at(lines.len().saturating_sub(MOST_LINES)).1 } else { &telling };
+    chosen.iter().map(|line| shortened(line)).collect()
+}
+
+fn tells(line: &str) -> bool {
+    let line = line.to_lowercase();
+    TELLING.iter().any(|word| line.contains(word)) && !COUNTING.iter().any(|word| line.contains(word))
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(MOST_CHARS) {
+        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_that_tell_of_a_failure_come_first() {
+        let output =
+            "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n  left: 1\nassertion `left == right` failed\n";
+        assert_eq!(failing_lines(output), ["test b ... FAILED", "assertion `left == right` failed"]);
+        let counted: String = (1..=20).map(|n| format!("line {n}\n")).collect();
+        assert_eq!(failing_lines(&counted), ["line 15", "line 16", "line 17", "line 18", "line 19", "line 20"]);
+        assert_eq!(failing_lines("12 passed; 0 failed\nbye"), ["12 passed; 0 failed", "bye"]);
+        assert_eq!(failing_lines(&format!("error: {}", "x".repeat(500)))[0].chars().count(), MOST_CHARS + 1);
+        assert!(failing_lines(" \n").is_empty());
+    }
+}

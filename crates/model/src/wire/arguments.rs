@@ -8,7 +8,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Reads arguments; what is no object is kept as the text that the model wrote.
+/// So much is kept of arguments that are no object: enough for the model to see what it wrote.
+const MAX_INVALID_BYTES: usize = 2 << 10;
+
+/// Reads arguments; of what is no object the beginning of the text is kept that the model wrote.
 pub(crate) fn arguments_of(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(Map::new());
@@ -18,10 +21,18 @@ pub(crate) fn arguments_of(text: &str) -> Value {
         // Some models encode the object twice.
         Some(Value::String(inner)) => match strict(&inner) {
             Some(object @ Value::Object(_)) => object,
-            _ => Value::String(text.to_owned()),
+            _ => Value::String(beginning_of(text)),
         },
-        _ => Value::String(text.to_owned()),
+        _ => Value::String(beginning_of(text)),
     }
+}
+
+fn beginning_of(text: &str) -> String {
+    if text.len() <= MAX_INVALID_BYTES {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(MAX_INVALID_BYTES);
+    format!("{}… [{} more bytes left out]", text.get(..end).unwrap_or_default(), text.len() - end)
 }
 
 /// Gives the arguments as an object for sending back: providers refuse a conversation with anything else.
@@ -130,7 +141,8 @@ mod tests {
             assert_eq!(arguments_of(text), expected, "{text}");
         }
         let deep = format!("{}{}", "{\"a\":".repeat(100_000), "1");
-        assert_eq!(arguments_of(&deep), json!(deep));
+        let left = format!("{}… [{} more bytes left out]", &deep[..MAX_INVALID_BYTES], deep.len() - MAX_INVALID_BYTES);
+        assert_eq!(arguments_of(&deep), json!(left));
     }
 
     #[test]

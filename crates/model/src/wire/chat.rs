@@ -18,6 +18,15 @@ use crate::tokens::usage_or_estimate;
 /// How often a call's arguments are looked at for being complete; see [`PartialCall::is_complete`].
 const MAX_COMPLETENESS_CHECKS: u32 = 64;
 
+/// How servers say that a reply was cut off at its largest size (OpenAI, Mistral, Gemini).
+const CUT: &[&str] = &["length", "model_length", "max_tokens"];
+/// How servers say that they withheld a reply, or the rest of it (OpenAI, Zhipu, Gemini).
+const WITHHELD: &[&str] =
+    &["content_filter", "refusal", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii"];
+/// How servers say that the reply broke off on their side, so that asking again helps (OpenRouter, DeepSeek, Zhipu,
+/// vLLM).
+const BROKEN_OFF: &[&str] = &["error", "insufficient_system_resource", "network_error", "abort"];
+
 /// Gives the body of a request; `max_tokens_key` is how the server calls the limit of the reply.
 pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) -> Value {
     let mut body = json!({
@@ -283,10 +292,11 @@ impl ChatReader {
         if !self.ended {
             return Err(Fault::Truncated("the stream ended before [DONE]".to_owned()));
         }
-        if self.finish_reason.as_deref() == Some("error") {
-            return Err(Fault::within_stream(&json!({"message": "finish_reason is \"error\""})));
+        let reason = self.finish_reason.as_deref().map(str::to_ascii_lowercase);
+        if let Some(reason) = reason.as_deref().filter(|reason| BROKEN_OFF.contains(reason)) {
+            return Err(Fault::within_stream(&json!({"message": format!("finish_reason is {reason:?}")})));
         }
-        let cut = self.finish_reason.as_deref() == Some("length");
+        let cut = reason.as_deref().is_some_and(|reason| CUT.contains(&reason));
         let mut ids: Vec<String> = self.calls.iter().map(|call| call.id.clone()).collect();
         settle_ids(&mut ids, request.origin.turn);
         let last = self.calls.len();
@@ -296,7 +306,7 @@ impl ChatReader {
             extras.push(call.extra.clone());
             tool_calls.push(call.finish(id, cut && at + 1 == last));
         }
-        let stop = stop_reason(self.finish_reason.as_deref(), self.refused, !tool_calls.is_empty());
+        let stop = stop_reason(reason.as_deref(), self.refused, !tool_calls.is_empty());
         let raw = raw(request, &self.text, &tool_calls, (extras, self.reasoning_details));
         let mut reply = ModelReply { text: self.text, tool_calls, stop, usage: Usage::default(), raw };
         reply.usage = usage_or_estimate(self.usage.as_ref().map(usage), request, &reply);
@@ -373,13 +383,13 @@ fn raw(
     Some(RawBlocks { model: request.model.clone(), blocks: vec![message] })
 }
 
-/// Several servers say `stop` beside calls, so calls decide.
+/// Several servers say `stop` beside calls, so calls decide; but never of a reply that was withheld or cut off.
 fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReason {
     match reason {
-        Some("length") => StopReason::MaxTokens,
-        _ if has_calls => StopReason::ToolCalls,
-        Some("content_filter") => StopReason::Refusal,
         _ if refused => StopReason::Refusal,
+        Some(reason) if WITHHELD.contains(&reason) => StopReason::Refusal,
+        Some(reason) if CUT.contains(&reason) => StopReason::MaxTokens,
+        _ if has_calls => StopReason::ToolCalls,
         None | Some("stop" | "tool_calls" | "function_call") => StopReason::EndTurn,
         Some(other) => StopReason::Other(other.to_owned()),
     }

@@ -15,6 +15,8 @@ pub(crate) const MAX_STREAM_BYTES: usize = 256 << 20;
 pub(super) const MAX_CONTENT_BYTES: usize = 16 << 20;
 /// The most calls, or blocks, of one reply; further ones are ignored, as if the model had stopped there.
 pub(super) const MAX_CALLS: usize = 128;
+/// The longest id of a call: longer than any that providers make. Another gets one of ours.
+pub(super) const MAX_ID_CHARS: usize = 256;
 /// The longest name of a tool that providers accept in a conversation.
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
@@ -47,7 +49,7 @@ pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
 pub(super) fn settle_ids(ids: &mut [String], turn: u32) {
     let mut seen = HashSet::new();
     for (at, id) in ids.iter_mut().enumerate() {
-        if id.is_empty() || seen.contains(id) {
+        if id.is_empty() || id.len() > MAX_ID_CHARS || seen.contains(id) {
             *id = format!("call_{turn}_{}", at + 1);
         }
         while seen.contains(id) {

@@ -10,7 +10,9 @@ use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, To
 use serde_json::{Map, Value, json};
 
 use super::arguments::{arguments_of, as_object};
-use super::content::{ContentMeter, MAX_CALLS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of};
+use super::content::{
+    ContentMeter, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS, OnDelta, cut_name, plain, settle_ids, values_of,
+};
 use super::fault::Fault;
 use super::sse::Event;
 use crate::model::Delta;
@@ -18,8 +20,8 @@ use crate::tokens::usage_or_estimate;
 
 /// The version of the protocol, sent as `anthropic-version`.
 pub(crate) const VERSION: &str = "2023-06-01";
-/// Longer than any id that providers make; ours come back unchanged.
-const MAX_ID_CHARS: usize = 256;
+/// How the protocol says that a reply was cut off at its largest size.
+const CUT: &[&str] = &["max_tokens", "model_context_window_exceeded"];
 /// Stands for a text that is empty, which the protocol refuses.
 const NOTHING: &str = "(nothing)";
 
@@ -244,7 +246,7 @@ impl MessagesReader {
         if !self.ended {
             return Err(Fault::Truncated("the stream ended before message_stop".to_owned()));
         }
-        let cut = self.stop_reason.as_deref() == Some("max_tokens");
+        let cut = self.stop_reason.as_deref().is_some_and(|reason| CUT.contains(&reason));
         let last = self.blocks.len();
         let blocks: Vec<(Block, bool)> =
             self.blocks.into_values().enumerate().map(|(at, block)| (block, cut && at + 1 == last)).collect();
@@ -320,8 +322,9 @@ impl Block {
 
 fn stop_reason(reason: Option<&str>, has_calls: bool) -> StopReason {
     match reason {
-        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
-        Some("refusal") => StopReason::Refusal,
+        Some(reason) if CUT.contains(&reason) => StopReason::MaxTokens,
+        Some("refusal" | "content_filter") => StopReason::Refusal,
+        Some("pause_turn") if !has_calls => StopReason::Pause,
         _ if has_calls => StopReason::ToolCalls,
         None | Some("end_turn" | "stop_sequence" | "tool_use") => StopReason::EndTurn,
         Some(other) => StopReason::Other(other.to_owned()),

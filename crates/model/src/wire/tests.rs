@@ -213,7 +213,8 @@ fn chat_says_why_it_stopped() {
         (vec![delta(json!({"content": "x"})), finish("length")], StopReason::MaxTokens),
         (vec![finish("content_filter")], StopReason::Refusal),
         (vec![delta(json!({"refusal": "no"})), finish("stop")], StopReason::Refusal),
-        (vec![finish("FUNCTION_CALL")], StopReason::Other("FUNCTION_CALL".to_owned())),
+        (vec![finish("FUNCTION_CALL")], StopReason::EndTurn),
+        (vec![finish("eos")], StopReason::Other("eos".to_owned())),
     ] {
         assert_eq!(chat(&chunks).unwrap().stop, stop, "{chunks:?}");
     }
@@ -225,6 +226,72 @@ fn chat_says_why_it_stopped() {
     .unwrap();
     assert_eq!(cut.tool_calls, vec![call("a", "f", json!({})), call("b", "write_file", json!(""))]);
     assert_eq!(cut.stop, StopReason::MaxTokens);
+}
+
+/// Every reason of the protocol, and those of servers that speak it, beside a call: no call of a reply that was
+/// withheld counts as one that the model wants.
+#[test]
+fn chat_says_why_it_stopped_beside_a_call() {
+    let one = || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
+    for (reason, stop) in [
+        ("stop", StopReason::ToolCalls),
+        ("tool_calls", StopReason::ToolCalls),
+        ("function_call", StopReason::ToolCalls),
+        ("length", StopReason::MaxTokens),
+        ("MAX_TOKENS", StopReason::MaxTokens),
+        ("model_length", StopReason::MaxTokens),
+        ("content_filter", StopReason::Refusal),
+        ("sensitive", StopReason::Refusal),
+        ("SAFETY", StopReason::Refusal),
+        ("RECITATION", StopReason::Refusal),
+        ("eos", StopReason::ToolCalls),
+    ] {
+        assert_eq!(chat(&[one(), finish(reason)]).unwrap().stop, stop, "{reason}");
+    }
+    let refused = chat(&[one(), delta(json!({"refusal": "no"})), finish("tool_calls")]).unwrap();
+    assert_eq!(refused.stop, StopReason::Refusal);
+    for reason in ["error", "insufficient_system_resource", "network_error", "abort"] {
+        assert!(matches!(chat(&[one(), finish(reason)]), Err(Fault::Refused(_))), "{reason}");
+    }
+}
+
+#[test]
+fn messages_say_why_they_stopped() {
+    let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let text = json!({"type": "text", "text": "x"});
+    let stop = |reason: &str, content: &Value| {
+        let body = json!({"type": "message", "stop_reason": reason, "content": [content]});
+        let mut reader = Protocol::Messages.reader();
+        reader.whole(&body, &mut |_| {}).unwrap();
+        reader.finish(&request("m")).unwrap().stop
+    };
+    for (reason, of_call, of_text) in [
+        ("end_turn", StopReason::ToolCalls, StopReason::EndTurn),
+        ("stop_sequence", StopReason::ToolCalls, StopReason::EndTurn),
+        ("tool_use", StopReason::ToolCalls, StopReason::EndTurn),
+        ("max_tokens", StopReason::MaxTokens, StopReason::MaxTokens),
+        ("model_context_window_exceeded", StopReason::MaxTokens, StopReason::MaxTokens),
+        ("refusal", StopReason::Refusal, StopReason::Refusal),
+        ("content_filter", StopReason::Refusal, StopReason::Refusal),
+        ("pause_turn", StopReason::ToolCalls, StopReason::Pause),
+    ] {
+        assert_eq!([stop(reason, &call), stop(reason, &text)], [of_call, of_text], "{reason}");
+    }
+}
+
+#[test]
+fn ids_and_bad_arguments_are_bounded() {
+    let long = "i".repeat(1 << 20);
+    let of_chat = chat(&[calls(json!([{"index": 0, "id": long, "function": {"name": "f", "arguments": long}}]))]);
+    let body = json!({"type": "message", "stop_reason": "tool_use",
+        "content": [{"type": "tool_use", "id": long, "name": long, "input": {}}]});
+    let mut reader = Protocol::Messages.reader();
+    reader.whole(&body, &mut |_| {}).unwrap();
+    for reply in [of_chat.unwrap(), reader.finish(&request("m")).unwrap()] {
+        assert_eq!(reply.tool_calls[0].id.as_str(), "call_3_1");
+        let bytes = serde_json::to_string(&reply).unwrap().len();
+        assert!(bytes < 4_000, "{bytes}");
+    }
 }
 
 #[test]

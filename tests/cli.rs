@@ -13,6 +13,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cli::what_is_not_built_yet_is_never_ignored", what_is_not_built_yet_is_never_ignored),
         sandboxed("cli::bad_surroundings_are_refused_before_anything_begins", bad_surroundings_are_refused),
         sandboxed("cli::gits_variables_say_who_commits", gits_variables_say_who_commits),
+        sandboxed(
+            "cli::the_configuration_that_git_finds_says_who_commits",
+            the_configuration_that_git_finds_says_who_commits,
+        ),
         sandboxed("cli::the_stream_ends_with_the_json_object", the_stream_ends_with_the_json_object),
         sandboxed("cli::a_plan_alone_is_run_and_the_rest_shows_it", a_plan_alone_is_run_and_the_rest_shows_it),
         sandboxed("cli::the_log_shows_what_commands_printed", the_log_shows_what_commands_printed),
@@ -78,6 +82,36 @@ fn what_is_not_built_yet_is_never_ignored() -> Outcome {
         let ran = home.orchestrate(repository.path(), arguments).run()?.exits(2)?;
         if !format!("{}{}", ran.stdout, ran.stderr).contains("not available yet") {
             return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The variables by which git finds its configuration name another one than the file in the user's home.
+fn the_configuration_that_git_finds_says_who_commits() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    for key in ["user.name", "user.email"] {
+        repository.git(&["config", "--unset", key])?;
+    }
+    let person = |name: &str| format!("[user]\n\tname = {name}\n\temail = {name}@example.invalid\n");
+    std::fs::create_dir_all(home.path().join("home"))?;
+    std::fs::write(home.path().join("home/.gitconfig"), person("Wrong"))?;
+    let global = home.path().join("chosen");
+    std::fs::write(&global, person("Chosen"))?;
+    let global = global.to_string_lossy().into_owned();
+    let counted = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "author.name"), ("GIT_CONFIG_VALUE_0", "Counted")];
+    let ways: [(&[(&str, &str)], &str); 3] = [
+        (&[("GIT_CONFIG_GLOBAL", &global)], "Chosen <Chosen@example.invalid>"),
+        (&counted, "Counted <Wrong@example.invalid>"),
+        (&[("GIT_CONFIG_PARAMETERS", "'user.name'='Given'")], "Given <Wrong@example.invalid>"),
+    ];
+    for (variables, expected) in ways {
+        let run = home.orchestrate(repository.path(), &["run", "plan.md"]);
+        let ran = variables.iter().fold(run, |run, (name, value)| run.env(name, value)).run()?.exits(0)?;
+        let signed = repository.git(&["log", "--format=%an <%ae>", "--glob=refs/heads/orchestrate/*"])?;
+        if !signed.lines().any(|line| line == expected) || signed.contains("Wrong <") {
+            return fail(format!("{variables:?}: {signed}\n{}", ran.stdout));
         }
     }
     Ok(())

@@ -348,17 +348,22 @@ fn files_of_a_lost_landing_go_back() -> Outcome {
     let expected = ended.look()?;
     ended.git(&["update-ref", "refs/heads/main", &base])?;
     let script = format!(
-        "echo >> .git/times; case $(wc -l < .git/times) in 1) git update-ref refs/heads/main {conflicting};; 2) exit 1;; esac; cat"
+        "echo >> .git/times; case $(wc -l < .git/times) in 1) git --git-dir=.git update-ref refs/heads/main {conflicting};; 2) exit 1;; esac; cat"
     );
-    ended.git(&["config", "filter.mine.smudge", &script])?;
-    ended.git(&["config", "filter.mine.clean", "cat"])?;
-    ended.git(&["config", "filter.mine.required", "true"])?;
-    repository.write(".git/info/attributes", "kept.txt filter=mine\n")?;
-    match ended.land() {
-        Err(error) if says("are those of")(&error) => {}
-        other => return fail(format!("{other:?}")),
+    // The filter has to be the user's own, whose home is a program's; the state is the run's.
+    let home = Home::new()?;
+    let configuration = home.path().join("gitconfig").display().to_string();
+    for (key, value) in [("smudge", script.as_str()), ("clean", "cat"), ("required", "true")] {
+        ended.git(&["config", "--file", &configuration, &format!("filter.mine.{key}"), value])?;
     }
-    ended.git(&["config", "--remove-section", "filter.mine"])?;
+    repository.write(".git/info/attributes", "kept.txt filter=mine\n")?;
+    std::fs::create_dir_all(home.path().join("state"))?;
+    std::os::unix::fs::symlink(ended.stage.state.path(), home.path().join("state/orchestrate"))?;
+    let landing = home.orchestrate(repository.path(), &["land", ended.run().as_str()]);
+    let landed = landing.env("GIT_CONFIG_GLOBAL", &configuration).run()?;
+    if !landed.stderr.contains("are those of") {
+        return fail(landed.stdout + &landed.stderr);
+    }
     ended.require_refusal(is(|refusal| matches!(refusal, Refusal::Conflict { .. })))?;
     same(&ended.look()?, &expected)
 }

@@ -35,10 +35,10 @@ const IN_TESTS: [&str; 13] = [
     "toml",
 ];
 
-const WALLS: [Wall; 8] = [
+const WALLS: [Wall; 9] = [
     Wall {
         package: "orchestrate",
-        ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-journal"],
+        ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-files", "orchestrate-journal"],
         // toml_edit changes one value of the user's file and keeps every other byte.
         others: &["clap", "clap_complete", "indicatif", "miette", "tokio", "toml_edit", "tracing-subscriber"],
     },
@@ -46,6 +46,7 @@ const WALLS: [Wall; 8] = [
         package: "orchestrate-coordinator",
         ours: &[
             "orchestrate-core",
+            "orchestrate-files",
             "orchestrate-git",
             "orchestrate-journal",
             "orchestrate-model",
@@ -56,13 +57,13 @@ const WALLS: [Wall; 8] = [
     },
     Wall {
         package: "orchestrate-journal",
-        ours: &["orchestrate-core"],
+        ours: &["orchestrate-core", "orchestrate-files"],
         // Of tokio only the channels: a reply is awaited, the writer itself is a thread.
         others: &["rusqlite", "sha2", "tokio"],
     },
     Wall {
         package: "orchestrate-git",
-        ours: &["orchestrate-core", "orchestrate-sandbox"],
+        ours: &["orchestrate-core", "orchestrate-files", "orchestrate-sandbox"],
         others: &["git2", "sha2", "tempfile"],
     },
     Wall {
@@ -72,7 +73,7 @@ const WALLS: [Wall; 8] = [
     },
     Wall {
         package: "orchestrate-sandbox",
-        ours: &["orchestrate-core"],
+        ours: &["orchestrate-core", "orchestrate-files"],
         // libc has the numbers of system calls that rustix does not wrap; tokio is the async face, behind a feature.
         others: &["landlock", "libc", "process-wrap", "seccompiler", "tempfile", "tokio"],
     },
@@ -96,6 +97,7 @@ const WALLS: [Wall; 8] = [
             "tokio-util",
         ],
     },
+    Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
     Wall {
         package: "orchestrate-core",
         ours: &[],

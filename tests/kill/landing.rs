@@ -155,11 +155,19 @@ impl Moment {
         };
         let path = program_of(run, name, &script)?;
         if let Self::While = self {
-            run.scene.repository.git(&["config", "filter.stop.smudge", &path.display().to_string()])?;
+            configure(run, "filter.stop.smudge", &path.display().to_string())?;
             return Ok(child);
         }
         found_first(&path, child)
     }
+}
+
+/// Sets something in the user's own configuration: a filter of the repository's is never run.
+fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
+    let home = run.scene.home.path().join("home");
+    std::fs::create_dir_all(&home)?;
+    let file = home.join(".gitconfig").display().to_string();
+    run.scene.repository.git(&["config", "--file", &file, key, value]).map(drop)
 }
 
 /// Makes a program `git` of a script, in a folder of this name.
@@ -187,7 +195,7 @@ fn real_git() -> Result<PathBuf, Failed> {
 
 fn around_git(moment: Moment) -> Outcome {
     let run = Landable::new(false)?;
-    run.scene.repository.git(&["config", "filter.stop.smudge", "cat"])?;
+    configure(&run, "filter.stop.smudge", "cat")?;
     let attributes = run.scene.repository.path().join(".git/info/attributes");
     std::fs::create_dir_all(run.scene.repository.path().join(".git/info"))?;
     std::fs::write(attributes, "one.txt filter=stop\nkept.txt filter=stop\n")?;
@@ -205,7 +213,7 @@ fn around_git(moment: Moment) -> Outcome {
         let child = run.scene.child(killed, NO_FAULT)?;
         moment.arm(&run, &format!("killer-{at}"), child)?.run()?.exits(KILLED)?;
         run.act_again(next)?;
-        run.scene.repository.git(&["config", "filter.stop.smudge", "cat"])?;
+        configure(&run, "filter.stop.smudge", "cat")?;
         let expected = if next == Deed::Land { &landed } else { &before };
         run.require(expected, &format!("{next:?} after a killed {killed:?}"))?;
         if next == Deed::Land {

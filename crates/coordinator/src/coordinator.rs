@@ -124,7 +124,7 @@ impl Coordinator {
     /// helper is missing from the caller's `main`, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
-        let repo = Repo::open(repository)?;
+        let repo = Repo::open(repository, &settings.state_dir)?;
         // Before the sandbox: a tier that cannot be tried for want of files would be taken for one that does not work.
         require_open_files(settings.run.max_agents)?;
         let sandbox = Arc::new(sandbox(&settings)?);

@@ -29,7 +29,7 @@ impl Project {
     ///
     /// Fails with the reason if it is none that can be worked with.
     pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
-        let repo = Repo::open(directory)?;
+        let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
         Ok(Self { repo, layout })

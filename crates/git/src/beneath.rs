@@ -176,11 +176,7 @@ pub(crate) fn remove_file(folder: impl AsFd, name: &[u8]) -> Result<(), Errno> {
 
 /// Removes a folder with everything in it.
 pub(crate) fn remove_folder(parent: impl AsFd, name: &[u8]) -> Result<(), Errno> {
-    let folder = open_folder(&parent, name)?;
-    for (name, is_folder) in list(&folder)? {
-        if is_folder { remove_folder(&folder, &name)? } else { remove_file(&folder, &name)? }
-    }
-    rustix::fs::unlinkat(parent, OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+    orchestrate_files::remove_folder_below(parent.as_fd(), OsStr::from_bytes(name))
 }
 
 /// Removes the folders of a path that are empty, from the deepest up.

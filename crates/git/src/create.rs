@@ -27,7 +27,7 @@ impl Repo {
     ///
     /// # Errors
     /// If there is a repository already, or the folder cannot be written.
-    pub fn create(folder: &Path, identity: &Identity, message: &str) -> Result<Repo, GitError> {
+    pub fn create(folder: &Path, identity: &Identity, message: &str) -> Result<(), GitError> {
         let failed = || GitError::library(format!("make a repository in {}", folder.display()));
         let mut options = RepositoryInitOptions::new();
         options.no_reinit(true).initial_head(BRANCH).external_template(false);
@@ -41,7 +41,7 @@ impl Repo {
         let tree = repository.find_tree(index.write_tree().map_err(failed())?).map_err(failed())?;
         let author = Signature::now(&identity.name, &identity.email).map_err(failed())?;
         repository.commit(Some("HEAD"), &author, &author, message, &tree, &[]).map_err(failed())?;
-        Repo::open(folder)
+        Ok(())
     }
 }
 
@@ -57,7 +57,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "a\n").unwrap();
         let identity = Identity { name: "Sample".to_owned(), email: "sample@example.invalid".to_owned() };
-        let repo = Repo::create(folder.path(), &identity, "Start").unwrap();
+        Repo::create(folder.path(), &identity, "Start").unwrap();
+        let repo = Repo::open(folder.path(), folder.path()).unwrap();
         let head = repo.head().unwrap();
         assert_eq!(head.branch.as_deref(), Some("main"));
         assert_eq!(repo.read_file(&head.commit, Path::new("a.txt")).unwrap(), Some(b"a\n".to_vec()));

@@ -54,6 +54,20 @@ pub enum GitError {
         /// The lock file.
         path: PathBuf,
     },
+    /// Another process of ours holds the repository's lock for too long.
+    #[error(
+        "work on the repository: process {} has held its lock for {seconds} seconds; see what that does (`ps -fp {}`), \
+         wait for it or end it, and try again (a git that it has started may go on without it: `fuser {path}` names it)",
+        pid(.holder), pid(.holder)
+    )]
+    Busy {
+        /// The lock's file.
+        path: PathBuf,
+        /// How long we have waited.
+        seconds: u64,
+        /// Who has taken it, if that is known.
+        holder: Option<u32>,
+    },
     /// A worktree's own files of git's are not the ones that were recorded when it was made.
     #[error(
         "trust the worktree at {path}: {what} is not what git wrote there; its files are kept. If that is its `.git`, \
@@ -357,6 +371,10 @@ impl GitError {
     pub(crate) fn output(command: &str, reason: impl Into<String>) -> GitError {
         GitError::Output { command: command.to_owned(), reason: reason.into() }
     }
+}
+
+fn pid(holder: &Option<u32>) -> String {
+    holder.map_or_else(|| "PID".to_owned(), |holder| holder.to_string())
 }
 
 fn shown(oid: &Option<Oid>) -> String {

@@ -144,7 +144,8 @@ mod tests {
 
     fn repository(folder: &Path) -> Repo {
         let by = crate::repo::Identity { name: "Test".to_owned(), email: "test@example.invalid".to_owned() };
-        Repo::create(folder, &by, "Start").unwrap()
+        Repo::create(folder, &by, "Start").unwrap();
+        Repo::open(folder, folder).unwrap()
     }
 
     fn held(repo: &Repo) -> NoGc {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
-use crate::program::Run;
+use crate::place::Place;
 use crate::refusal::{MAX_INCLUDED, Refusal};
 use crate::repo::Repo;
 use crate::worktree::Worktree;
@@ -89,7 +89,10 @@ impl Repo {
     /// Lists the untracked files of the user's checkout that exclude patterns name.
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
-        let listed = self.shared.program.require(&Run::new(&self.shared.git_dir, self.workdir(), args))?;
+        let place = Place { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
+        let room = self.room_for_files()?;
+        let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
+        let listed = self.shared.program.require(&run)?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
 }

@@ -3,6 +3,7 @@
 //! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
 //! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
 //! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
+//! The repository's own does not where it names a program: it may have come with the repository.
 //!
 //! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what
 //! git fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the
@@ -45,7 +46,7 @@ impl Repo {
     /// middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
     pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
@@ -69,7 +70,7 @@ impl Repo {
     /// [`GitError::HalfWritten`] if git cannot write the files.
     pub fn unland(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
@@ -85,7 +86,7 @@ impl Repo {
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails once more.
     pub fn put_back_half_written(&self) -> Result<(), GitError> {
-        self.settle_switch(&lock::common(self.common_dir())?)
+        self.settle_switch(&lock::take(self.own_folder())?)
     }
 
     /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
@@ -95,7 +96,7 @@ impl Repo {
     /// As [`Repo::unland`].
     pub fn take_back_files(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         self.settle_switch(&held)?;
         let (tip, ways) = (self.branch_tip(branch)?, [to, from]);
         match self.only_checkout(branch)? {
@@ -211,6 +212,7 @@ impl Repo {
         if !in_the_way.is_empty() {
             return Err(GitError::LocalChanges { branch: branch.to_owned(), paths: in_the_way });
         }
+        self.require_no_own_filter(place, [from, to])?;
         let switched = self.switch(place, [from, to], held)?;
         if switched.code != 0 {
             let mut paths = self.overlapping(place, [from, to], Status::all())?;

@@ -14,6 +14,7 @@
 
 mod beneath;
 mod checkout;
+mod configuration;
 mod conflict;
 mod create;
 mod diff;
@@ -28,6 +29,7 @@ mod land;
 mod lock;
 mod markers;
 mod merge;
+mod on_files;
 mod place;
 mod probe;
 mod program;
@@ -54,7 +56,7 @@ pub use error::{GitError, LibraryError};
 pub use gc::NoGc;
 pub use land::Move;
 pub use merge::{ConflictFile, Merge};
-pub use program::installed;
+pub use program::{Environment, installed};
 pub use reconcile::Reconciled;
 pub use refs::RefEntry;
 pub use refusal::{Operation, Refusal, Warning};

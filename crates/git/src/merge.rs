@@ -1,8 +1,10 @@
 //! Merging two commits without a checkout, by `git merge-tree`.
 //!
-//! Git runs in a room of its own (see [`crate::room`]), so the result depends on the two commits alone. Attributes come
-//! from the target, not from whatever the user has checked out, and the repository's configuration, which may name
-//! programs, is not there. The user's own configuration and merge drivers are used.
+//! Git runs in a room of its own (see [`crate::room`]), so the result depends on the two commits alone: no
+//! configuration is there, neither the repository's nor the user's nor the machine's, and so no merge driver either.
+//! Attributes come from the target, not from whatever the user has checked out, and from nowhere else: one that says
+//! `merge=union` in the user's own file would make a clean merge, with both versions, of what is a conflict for
+//! everybody else.
 //!
 //! Git writes the merged tree into the real one's objects, where nothing holds it yet: see [`Repo::merge`].
 
@@ -24,7 +26,8 @@ const LABELS: [&str; 2] = ["integration", "yours"];
 /// What a conflict is called that git does not name.
 const UNNAMED: &str = "conflict";
 /// How git merges, whatever the user has configured; the limit of renames is git's own default.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
+    ("core.attributesFile", "/dev/null"),
     ("merge.conflictStyle", "diff3"),
     ("merge.renames", "true"),
     ("merge.renameLimit", "7000"),
@@ -119,9 +122,9 @@ impl Repo {
 
     fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
         let shallow = self.common_dir().join("shallow");
-        let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.into()));
         let run = Run::new(room.git_dir(), room.work_tree(), args).settings(settings);
-        let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
+        let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
         if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
     }
 }
@@ -196,7 +199,7 @@ mod tests {
         let two = ours(commit(&repository, &[("deep/log", "1\ntwo\n")], &[&base]));
         repository.reference("refs/heads/main", base.id(), true, "").unwrap();
         repository.set_head("refs/heads/main").unwrap();
-        let repo = Repo::open(folder.path()).unwrap();
+        let repo = Repo::open(folder.path(), folder.path()).unwrap();
         for told in [true, false] {
             assert!(matches!(repo.merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
             assert!(matches!(repo.merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");

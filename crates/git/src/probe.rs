@@ -8,24 +8,29 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
+use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::program::{Program, Run};
 use crate::refusal::{Operation, Refusal, Warning};
+use crate::room::read_plain;
 
 /// The attributes of a repository that are in no commit, below its directory.
 const OWN_ATTRIBUTES: &str = "info/attributes";
 
 /// Finds the repository around a folder, and refuses what we cannot work with.
-pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitError> {
+pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Configuration), GitError> {
     let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
     let none: [&Path; 0] = [];
     let repository = match Repository::open_ext(start, RepositoryOpenFlags::empty(), none) {
         Ok(repository) => repository,
         Err(error) => return Err(refused(why_it_did_not_open(start, program, &error)?)),
     };
-    if let Some(refusal) = format_refusal(&repository.config().map_err(GitError::library("read the configuration"))?) {
+    let workdir = repository.workdir().unwrap_or_else(|| repository.path());
+    let configuration = Configuration::of_repository(program, repository.path(), workdir)?;
+    if let Some(refusal) = format_refusal(&configuration) {
         return Err(refused(refusal));
     }
+    configuration.give_to(&repository, false)?;
     if repository.is_bare() || repository.workdir().is_none() {
         return Err(refused(Refusal::Bare));
     }
@@ -35,12 +40,16 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<Repository, GitErr
     if let Some(refusal) = index_refusal(&repository) {
         return Err(refused(refusal));
     }
-    Ok(repository)
+    Ok((repository, configuration))
 }
 
 /// Looks through a commit's tree for what we do not handle; the repository's own attributes hold for each tree.
-pub(crate) fn tree_refusal(repository: &Repository, tree: &git2::Tree<'_>) -> Result<Option<Refusal>, GitError> {
-    let configured = storing_filters(repository)?;
+pub(crate) fn tree_refusal(
+    repository: &Repository,
+    configuration: &Configuration,
+    tree: &git2::Tree<'_>,
+) -> Result<Option<Refusal>, GitError> {
+    let configured = configuration.storing_filters();
     let mut found = own_attributes(repository)?.and_then(|text| {
         let path = || PathBuf::from(".git").join(OWN_ATTRIBUTES);
         attributes_refusal(&text, path, &configured)
@@ -67,51 +76,32 @@ pub(crate) fn tree_refusal(repository: &Repository, tree: &git2::Tree<'_>) -> Re
     }
 }
 
-/// Lists the filters that the repository's own configuration names, each of which is a program.
-pub(crate) fn local_filters(repository: &Repository) -> Result<Vec<String>, GitError> {
-    let failed = || GitError::library("read the configuration");
-    let config = repository.config().map_err(failed())?;
-    let entries = config.entries(Some(r"^filter\.")).map_err(failed())?;
-    let mut found = Vec::new();
-    entries
-        .for_each(|entry| {
-            let local = matches!(entry.level(), git2::ConfigLevel::Local | git2::ConfigLevel::Worktree);
-            let name = entry.name().ok().and_then(|key| key.strip_prefix("filter.")?.rsplit_once('.'));
-            if let (true, Some((name, "clean" | "smudge" | "process"))) = (local, name) {
-                found.push(name.to_owned());
-            }
-        })
-        .map_err(failed())?;
-    found.sort();
-    found.dedup();
-    Ok(found)
-}
-
-/// Lists the filters that would change what is stored, wherever they are configured; a value nearer to the repository
-/// takes the place of another, and an empty one switches the filter off.
-pub(crate) fn storing_filters(repository: &Repository) -> Result<Vec<String>, GitError> {
-    let failed = || GitError::library("read the configuration");
-    let mut config = repository.config().map_err(failed())?;
-    let config = config.snapshot().map_err(failed())?;
-    let entries = config.entries(Some("filter\\..*\\.(clean|process)")).map_err(failed())?;
-    let mut found = Vec::new();
-    entries
-        .for_each(|entry| {
-            let Ok(key) = entry.name() else { return };
-            let filter = key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.'));
-            if let (Some((filter, _)), false) = (filter, config.get_bytes(key).is_ok_and(<[u8]>::is_empty)) {
-                found.push(filter.to_owned());
-            }
-        })
-        .map_err(failed())?;
-    Ok(found)
-}
-
-/// Gives the settings that switch filters off.
-pub(crate) fn without_filters(names: &[String]) -> Vec<(String, String)> {
-    let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
-    let each = |name: &String| off.map(|(key, value)| (format!("filter.{name}.{key}"), value.to_owned()));
-    names.iter().flat_map(each).collect()
+/// Finds a file of attributes of a tree, or of the repository's own, that asks for one of these filters.
+pub(crate) fn filter_of_tree(
+    repository: &Repository,
+    tree: &git2::Tree<'_>,
+    filters: &[String],
+) -> Result<Option<(PathBuf, String)>, GitError> {
+    let own = own_attributes(repository)?.and_then(|text| asked_filter(&text, filters));
+    if let Some(filter) = own {
+        return Ok(Some((PathBuf::from(".git").join(OWN_ATTRIBUTES), filter)));
+    }
+    let mut attributes = Vec::new();
+    tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        if entry.name_bytes() == b".gitattributes" {
+            let path = crate::beneath::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+            attributes.push((path, entry.id()));
+        }
+        git2::TreeWalkResult::Ok
+    })
+    .map_err(GitError::library("read the tree"))?;
+    for (path, id) in attributes {
+        let blob = repository.find_blob(id).map_err(GitError::library(format!("read {}", path.display())))?;
+        if let Some(filter) = asked_filter(blob.content(), filters) {
+            return Ok(Some((path, filter)));
+        }
+    }
+    Ok(None)
 }
 
 /// Lists what the user should know about.
@@ -159,21 +149,16 @@ pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
     }
 }
 
-fn format_refusal(config: &git2::Config) -> Option<Refusal> {
-    let text = |key: &str| config.get_string(key).unwrap_or_default().to_ascii_lowercase();
-    let promised = || {
-        let mut entries = config.entries(Some("remote\\..*\\.(promisor|partialclonefilter)")).ok()?;
-        entries.next().map(|entry| entry.is_ok())
-    };
-    if text("extensions.objectformat") == "sha256" {
+fn format_refusal(configuration: &Configuration) -> Option<Refusal> {
+    if configuration.text("extensions.objectformat") == "sha256" {
         Some(Refusal::Sha256)
-    } else if text("extensions.refstorage") == "reftable" {
+    } else if configuration.text("extensions.refstorage") == "reftable" {
         Some(Refusal::Reftable)
-    } else if !text("extensions.partialclone").is_empty() || promised().unwrap_or(false) {
+    } else if configuration.has_promisor() {
         Some(Refusal::PartialClone)
-    } else if config.get_bool("core.sparsecheckout").unwrap_or(false) {
+    } else if configuration.is_on("core.sparsecheckout") {
         Some(Refusal::Sparse)
-    } else if config.get_bool("core.splitindex").unwrap_or(false) {
+    } else if configuration.is_on("core.splitindex") {
         Some(Refusal::SplitIndex)
     } else {
         None
@@ -199,7 +184,7 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
     let config = start
         .ancestors()
         .find_map(|folder| [folder.join(".git/config"), folder.join("config")].into_iter().find(|path| path.is_file()));
-    let refusal = config.and_then(|path| git2::Config::open(&path).ok()).and_then(|config| format_refusal(&config));
+    let refusal = config.and_then(|path| Configuration::of_file(&path).ok()).and_then(|config| format_refusal(&config));
     match refusal {
         Some(refusal) => Ok(refusal),
         None if error.code() == ErrorCode::NotFound => Ok(Refusal::NoRepository),
@@ -216,11 +201,7 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
 
 /// Reads the attributes that are the repository's own, in no commit.
 fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
-    let path = repository.commondir().join(OWN_ATTRIBUTES);
-    match std::fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(GitError::io("read", path)),
-    }
+    read_plain(&repository.commondir().join(OWN_ATTRIBUTES))
 }
 
 /// Tells whether an encoding is the one in which git stores text.
@@ -228,19 +209,27 @@ pub(crate) fn is_utf8(encoding: &str) -> bool {
     encoding.eq_ignore_ascii_case("utf-8") || encoding.eq_ignore_ascii_case("utf8")
 }
 
+/// Finds the first of some filters that attributes ask for.
+pub(crate) fn asked_filter(text: &[u8], filters: &[String]) -> Option<String> {
+    asked(text, b"filter=").find(|name| filters.contains(name))
+}
+
+/// Lists the values that attributes give to a name, whatever the files are that they speak of.
+fn asked(text: &[u8], name: &'static [u8]) -> impl Iterator<Item = String> {
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
+    let words = lines.flat_map(|line| line.split(u8::is_ascii_whitespace));
+    words.filter_map(move |word| word.strip_prefix(name)).map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
 /// Refuses attributes that ask for LFS, for another filter that is configured (git passes over one that is not), or for
 /// another encoding.
 fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
-    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
-    let words: Vec<&[u8]> = lines.flat_map(|line| line.split(u8::is_ascii_whitespace)).collect();
-    let asked =
-        |name: &'static [u8]| words.iter().filter_map(move |word| word.strip_prefix(name)).map(String::from_utf8_lossy);
-    let mut filters = asked(b"filter=");
-    match filters.find(|filter| filter == "lfs" || configured.iter().any(|name| name == filter)).as_deref() {
+    let filter = asked(text, b"filter=").find(|filter| filter == "lfs" || configured.contains(filter));
+    match filter.as_deref() {
         Some("lfs") => return Some(Refusal::Lfs { path: path() }),
         Some(name) => return Some(Refusal::Filter { path: path(), filter: name.to_owned() }),
         None => {}
     }
-    let encoding = asked(b"working-tree-encoding=").find(|name| !is_utf8(name))?;
-    Some(Refusal::Encoding { path: path(), encoding: encoding.into_owned() })
+    let encoding = asked(text, b"working-tree-encoding=").find(|name| !is_utf8(name))?;
+    Some(Refusal::Encoding { path: path(), encoding })
 }

@@ -1,9 +1,11 @@
 //! The git program: the only place that starts it.
 //!
 //! Every process gets an emptied environment, directories named outright (never found by looking upwards
-//! from a tree that an agent can write), no hooks, no monitors, no background work, no prompts and no
-//! optional locks. Programs (filters) that the repository's own configuration names are switched off
-//! unless a caller asks for them, because nobody has consented to them.
+//! from a tree that an agent can write), no hooks, no monitors, no background work, no prompts, no optional locks and
+//! nothing from the network. It finds no configuration of the user's or the machine's; and what reads or writes files
+//! finds none of the repository either, since it runs in a git directory of ours (`room.rs`), where settings are handed
+//! over by value (`configuration.rs`). Only worktrees are registered and refs moved in the repository itself, which
+//! asks for no file's content.
 //!
 //! It runs in a process group of its own, so that Ctrl-C at the terminal never stops it half-way.
 
@@ -24,14 +26,25 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const MAX_COMPLAINT: usize = 2_000;
 /// What is kept of our own environment: where the user's configuration and programs are.
 const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
-/// What git is told besides: one language, no questions, no optional locks, nothing replaced, paths as they are.
-const FIXED_ENVIRONMENT: [(&str, &str); 5] = [
+/// By what the user says where his configuration is, or gives it outright, besides [`NUMBERED_CONFIGURATION`].
+const CONFIGURATION_ENVIRONMENT: [&str; 5] =
+    ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
+/// How the names of the variables begin that [`CONFIGURATION_ENVIRONMENT`] counts.
+const NUMBERED_CONFIGURATION: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+/// What git is told besides: one language, no questions, no optional locks, nothing replaced, paths as they are, and
+/// nothing fetched, by either of the two ways in which versions of git can be told so.
+const FIXED_ENVIRONMENT: [(&str, &str); 7] = [
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", ""),
 ];
+/// What keeps the user's and the machine's configuration from git.
+const NO_CONFIGURATION: [(&str, &str); 3] =
+    [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_SYSTEM", "/dev/null"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
 /// The settings of every process: nothing that a repository configures runs, and nothing is signed or cleaned up.
 const HYGIENE: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
@@ -55,6 +68,38 @@ const HYGIENE: [(&str, &str); 14] = [
 pub(crate) struct Program {
     path: PathBuf,
     version: Version,
+    environment: Environment,
+}
+
+/// The variables that git goes by: where the user's programs and files are, and what says where his configuration is.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Environment {
+    /// Takes what git goes by of the variables of this process.
+    #[expect(clippy::disallowed_methods, reason = "git itself goes by these, and it is asked what it makes of them")]
+    pub fn of_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    /// Gives those that say where the user's programs and files are.
+    fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
+        self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        let counts = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            let is_numbered = NUMBERED_CONFIGURATION.iter().any(|begin| name.starts_with(begin));
+            let is_named = |names: &[&str]| names.contains(&name.as_ref());
+            is_numbered || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
+        };
+        Self { variables: variables.into_iter().filter(|(name, _)| counts(name)).collect() }
+    }
 }
 
 /// Gives the version of the git program that would be used, for example `2.47`, and where it is.
@@ -62,7 +107,7 @@ pub(crate) struct Program {
 /// # Errors
 /// If there is none, or it cannot be used.
 pub fn installed() -> Result<(String, PathBuf), Refusal> {
-    let Program { path, version } = Program::find()?;
+    let Program { path, version, .. } = Program::find()?;
     Ok((version.to_string(), path))
 }
 
@@ -74,7 +119,7 @@ pub(crate) struct Run<'a> {
     /// The working tree, and the directory that git starts in.
     pub(crate) work_tree: &'a Path,
     /// More settings.
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<(String, OsString)>,
     /// More environment.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The subcommand and its arguments.
@@ -105,7 +150,8 @@ impl Program {
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
         let path = trusted_program(search, "git").ok_or(Refusal::GitMissing)?;
         let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
-        let printed = bare(&path).arg("--version").output();
+        let environment = Environment::of_process();
+        let printed = bare(&path, &environment).arg("--version").output();
         let printed =
             printed.map_err(|error| Refusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
         let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
@@ -113,7 +159,12 @@ impl Program {
         if version < OLDEST {
             return Err(unknown(text));
         }
-        Ok(Program { path, version })
+        Ok(Program { path, version, environment })
+    }
+
+    /// Lets it go by other variables than those of this process.
+    pub(crate) fn with(self, environment: Environment) -> Self {
+        Program { environment, ..self }
     }
 
     /// Gives the absolute path of the program.
@@ -143,10 +194,27 @@ impl Program {
         if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
     }
 
+    /// Lists what is configured in a repository and for its user: for each setting its scope, a zero byte, its name,
+    /// a line break, its value and a zero byte.
+    ///
+    /// Git reads files for it, and starts nothing.
+    pub(crate) fn list_configuration(&self, git_dir: &Path, work_tree: &Path) -> Result<Vec<u8>, GitError> {
+        let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
+        let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
+        let args = ["config", "--list", "--includes", "--show-scope", "-z"];
+        let output = trusted.args(args).current_dir(work_tree).output().map_err(|error| failed(error.to_string()))?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let complaint: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_COMPLAINT).collect();
+        Err(failed(complaint))
+    }
+
     fn prepare(&self, run: &Run<'_>) -> Trusted {
-        let own = run.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let settings: Vec<(&str, &str)> = HYGIENE.into_iter().chain(own).collect();
-        let mut trusted = bare(&self.path).env("GIT_CONFIG_COUNT", settings.len().to_string());
+        let own = run.settings.iter().map(|(key, value)| (key.as_str(), value.as_os_str()));
+        let settings: Vec<(&str, &OsStr)> =
+            HYGIENE.into_iter().map(|(key, value)| (key, OsStr::new(value))).chain(own).collect();
+        let mut trusted = bare(&self.path, &self.environment).env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (at, (key, value)) in settings.into_iter().enumerate() {
             trusted = trusted.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
         }
@@ -185,7 +253,7 @@ impl<'a> Run<'a> {
     }
 
     /// Adds settings.
-    pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, OsString)>) -> Self {
         self.settings.extend(settings);
         self
     }
@@ -211,12 +279,18 @@ impl Ended {
     }
 }
 
-/// Begins a process of git with nothing of our environment but what git needs.
-#[expect(clippy::disallowed_methods, reason = "what git needs of the user's environment, and nothing else")]
-fn bare(path: &Path) -> Trusted {
-    let kept = KEPT_ENVIRONMENT.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    let fixed = FIXED_ENVIRONMENT.into_iter().map(|(name, value)| (name, OsString::from(value)));
-    kept.chain(fixed).fold(trusted(path).timeout(TIMEOUT), |trusted, (name, value)| trusted.env(name, value))
+/// Begins a process of git with nothing of our environment but what git needs, and no configuration.
+fn bare(path: &Path, environment: &Environment) -> Trusted {
+    let fixed = FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION);
+    let begun = environment.kept().fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+    fixed.fold(begun, |begun, (name, value)| begun.env(name, value))
+}
+
+/// Begins a process of git that finds the configuration which the user's git would find.
+fn configured(path: &Path, environment: &Environment) -> Trusted {
+    let begun = environment.variables.iter();
+    let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+    FIXED_ENVIRONMENT.into_iter().fold(begun, |begun, (name, value)| begun.env(name, value))
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Repo {
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
         self.require_temporary_folder()?;
         room::sweep()?;
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         let mut found = Reconciled::default();
         for entry in entries(self.common_dir())? {
             // Git writes the reason before anything else into an entry.
@@ -75,7 +75,7 @@ impl Repo {
     /// # Errors
     /// If the file system refuses.
     pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         for entry in entries(self.common_dir())? {
             let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
@@ -97,7 +97,7 @@ pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
 pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
     let (folder, place) = aside(admin_dir)?;
     absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
-    absent(std::fs::remove_dir_all(&folder)).map_err(GitError::io("delete", &folder))?;
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
     // Git removes the folder with the last entry, and so do we; it fails while there are others.
     drop(admin_dir.parent().map(std::fs::remove_dir));
     Ok(())
@@ -115,7 +115,7 @@ pub(crate) fn put_entry(
     let worktrees = admin_dir.parent().unwrap_or(admin_dir);
     std::fs::create_dir_all(worktrees).map_err(GitError::io("make", worktrees))?;
     std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
-    absent(std::fs::remove_dir_all(&folder)).map_err(GitError::io("delete", &folder))
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
 }
 
 /// Gives the folder where entries come from and go to, and the place of one in it, where nothing is.
@@ -123,7 +123,7 @@ fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
     std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
     let place = folder.join(admin_dir.file_name().unwrap_or_default());
-    absent(std::fs::remove_dir_all(&place)).map_err(GitError::io("delete", &place))?;
+    absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
     Ok((folder, place))
 }
 

@@ -94,8 +94,9 @@ impl Repo {
         held: &Held,
     ) -> Result<(), GitError> {
         let args = ["update-ref", "-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()];
-        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string());
-        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]).outlives_us(held);
+        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
+        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
+        let run = run.settings(self.shared.configuration.without_hooks()).outlives_us(held);
         let ended = self.shared.program.run(&run)?;
         if ended.code == 0 || self.is_there(name, Some(expected), new)? {
             return Ok(());

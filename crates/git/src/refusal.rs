@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::shell_word;
+use orchestrate_core::{Oid, shell_word};
 
 use crate::version::OLDEST;
 
@@ -51,6 +51,20 @@ pub enum Refusal {
         path: PathBuf,
         /// The filter's name.
         filter: String,
+    },
+    /// The attributes of what is landed ask for a filter that the repository's own configuration names.
+    #[error(
+        "{path} asks for the filter {filter:?}, which only the repository's own configuration names, and a program of a \
+         repository's is not run; if you trust it, type `git merge --ff-only {commit}` in that checkout, or take the \
+         filter into your own configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+    )]
+    OwnFilter {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The filter's name.
+        filter: String,
+        /// The commit to land.
+        commit: Oid,
     },
     /// The attributes ask for another encoding, which only the git program converts.
     #[error(

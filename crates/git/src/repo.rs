@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
-use rustix::fs::{Access, MemfdFlags};
+use rustix::fs::Access;
 
+use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::probe;
-use crate::program::Program;
+use crate::program::{Environment, Program};
 use crate::refusal::{Refusal, Warning};
 use crate::retry;
 use crate::room::Room;
@@ -23,10 +23,10 @@ use crate::room::Room;
 /// The folder of the branches of runs, which git cannot make beside a branch of that name.
 const BRANCHES: &str = "orchestrate";
 
+/// The folder, below that of our state, of what is kept about repositories.
+const OWN_FOLDER: &str = "git";
 /// How many handles are kept open: as many as operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
-/// What libgit2 is told besides the user's configuration: sync objects and refs when they are written.
-const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
 
 /// A repository that has been found fit to work with.
 #[derive(Clone, Debug)]
@@ -40,14 +40,14 @@ pub(crate) struct Shared {
     pub(crate) common_dir: PathBuf,
     pub(crate) git_dir: PathBuf,
     pub(crate) workdir: PathBuf,
+    /// Where we keep what belongs to the repository and is not in it: see [`Repo::open`].
+    own_folder: PathBuf,
     pub(crate) program: Program,
-    /// The names of the filters that the repository's own configuration has, each of which is a program.
-    pub(crate) filters: Vec<String>,
+    /// What git found configured when the repository was opened.
+    pub(crate) configuration: Configuration,
     handles: Handles,
     /// Where the merge before was made, while none is under way: making such a place costs milliseconds.
     pub(crate) room: Mutex<Option<Room>>,
-    /// Settings for libgit2, in a file without a name, so that a kill leaves none behind.
-    durable: OwnedFd,
     /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the
     /// worktree.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
@@ -109,10 +109,11 @@ pub struct CommitSpec {
 impl Identities {
     /// Gives who commits outside of any repository; see [`Repo::identities`].
     pub fn of_user(variables: &BTreeMap<String, String>) -> Option<Identities> {
-        Self::found(&git2::Config::open_default().ok()?, variables)
+        let configuration = Configuration::of_user(&Program::find().ok()?).ok()?;
+        Self::found(&configuration.for_library().ok()?, variables)
     }
 
-    fn found(config: &git2::Config, variables: &BTreeMap<String, String>) -> Option<Identities> {
+    pub(crate) fn found(config: &git2::Config, variables: &BTreeMap<String, String>) -> Option<Identities> {
         let find = |who: &str, what: &str| {
             let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
             let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
@@ -131,24 +132,36 @@ impl Identities {
 impl Repo {
     /// Finds the repository around a folder, and refuses what we cannot work with.
     ///
+    /// What is kept about it lies below `state`, a folder of this user's that no confined process sees: the lock that
+    /// other processes of ours wait for, and the note of a checkout that is being written. What lay in the repository
+    /// could be another's doing.
+    ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
-    pub fn open(start: &Path) -> Result<Repo, GitError> {
+    pub fn open(start: &Path, state: &Path) -> Result<Repo, GitError> {
+        Self::open_as(start, state, Environment::of_process())
+    }
+
+    /// Does the same as for a process with other variables than this one's.
+    ///
+    /// # Errors
+    /// As [`Repo::open`].
+    pub fn open_as(start: &Path, state: &Path, environment: Environment) -> Result<Repo, GitError> {
         let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
-        let program = Program::find().map_err(refused)?;
-        let repository = probe::open(start, &program)?;
+        let program = Program::find().map_err(refused)?.with(environment);
+        let (repository, configuration) = probe::open(start, &program)?;
         let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
         let workdir = repository.workdir().ok_or_else(|| refused(Refusal::Bare))?;
-        let durable = durable_settings()?;
+        let common_dir = real(repository.commondir())?;
         let shared = Shared {
-            common_dir: real(repository.commondir())?,
+            own_folder: state.join(OWN_FOLDER).join(id_of(&common_dir)),
+            common_dir,
             git_dir: real(repository.path())?,
             workdir: real(workdir)?,
-            filters: probe::local_filters(&repository)?,
+            configuration,
             program,
             handles: Handles::default(),
             room: Mutex::default(),
-            durable,
             synced: Mutex::default(),
         };
         Ok(Repo { shared: Arc::new(shared) })
@@ -212,7 +225,7 @@ impl Repo {
     pub fn require_plain_tree(&self, commit: &Oid) -> Result<(), GitError> {
         let handle = self.handle()?;
         let tree = tree_of(&handle, commit)?;
-        match probe::tree_refusal(&handle, &tree)? {
+        match probe::tree_refusal(&handle, &self.shared.configuration, &tree)? {
             Some(refusal) => Err(GitError::Refused { path: self.shared.workdir.clone(), refusal }),
             None => Ok(()),
         }
@@ -240,11 +253,12 @@ impl Repo {
 
     /// Gives the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
     pub fn id(&self) -> String {
-        use std::os::unix::ffi::OsStrExt;
-        let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, self.shared.common_dir.as_os_str().as_bytes());
-        // Hashing memory cannot fail; if it ever does, the path itself still tells repositories apart.
-        let text = hashed.map_or_else(|_| self.shared.common_dir.display().to_string(), |oid| oid.to_string());
-        text.chars().take(16).collect()
+        id_of(&self.shared.common_dir)
+    }
+
+    /// Gives the folder of ours for the repository; it is made when something is put there.
+    pub(crate) fn own_folder(&self) -> &Path {
+        &self.shared.own_folder
     }
 
     /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
@@ -364,17 +378,20 @@ impl Repo {
 
     /// Opens libgit2 on a recorded directory, never by looking for one.
     pub(crate) fn open_git_dir(&self, git_dir: &Path) -> Result<Repository, GitError> {
-        let failed = || GitError::library(format!("open {}", git_dir.display()));
-        let repository = self.open_unsynced(git_dir)?;
-        let mut config = repository.config().map_err(failed())?;
-        let durable = PathBuf::from(format!("/proc/self/fd/{}", self.shared.durable.as_raw_fd()));
-        config.add_file(&durable, git2::ConfigLevel::App, true).map_err(failed())?;
+        let repository = self.open_plain(git_dir)?;
+        self.shared.configuration.give_to(&repository, true)?;
         Ok(repository)
     }
 
     /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before
     /// anything names them.
     pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let repository = self.open_plain(git_dir)?;
+        self.shared.configuration.give_to(&repository, false)?;
+        Ok(repository)
+    }
+
+    fn open_plain(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
         let none: [&Path; 0] = [];
         Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
@@ -449,6 +466,14 @@ impl std::fmt::Debug for Handles {
     }
 }
 
+fn id_of(common_dir: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, common_dir.as_os_str().as_bytes());
+    // Hashing memory cannot fail; if it ever does, the path itself still tells repositories apart.
+    let text = hashed.map_or_else(|_| common_dir.display().to_string(), |oid| oid.to_string());
+    text.chars().take(16).collect()
+}
+
 /// Gives our name of an object.
 pub(crate) fn ours(oid: git2::Oid) -> Oid {
     Oid::new(oid.to_string())
@@ -472,14 +497,6 @@ pub(crate) fn id_in(tree: &git2::Tree<'_>, path: &Path) -> Option<git2::Oid> {
     tree.get_path(path).ok().map(|entry| entry.id())
 }
 
-fn durable_settings() -> Result<OwnedFd, GitError> {
-    use std::io::Write;
-    let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);
-    let mut file = File::from(file.map_err(GitError::errno("make a file", "in memory"))?);
-    file.write_all(DURABLE.as_bytes()).map_err(GitError::io("write to a file", "in memory"))?;
-    Ok(file.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,7 +508,8 @@ mod tests {
         let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
         let tree = made.treebuilder(None).unwrap().write().unwrap();
         made.commit(Some("HEAD"), &author, &author, "x", &made.find_tree(tree).unwrap(), &[]).unwrap();
-        let opened = Repo::open(folder.path()).unwrap().open_git_dir(made.path()).unwrap();
+        let opened =
+            Repo::open(folder.path(), &folder.path().join("state")).unwrap().open_git_dir(made.path()).unwrap();
         assert!(opened.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap());
     }
 }

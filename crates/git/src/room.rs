@@ -1,17 +1,27 @@
-//! The room in which git merges: an empty repository that borrows the real one's objects, in the temporary folder.
+//! The room in which git merges and writes files: an empty repository of ours, which borrows the real one's objects.
 //!
-//! It goes with the value, which serves one merge after another. A process that is killed leaves its room behind, so
-//! each is locked while it is in use, which ends with the process, and [`sweep`] removes those that nobody has locked.
+//! Git finds no configuration here but ours, and no attributes but those that are laid out; no promise of a remote to
+//! send what is missing, no hook and no alias. So whatever a repository configures, and on whatever condition, is not
+//! there.
+//!
+//! A room is in the temporary folder, which nobody else can enter, and goes with the value, which serves one run after
+//! another. A process that is killed leaves its room behind, so each is locked while it is in use, which ends with the
+//! process, and [`sweep`] removes those that nobody has locked. Git that goes on without us has a room of its own,
+//! which whoever holds the repository's lock next makes anew.
 
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use rustix::fs::{FlockOperation, flock};
+use orchestrate_files::TemporaryFolder;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::beneath;
 use crate::error::GitError;
+use crate::lock::Held;
 
 /// How the name of a room begins.
 const PREFIX: &str = "orchestrate-room-";
@@ -19,44 +29,79 @@ const PREFIX: &str = "orchestrate-room-";
 const TRIES: usize = 8;
 /// The file that names the attributes of its folder.
 const ATTRIBUTES: &[u8] = b".gitattributes";
+/// The files of a repository that say which files git ignores, and how it writes them.
+const INFO: [&str; 2] = ["info/attributes", "info/exclude"];
+/// The largest of them that is taken over; those that people write have some dozens of lines.
+const INFO_BYTES: u64 = 4 << 20;
 
 /// An empty repository that borrows the real one's objects.
 #[derive(Debug)]
 pub(crate) struct Room {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
     /// A working tree with nothing in it, except attributes for a git that must find them as files.
     work_tree: PathBuf,
-    /// Tells a sweep that the room is in use.
-    _locked: OwnedFd,
+    /// What removes the room, and tells a sweep that it is in use; none for that of a git which goes on without us.
+    _own: Option<(TemporaryFolder, OwnedFd)>,
 }
 
 impl Room {
     /// Makes a room without branches.
     pub(crate) fn new() -> Result<Room, GitError> {
-        let failed = |path: &Path| GitError::io("make a place to merge in", path.to_owned());
         let (folder, locked) = claim()?;
-        let heads = folder.path().join("refs/heads");
-        std::fs::create_dir_all(&heads).map_err(failed(&heads))?;
-        std::fs::create_dir(folder.path().join("objects")).map_err(failed(folder.path()))?;
-        let work_tree = folder.path().join("tree");
-        std::fs::create_dir(&work_tree).map_err(failed(&work_tree))?;
-        let write = |path: PathBuf, text: &str| std::fs::write(&path, text).map_err(failed(&path));
-        write(folder.path().join("HEAD"), "ref: refs/heads/integration\n")?;
-        write(folder.path().join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
-        Ok(Room { folder, work_tree, _locked: locked })
+        let path = folder.path().to_owned();
+        Self::furnish(path, Some((folder, locked)))
+    }
+
+    /// Makes the room of the git that goes on under this lock if we are killed.
+    pub(crate) fn under(held: &Held) -> Result<Room, GitError> {
+        let path = held.folder().join("room");
+        match orchestrate_files::remove_folder(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(GitError::Io { doing: "remove", path, source: error });
+            }
+            _ => {}
+        }
+        orchestrate_files::create_folder(&path).map_err(GitError::io("make", &path))?;
+        Self::furnish(path, None)
+    }
+
+    fn furnish(folder: PathBuf, own: Option<(TemporaryFolder, OwnedFd)>) -> Result<Room, GitError> {
+        let work_tree = folder.join("tree");
+        for made in [folder.join("refs/heads"), folder.join("objects"), folder.join("info"), work_tree.clone()] {
+            orchestrate_files::create_folder(&made).map_err(GitError::io("make", &made))?;
+        }
+        let room = Room { folder, work_tree, _own: own };
+        room.write("HEAD", b"ref: refs/heads/integration\n")?;
+        room.write("config", b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n")?;
+        Ok(room)
     }
 
     /// Lets branches of these names be at these commits.
     pub(crate) fn name(&self, branches: [(&str, &Oid); 2]) -> Result<(), GitError> {
         branches.into_iter().try_for_each(|(name, oid)| {
-            let path = self.folder.path().join("refs/heads").join(name);
-            std::fs::write(&path, format!("{oid}\n")).map_err(GitError::io("write", &path))
+            let path = Path::new("refs/heads").join(name);
+            self.write(path, format!("{oid}\n").as_bytes())
         })
+    }
+
+    /// Takes over what a repository says, in no commit, about its files: which it ignores, and how they are written.
+    pub(crate) fn take_over_info(&self, common_dir: &Path) -> Result<(), GitError> {
+        for name in INFO {
+            if let Some(text) = read_plain(&common_dir.join(name))? {
+                self.write(name, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, name: impl AsRef<Path>, text: &[u8]) -> Result<(), GitError> {
+        let path = self.folder.join(name);
+        orchestrate_files::write(&path, text).map_err(GitError::io("write", &path))
     }
 
     /// Gives the git directory.
     pub(crate) fn git_dir(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// Gives the working tree.
@@ -85,6 +130,27 @@ impl Room {
     }
 }
 
+/// Reads a plain file of a repository's, if there is one; a pipe in its place cannot hang us.
+pub(crate) fn read_plain(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = match std::fs::File::options().read(true).custom_flags(flags).open(path) {
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        opened => opened.map_err(GitError::io("read", path))?,
+    };
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        let reason = "it is no plain file".to_owned();
+        return Err(GitError::Unstorable { path: path.to_owned(), reason });
+    }
+    let mut text = Vec::new();
+    file.take(INFO_BYTES + 1).read_to_end(&mut text).map_err(GitError::io("read", path))?;
+    if text.len() as u64 > INFO_BYTES {
+        return Err(GitError::TooLarge { path: path.to_owned(), what: "the size in bytes", limit: INFO_BYTES });
+    }
+    Ok(Some(text))
+}
+
 /// Removes the rooms that killed processes left.
 ///
 /// # Errors
@@ -97,18 +163,18 @@ pub(crate) fn sweep() -> Result<(), GitError> {
         // Another user's room cannot be opened, nor can one that is just going; what stays is looked at next time.
         let Ok(opened) = open(&room) else { continue };
         if flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            drop(std::fs::remove_dir_all(&room));
+            drop(orchestrate_files::remove_folder(&room));
         }
     }
     Ok(())
 }
 
 /// Makes an empty folder and locks it.
-fn claim() -> Result<(tempfile::TempDir, OwnedFd), GitError> {
+fn claim() -> Result<(TemporaryFolder, OwnedFd), GitError> {
     let place = std::env::temp_dir();
     let failed = |error: Errno| GitError::errno("lock a folder in", &place)(error);
     for _ in 0..TRIES {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir();
+        let folder = TemporaryFolder::create(PREFIX, None);
         let folder = folder.map_err(GitError::io("make a place to merge in", &place))?;
         let locked = match open(folder.path()) {
             Err(Errno::NOENT) => continue,
@@ -135,7 +201,7 @@ mod tests {
     #[test]
     fn only_rooms_that_nobody_is_in_are_swept() {
         let (held, locked) = claim().unwrap();
-        let left = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap().keep();
+        let left = TemporaryFolder::create(PREFIX, None).unwrap().keep();
         std::fs::create_dir_all(left.join("refs/heads")).unwrap();
         sweep().unwrap();
         assert_eq!((held.path().exists(), left.exists()), (true, false));

@@ -198,7 +198,7 @@ mod tests {
         let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &empty, &[]).unwrap());
         let path = folder.path().join("T1");
         let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
-        let repo = Repo::open(&folder.path().join("project")).unwrap();
+        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
         let worktree = repo.add_worktree(&spec).unwrap();
         (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
         let durable = |repo: &Repo| {
@@ -210,7 +210,7 @@ mod tests {
         let (before, tree) = durable(&repo);
         assert_eq!((before, durable(&repo)), (None, (Some(tree.clone()), tree.clone())));
         // Nobody knows what another process has left to be written.
-        assert_eq!(durable(&Repo::open(&folder.path().join("project")).unwrap()).0, None);
+        assert_eq!(durable(&Repo::open(&folder.path().join("project"), folder.path()).unwrap()).0, None);
         std::fs::write(path.join("more"), "1").unwrap();
         let (_, more) = durable(&repo);
         assert_ne!(more, tree);

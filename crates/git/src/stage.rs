@@ -103,7 +103,7 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
         walk,
         worktree,
         store: unsynced.as_ref().unwrap_or(&repository),
-        conversion: Conversion::of(&repository)?,
+        conversion: Conversion::of(repo, &repository)?,
         index_time: modified(&index_path)?,
         last_folder: None,
         new_files: 0,
@@ -317,7 +317,7 @@ impl Stager<'_> {
 }
 
 impl Conversion {
-    fn of(repository: &Repository) -> Result<Conversion, GitError> {
+    fn of(repo: &Repo, repository: &Repository) -> Result<Conversion, GitError> {
         let config = repository.config().map_err(GitError::library("read the configuration"))?;
         let flag = |key, default| config.get_bool(key).unwrap_or(default);
         let auto_crlf =
@@ -326,7 +326,7 @@ impl Conversion {
             trust_mode: flag("core.filemode", true),
             links: flag("core.symlinks", true),
             auto_crlf,
-            filters: probe::storing_filters(repository)?,
+            filters: repo.shared.configuration.storing_filters(),
         })
     }
 

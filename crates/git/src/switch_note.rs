@@ -1,7 +1,7 @@
 //! The note of a switch that is under way: what whoever comes next needs to know if we do not come back from it.
 //!
-//! It is one file in the common directory, and only ever whole: a new one is written beside it, synced, and takes its
-//! place. It says nothing of what git has done since; that is seen from the files (`switching.rs`).
+//! It is one file in our folder of the repository, and only ever whole: a new one is written beside it, synced, and
+//! takes its place. It says nothing of what git has done since; that is seen from the files (`switching.rs`).
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -15,10 +15,10 @@ use crate::error::GitError;
 use crate::place::Place;
 use crate::repo::{Repo, theirs};
 
-/// The note's file in the common directory.
-const NOTE: &str = "orchestrate-switch";
+/// The note's file in our folder of the repository: one that came with the repository would name any folder.
+const NOTE: &str = "switch";
 /// Where it is written before it takes its place.
-const NEXT_NOTE: &str = "orchestrate-switch.new";
+const NEXT_NOTE: &str = "switch.new";
 
 /// What is told of a file: the user had deleted it, or had it, or it gets its old version again.
 const ABSENT: &[u8] = b"absent";
@@ -58,13 +58,13 @@ pub(crate) enum Stage {
 impl Repo {
     /// Makes a note, in the place of the one before, before what it speaks of begins.
     pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
-        let [next, place] = [NEXT_NOTE, NOTE].map(|name| self.common_dir().join(name));
+        let [next, place] = [NEXT_NOTE, NOTE].map(|name| self.own_folder().join(name));
         let write = || {
-            let mut file = File::create(&next)?;
+            let mut file = orchestrate_files::create_file(&next)?;
             file.write_all(&switch.text())?;
             file.sync_all()?;
             std::fs::rename(&next, &place)?;
-            File::open(self.common_dir())?.sync_all()
+            File::open(self.own_folder())?.sync_all()
         };
         let written = write().map_err(GitError::io("write", &place));
         if written.is_err() {
@@ -76,7 +76,7 @@ impl Repo {
 
     /// Reads the note, if there is one; what has never been one of ours says nothing.
     pub(crate) fn noted(&self) -> Result<Option<Switch>, GitError> {
-        let place = self.common_dir().join(NOTE);
+        let place = self.own_folder().join(NOTE);
         match std::fs::read(&place) {
             Ok(text) => Ok(Switch::read(&text)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -86,7 +86,7 @@ impl Repo {
 
     /// Removes the note.
     pub(crate) fn forget_note(&self) -> Result<(), GitError> {
-        let place = self.common_dir().join(NOTE);
+        let place = self.own_folder().join(NOTE);
         std::fs::remove_file(&place).map_err(GitError::io("remove", &place))
     }
 }

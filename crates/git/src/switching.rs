@@ -23,16 +23,27 @@ use std::path::{Path, PathBuf};
 use git2::{Index, IndexEntry};
 use orchestrate_core::Oid;
 
+use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::full;
 use crate::lock::Held;
 use crate::place::Place;
-use crate::program::{Ended, Run};
+use crate::probe;
+use crate::program::Ended;
+use crate::refusal::Refusal;
 use crate::repo::{Repo, id_in, theirs, tree_of};
+use crate::room::{Room, read_plain};
 use crate::switch_note::{OldFile, Stage, Switch};
 
 /// How many paths one process is given.
 const PATHS_AT_ONCE: usize = 200;
+
+/// With what git writes a checkout.
+struct Writer<'a> {
+    room: Room,
+    settings: Vec<(String, OsString)>,
+    held: &'a Held,
+}
 
 /// What git has written, whole or in part, or removed.
 struct Written {
@@ -49,14 +60,15 @@ impl Repo {
     /// # Errors
     /// [`GitError::NotWritten`] if it failed and all is as it was, [`GitError::HalfWritten`] if not.
     pub(crate) fn switch(&self, place: &Place, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
+        let writer = self.writer(place, held)?;
         let read_tree = |how: &[&str]| {
             let args = [&["read-tree", "-m"], how, &[from.as_str(), to.as_str()]].concat();
-            self.git_in(place, args, Some(held))
+            self.git_in(place, args, &writer)
         };
         let mut refused = read_tree(&["-n", "-u"])?;
         if refused.code != 0 {
             // Git may only be out of date about which files changed; that is what refreshing is for.
-            self.git_in(place, ["update-index", "-q", "--refresh"], Some(held))?;
+            self.git_in(place, ["update-index", "-q", "--refresh"], &writer)?;
             refused = read_tree(&["-n", "-u"])?;
         }
         if refused.code != 0 {
@@ -69,7 +81,7 @@ impl Repo {
             Ok(ended) => full::complaint(&ended, &place.path),
             Err(error) => error.to_string(),
         };
-        self.put_back(switch, &reason, held)?;
+        self.put_back(switch, &reason, &writer)?;
         Err(GitError::NotWritten { path: place.path.clone(), reason })
     }
 
@@ -83,24 +95,25 @@ impl Repo {
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
         let is_there = |commit: &Oid| theirs(commit).is_ok_and(|oid| objects.exists(oid));
         if switch.place.path.exists() && is_there(&switch.from) && is_there(&switch.to) {
-            return self.put_back(switch, "it was interrupted", held);
+            let writer = self.writer(&switch.place, held)?;
+            return self.put_back(switch, "it was interrupted", &writer);
         }
         // Whoever has deleted the checkout, or what was to land in it, has done with it.
         self.forget_note()
     }
 
     /// Puts back each file that git has written, or was about to write, and forgets the note.
-    fn put_back(&self, switch: Switch, reason: &str, held: &Held) -> Result<(), GitError> {
+    fn put_back(&self, switch: Switch, reason: &str, writer: &Writer<'_>) -> Result<(), GitError> {
         let path = switch.place.path.clone();
-        self.restore_written(switch, held).map_err(|error| {
+        self.restore_written(switch, writer).map_err(|error| {
             let (reason, left) = (reason.to_owned(), Box::new(error));
             GitError::HalfWritten { path, reason, left }
         })?;
         self.forget_note()
     }
 
-    fn restore_written(&self, mut switch: Switch, held: &Held) -> Result<(), GitError> {
-        let Written { added, old } = self.written(&switch)?;
+    fn restore_written(&self, mut switch: Switch, writer: &Writer<'_>) -> Result<(), GitError> {
+        let Written { added, old } = self.written(&switch, writer)?;
         // What was added goes first: it may stand in a folder where a file was.
         added.iter().chain(&old).try_for_each(|path| remove(&switch.place, path))?;
         if old.is_empty() {
@@ -114,7 +127,7 @@ impl Repo {
         for paths in old.chunks(PATHS_AT_ONCE) {
             // It is not told to write over what is there: that is the user's, whatever was in its place before.
             let args = ["checkout-index", "--"].map(OsStr::new).into_iter();
-            let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), Some(held))?;
+            let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), writer)?;
             if ended.code != 0 {
                 let (command, reason) = ("checkout-index".to_owned(), full::complaint(&ended, &place.path));
                 return Err(GitError::Program { command, reason });
@@ -141,7 +154,7 @@ impl Repo {
     }
 
     /// Lists what git has written, or was about to write.
-    fn written(&self, switch: &Switch) -> Result<Written, GitError> {
+    fn written(&self, switch: &Switch, writer: &Writer<'_>) -> Result<Written, GitError> {
         let Switch { place, from, to, old, .. } = switch;
         let index = place.index()?;
         let is_known =
@@ -155,7 +168,7 @@ impl Repo {
                 Stage::PuttingBack(_) => continue,
             };
             let is_written = match found(place, path) {
-                Some(found) => self.is_beginning(switch, path, &found, versions)?,
+                Some(found) => self.is_beginning((switch, writer), path, &found, versions)?,
                 None => !is_absent,
             };
             if is_written {
@@ -164,13 +177,13 @@ impl Repo {
         }
         // What was added is gone before anything is put back.
         if switch.stage == Stage::Writing && (!known.is_empty() || look_of_index(place) == switch.index) {
-            written.added.extend(self.added(switch, &index)?);
+            written.added.extend(self.added((switch, writer), &index)?);
         }
         Ok(written)
     }
 
     /// Lists what git has written of what the new version adds.
-    fn added(&self, switch: &Switch, index: &Index) -> Result<Vec<PathBuf>, GitError> {
+    fn added(&self, (switch, writer): (&Switch, &Writer<'_>), index: &Index) -> Result<Vec<PathBuf>, GitError> {
         let Switch { place, from, to, .. } = switch;
         let handle = self.handle()?;
         let tree = tree_of(&handle, from)?;
@@ -178,7 +191,7 @@ impl Repo {
         for path in self.changed_paths(from, to)? {
             let is_old = id_in(&tree, &path).is_some() || index.get_path(&path, 0).is_some();
             if let Some(found) = found(place, &path).filter(|_| !is_old)
-                && self.is_beginning(switch, &path, &found, &[to])?
+                && self.is_beginning((switch, writer), &path, &found, &[to])?
             {
                 added.push(path);
             }
@@ -189,7 +202,7 @@ impl Repo {
     /// Tells whether a file is a beginning of one of these versions, and not its old version.
     fn is_beginning(
         &self,
-        Switch { place, from, .. }: &Switch,
+        (Switch { place, from, .. }, writer): (&Switch, &Writer<'_>),
         path: &Path,
         found: &Metadata,
         versions: &[&Oid],
@@ -201,11 +214,11 @@ impl Repo {
             false => return Ok(false),
         };
         let (content, mode) = (content.map_err(GitError::io("read", &file))?, mode_of(found));
-        if self.is_version(place, (from, path), |old, old_mode| old_mode == mode && *old == content)? {
+        if self.is_version((place, writer), (from, path), |old, old_mode| old_mode == mode && *old == content)? {
             return Ok(false);
         }
         for version in versions {
-            if self.is_version(place, (version, path), |version, _| version.starts_with(&content))? {
+            if self.is_version((place, writer), (version, path), |version, _| version.starts_with(&content))? {
                 return Ok(true);
             }
         }
@@ -215,7 +228,7 @@ impl Repo {
     /// Tells whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
     fn is_version(
         &self,
-        place: &Place,
+        (place, writer): (&Place, &Writer<'_>),
         (commit, path): (&Oid, &Path),
         is_such: impl Fn(&[u8], i32) -> bool,
     ) -> Result<bool, GitError> {
@@ -228,7 +241,7 @@ impl Repo {
         }
         let mut version = OsString::from(format!("{commit}:"));
         version.push(path);
-        let filtered = self.git_in(place, [OsStr::new("cat-file"), OsStr::new("--filters"), &version], None)?;
+        let filtered = self.git_in(place, [OsStr::new("cat-file"), OsStr::new("--filters"), &version], writer)?;
         Ok(filtered.code == 0 && is_such(&filtered.stdout, mode))
     }
 
@@ -236,13 +249,43 @@ impl Repo {
         &self,
         place: &Place,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-        held: Option<&Held>,
+        writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
-        let run = Run::new(&place.git_dir, &place.path, args);
-        self.shared.program.run(&match held {
-            Some(held) => run.outlives_us(held),
-            None => run,
-        })
+        let run = self.on_files(&writer.room, place, args).settings(writer.settings.iter().cloned());
+        self.shared.program.run(&run.outlives_us(writer.held))
+    }
+
+    /// Prepares git for a checkout of the user's: with the filters that he or the machine's administrator has
+    /// configured, and with none of the repository's own.
+    fn writer<'a>(&self, place: &Place, held: &'a Held) -> Result<Writer<'a>, GitError> {
+        let configuration = Configuration::of_repository(&self.shared.program, &place.git_dir, &place.path)?;
+        let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
+        let room = Room::under(held)?;
+        room.take_over_info(self.common_dir())?;
+        Ok(Writer { room, settings, held })
+    }
+
+    /// Refuses to write files for which two commits ask for a filter that only the repository's own configuration
+    /// knows: nobody has consented to that program.
+    pub(crate) fn require_no_own_filter(&self, place: &Place, commits: [&Oid; 2]) -> Result<(), GitError> {
+        let configuration = Configuration::of_repository(&self.shared.program, &place.git_dir, &place.path)?;
+        let filters = configuration.own_filters();
+        if filters.is_empty() {
+            return Ok(());
+        }
+        let handle = self.handle()?;
+        let mut asked = match configuration.attributes_file() {
+            Some(path) => read_plain(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
+            None => None,
+        };
+        for commit in commits {
+            let tree = tree_of(&handle, commit)?;
+            asked = asked.map_or_else(|| probe::filter_of_tree(&handle, &tree, &filters), |asked| Ok(Some(asked)))?;
+        }
+        let Some((path, filter)) = asked else { return Ok(()) };
+        let [_, to] = commits;
+        let refusal = Refusal::OwnFilter { path, filter, commit: to.clone() };
+        Err(GitError::Refused { path: place.path.clone(), refusal })
     }
 }
 

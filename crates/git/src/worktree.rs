@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository, Status};
 use orchestrate_core::{Oid, shell_word};
+use orchestrate_files::TemporaryFolder;
 use orchestrate_sandbox::{Content, HostView, Mask, View};
 
 use crate::beneath;
@@ -168,29 +169,11 @@ impl Removed {
     /// If the file system refuses.
     pub fn delete(self) -> Result<(), GitError> {
         let Some(trashed) = self.trashed else { return Ok(()) };
-        let mut deleted = std::fs::remove_dir_all(&trashed);
-        if deleted.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
-            // Build tools make folders that nobody may write (Go's module cache).
-            open_up(&trashed);
-            deleted = std::fs::remove_dir_all(&trashed);
-        }
-        match deleted {
+        match orchestrate_files::remove_folder(&trashed) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(GitError::Io { doing: "delete", path: trashed, source: error })
             }
             _ => Ok(()),
-        }
-    }
-}
-
-/// Lets us write in a folder and all below it; links are not followed. What fails shows in the deletion.
-fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).ok();
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.filter_map(Result::ok) {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
         }
     }
 }
@@ -207,7 +190,7 @@ impl Repo {
     pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
         let path = self.real_place(&spec.path)?;
         let worktree = {
-            let held = lock::common(self.common_dir())?;
+            let held = lock::take(self.own_folder())?;
             match self.entry_at(&path)? {
                 Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
                 entry => {
@@ -229,7 +212,7 @@ impl Repo {
         }
         worktree.verify_untampered()?;
         if is_new {
-            self.fill(&worktree, &Oid::new("HEAD"))?;
+            self.fill(&worktree, &self.worktree_head(&worktree)?)?;
         }
         Ok(worktree)
     }
@@ -270,7 +253,7 @@ impl Repo {
     /// [`GitError::BranchInUse`], or if the file system refuses.
     pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
         let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         match self.entry_at(&path)? {
             Some(_) => Ok(()),
             None => self.readopt(spec, &path, tracked, &held).map(drop),
@@ -314,9 +297,9 @@ impl Repo {
     }
 
     fn discard(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
-        std::fs::create_dir_all(trash).map_err(GitError::io("make", trash))?;
-        let held = lock::common(self.common_dir())?;
-        let place = tempfile::Builder::new().prefix("worktree-").tempdir_in(trash);
+        orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
+        let held = lock::take(self.own_folder())?;
+        let place = TemporaryFolder::create("worktree-", Some(trash));
         let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
         let target = place.join(path.file_name().unwrap_or_default());
         let trashed = match std::fs::rename(path, &target) {
@@ -338,7 +321,7 @@ impl Repo {
     /// # Errors
     /// If the file system refuses.
     pub fn forget_worktree(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
-        let held = lock::common(self.common_dir())?;
+        let held = lock::take(self.own_folder())?;
         if path.exists() {
             return Ok(false);
         }
@@ -373,7 +356,7 @@ impl Repo {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(in_use("it has no parent"));
         };
-        std::fs::create_dir_all(parent).map_err(GitError::io("make", parent))?;
+        orchestrate_files::create_folder(parent).map_err(GitError::io("make", parent))?;
         let real = parent.canonicalize().map_err(GitError::io("resolve", parent))?.join(name);
         self.require_outside(&real)?;
         Ok(real)
@@ -452,7 +435,8 @@ impl Repo {
             Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
-        self.shared.program.require(&Run::new(self.common_dir(), self.workdir(), args))?;
+        let run = Run::new(self.common_dir(), self.workdir(), args);
+        self.shared.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =
             registered.ok_or_else(|| GitError::output("worktree add", "it made no entry for the worktree"))?;
@@ -481,15 +465,15 @@ impl Repo {
         Ok(Worktree { path, admin_dir, root, branch })
     }
 
-    /// Makes the worktree's tracked files and index those of a commit or tree; others stay.
+    /// Makes the worktree's tracked files and index those of a commit or tree; others stay. No filter is run, wherever
+    /// it is configured.
     ///
-    /// Filters that the repository's own configuration names are not run.
     pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
-        let run = Run::new(&worktree.admin_dir, &worktree.path, args)
-            .settings(probe::without_filters(&self.shared.filters))
-            .env("GIT_LFS_SKIP_SMUDGE", "1");
+        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        let room = self.room_for_files()?;
+        let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
         self.shared.program.require(&run).map(drop)
     }
 }

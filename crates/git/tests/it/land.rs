@@ -72,9 +72,9 @@ fn overlapping_changes_are_named_and_nothing_happens() {
 /// Lets git fail at each file of the name `fails`, whatever it is to write there.
 pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
     let filter = if fails { "false" } else { "cat" };
-    fixture.git(&["config", "filter.full.clean", "cat"]);
-    fixture.git(&["config", "filter.full.smudge", filter]);
-    fixture.git(&["config", "filter.full.required", "true"]);
+    fixture.configure("filter.full.clean", "cat");
+    fixture.configure("filter.full.smudge", filter);
+    fixture.configure("filter.full.required", "true");
 }
 
 /// A repository, and a commit on top of main that adds, changes and removes files, with these attributes in each.
@@ -300,7 +300,7 @@ fn a_git_directory_elsewhere_is_not_taken_for_the_checkout() {
     std::fs::write(fixture.project().join("new"), "mine\n").unwrap();
     let error = fixture.repo().land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::LocalChanges { paths, .. } if *paths == [PathBuf::from("new")]), "{error}");
-    let error = Repo::open(&linked).unwrap().land(&landing).unwrap_err();
+    let error = fixture.open(&linked).unwrap().land(&landing).unwrap_err();
     assert!(matches!(&error, GitError::UnknownCheckout { git_dir, .. } if *git_dir == apart), "{error}");
     std::fs::remove_file(fixture.project().join("new")).unwrap();
     assert!(fixture.repo().warnings().unwrap().is_empty());
@@ -314,7 +314,7 @@ fn a_bare_repository_beside_worktrees_is_no_checkout() {
     let (bare, linked) = (fixture.path().join("bare"), fixture.path().join("linked"));
     fixture.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
     git_in(&bare, &["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
-    let repo = Repo::open(&linked).unwrap();
+    let repo = fixture.open(&linked).unwrap();
     assert_eq!(repo.land(&landing).unwrap(), Some(linked));
 }
 
@@ -405,9 +405,9 @@ fn files_that_cannot_go_back_are_told() {
     std::fs::write(&program, text).unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     write_files(&fixture.project(), &[(".git/info/attributes", "a filter=mine\n")]);
-    fixture.git(&["config", "filter.mine.smudge", program.to_str().unwrap()]);
-    fixture.git(&["config", "filter.mine.clean", "cat"]);
-    fixture.git(&["config", "filter.mine.required", "true"]);
+    fixture.configure("filter.mine.smudge", program.to_str().unwrap());
+    fixture.configure("filter.mine.clean", "cat");
+    fixture.configure("filter.mine.required", "true");
     let error = repo.land(&landing).unwrap_err();
     assert!(
         matches!(&error, GitError::FilesAhead { unmoved, .. } if matches!(**unmoved, GitError::Locked { .. })),

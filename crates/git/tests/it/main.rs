@@ -6,6 +6,7 @@ mod support;
 mod switching;
 
 mod attack;
+mod configuration;
 mod conflict;
 mod include;
 mod land;

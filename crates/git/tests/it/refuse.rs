@@ -7,10 +7,14 @@ use orchestrate_git::{GitError, Operation, Refusal, Repo, Warning};
 use crate::support::{Fixture, command, git_in, write_files};
 
 fn refusal(path: &Path) -> Refusal {
-    match Repo::open(path).and_then(|repo| repo.require_ready()) {
+    match open(path).and_then(|repo| repo.require_ready()) {
         Err(GitError::Refused { refusal, .. }) => refusal,
         other => panic!("expected a refusal, got {other:?}"),
     }
+}
+
+fn open(path: &Path) -> Result<Repo, GitError> {
+    Repo::open(path, &path.join("state"))
 }
 
 fn init(args: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -142,7 +146,7 @@ fn in_the_middle_of_something() {
         command(&fixture.project(), &args).output().unwrap();
         assert_eq!(refusal(&fixture.project()), Refusal::InProgress(operation));
         // It can still be looked at.
-        Repo::open(&fixture.project()).unwrap().head().unwrap();
+        open(&fixture.project()).unwrap().head().unwrap();
     }
 }
 
@@ -161,13 +165,13 @@ fn odd_but_fine_repositories_open() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "side"]);
-    let repo = Repo::open(&linked).unwrap();
+    let repo = open(&linked).unwrap();
     assert_eq!(repo.workdir(), linked);
     assert_eq!(repo.common_dir(), fixture.project().join(".git"));
     assert_eq!(repo.id(), fixture.repo().id());
     let below = fixture.project().join("below");
     std::fs::create_dir(&below).unwrap();
-    assert_eq!(Repo::open(&below).unwrap().workdir(), fixture.project());
+    assert_eq!(open(&below).unwrap().workdir(), fixture.project());
 }
 
 #[test]
@@ -175,9 +179,9 @@ fn borrowed_objects_are_warned_of_until_they_are_its_own() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let clone = fixture.path().join("clone");
     fixture.git(&["clone", "-q", "--shared", ".", clone.to_str().unwrap()]);
-    assert_eq!(Repo::open(&clone).unwrap().warnings().unwrap(), [Warning::BorrowedObjects]);
+    assert_eq!(open(&clone).unwrap().warnings().unwrap(), [Warning::BorrowedObjects]);
     git_in(&clone, &["repack", "-q", "-a", "-d"]);
     std::fs::remove_file(clone.join(".git/objects/info/alternates")).unwrap();
-    assert_eq!(Repo::open(&clone).unwrap().warnings().unwrap(), []);
+    assert_eq!(open(&clone).unwrap().warnings().unwrap(), []);
     assert_eq!(git_in(&clone, &["show", "HEAD:a"]), "1");
 }

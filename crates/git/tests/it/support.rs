@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use orchestrate_core::Oid;
-use orchestrate_git::{CommitSpec, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec};
+use orchestrate_git::{
+    CommitSpec, Environment, GitError, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec,
+};
 
 /// A repository with one commit, a place for worktrees, and a place for programs that must not run.
 pub(crate) struct Fixture {
@@ -51,7 +53,35 @@ impl Fixture {
     }
 
     pub(crate) fn repo(&self) -> Repo {
-        Repo::open(&self.project()).unwrap()
+        self.open(&self.project()).unwrap()
+    }
+
+    /// Opens a repository as a run does.
+    pub(crate) fn open(&self, start: &Path) -> Result<Repo, GitError> {
+        Repo::open_as(start, &self.state(), self.environment())
+    }
+
+    /// What git goes by: the user's own configuration is the fixture's.
+    fn environment(&self) -> Environment {
+        let own =
+            [("GIT_CONFIG_GLOBAL", self.users_configuration().into_os_string()), ("GIT_CONFIG_NOSYSTEM", "1".into())];
+        let own = own.map(|(name, value)| (name.into(), value));
+        let around = std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("GIT_"));
+        around.chain(own).collect()
+    }
+
+    fn users_configuration(&self) -> PathBuf {
+        self.path().join("gitconfig")
+    }
+
+    /// Sets something in the user's own configuration.
+    pub(crate) fn configure(&self, key: &str, value: &str) {
+        self.git(&["config", "--file", self.users_configuration().to_str().unwrap(), key, value]);
+    }
+
+    /// Where we keep what belongs to repositories.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path().join("state")
     }
 
     pub(crate) fn git(&self, args: &[&str]) -> String {
@@ -117,7 +147,6 @@ impl Fixture {
         let ours = [
             ".git/objects",
             ".git/worktrees",
-            ".git/orchestrate.lock",
             ".git/refs/heads/orchestrate",
             ".git/refs/orchestrate",
             ".git/logs/refs/heads/orchestrate",

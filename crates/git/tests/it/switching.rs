@@ -7,9 +7,13 @@ use orchestrate_git::{GitError, Move, Repo};
 use crate::land::{fail_at, files_and_status};
 use crate::support::{Fixture, write_files};
 
-/// A file in which something is noted while git writes, and where a test keeps it.
-const NOTE: &str = ".git/orchestrate-switch";
+/// Where a test keeps the note that is made while git writes.
 const KEPT_NOTE: &str = ".git/kept-note";
+
+/// The note that is made while git writes.
+fn note(fixture: &Fixture) -> PathBuf {
+    fixture.state().join("git").join(fixture.repo().id()).join("switch")
+}
 
 /// A repository, and a commit on top of main that has a folder where there was a file, at which git fails.
 fn prepared_to_fail() -> (Fixture, Repo, Move) {
@@ -29,11 +33,11 @@ fn prepared_to_fail() -> (Fixture, Repo, Move) {
 
 /// Lets git do something when it writes `new`.
 fn meanwhile(fixture: &Fixture, script: &str) {
-    fixture.git(&["config", "filter.full.smudge", script]);
+    fixture.configure("filter.full.smudge", script);
 }
 
 fn keep_note(fixture: &Fixture, then: &str) {
-    meanwhile(fixture, &format!("cp {NOTE} {KEPT_NOTE}; {then}"));
+    meanwhile(fixture, &format!("cp {} {KEPT_NOTE}; {then}", note(fixture).display()));
 }
 
 /// Lands as whoever is killed while git writes: git has done its work, the branch has not moved, and the note is there.
@@ -55,7 +59,7 @@ fn another(fixture: &Fixture, landing: &Move) -> Move {
 
 /// As a kill leaves it.
 fn bring_note(fixture: &Fixture) {
-    std::fs::rename(fixture.project().join(KEPT_NOTE), fixture.project().join(NOTE)).unwrap();
+    std::fs::rename(fixture.project().join(KEPT_NOTE), note(fixture)).unwrap();
 }
 
 #[test]
@@ -100,8 +104,8 @@ fn a_file_that_the_user_has_written_since_is_not_put_back() {
 fn what_could_not_be_noted_is_put_back_by_the_next() {
     let (fixture, repo, landing) = prepared_to_fail();
     let before = files_and_status(&fixture);
-    let in_the_way = fixture.project().join(".git/orchestrate-switch.new");
-    meanwhile(&fixture, "mkdir .git/orchestrate-switch.new; exit 1");
+    let in_the_way = note(&fixture).with_extension("new");
+    meanwhile(&fixture, &format!("mkdir {}; exit 1", in_the_way.display()));
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::HalfWritten { .. }), "{error}");
     std::fs::remove_dir(in_the_way).unwrap();
@@ -196,11 +200,11 @@ fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     let other = another(&fixture, &landing);
     land_killed(&fixture, &repo, &landing);
     fixture.git(&["reset", "-q", "--hard"]);
-    let note = std::fs::read_to_string(fixture.project().join(NOTE)).unwrap();
-    let gone = note.replace(landing.to.as_str(), &"1".repeat(40));
-    std::fs::write(fixture.project().join(NOTE), gone).unwrap();
+    let noted = std::fs::read_to_string(note(&fixture)).unwrap();
+    let gone = noted.replace(landing.to.as_str(), &"1".repeat(40));
+    std::fs::write(note(&fixture), gone).unwrap();
     repo.land(&other).unwrap();
-    assert!(!fixture.project().join(NOTE).exists());
+    assert!(!note(&fixture).exists());
 }
 
 #[test]
@@ -209,7 +213,7 @@ fn a_landing_whose_checkout_is_gone_is_in_nobodys_way() {
     fixture.git(&["switch", "-q", "-c", "elsewhere"]);
     let linked = fixture.path().join("linked");
     fixture.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
-    let note = fixture.project().join(NOTE);
+    let note = note(&fixture);
     meanwhile(&fixture, &format!("cp {0} {0}.kept; exit 1", note.display()));
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");

@@ -14,7 +14,7 @@ use orchestrate_core::event::{Event, FailureCause};
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage};
-use orchestrate_journal::{Command, Journal, Store};
+use orchestrate_journal::{Clock, Command, Journal, Store};
 use orchestrate_model::Tokenizer;
 use serde_json::json;
 use tokio::sync::{Barrier, watch};
@@ -266,14 +266,18 @@ fn the_runs_time_ends_what_is_left() -> Outcome {
 /// The clock of the run that [`worked_on`] makes.
 static MOMENT: AtomicU64 = AtomicU64::new(0);
 
+fn moment() -> u64 {
+    MOMENT.load(Ordering::Relaxed)
+}
+
 /// Leaves a run of which a task was begun 100 s ago, and which somebody worked on for 70 s of them.
 fn worked_on(stage: &Stage, of_run: Option<u64>, of_task: Option<u64>) -> Result<RunId, Failed> {
     let coordinator = stage.coordinator(&Script::default(), |_| {})?;
     let folder = coordinator.layout().journal();
     let (run, base) = (RunId::from("r-worked1"), coordinator.repo().head()?.commit);
-    let now = orchestrate_journal::system_clock();
+    let now = (Clock::SYSTEM.date)();
     MOMENT.store(now - 100_000, Ordering::Relaxed);
-    let store = Store::open_with(&folder, || MOMENT.load(Ordering::Relaxed))?;
+    let store = Store::open_with(&folder, Clock { date: moment, steady: moment })?;
     let id = TaskId::from("T1");
     let work = Work::Run("sleep 50".to_owned());
     let task = Box::new(Task { id: id.clone(), timeout_ms: of_task, work, ..Task::default() });

@@ -31,6 +31,7 @@
 
 mod batch;
 mod blobs;
+mod clock;
 mod command;
 mod database;
 mod error;
@@ -46,8 +47,9 @@ mod writer;
 
 pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
+pub use clock::Clock;
 pub use command::{Answer, Command, InboxId, Received, Reply, StopLevel};
 pub use error::{Cause, JournalError};
 pub use holder::{Holder, Purpose};
 pub use journal::{Journal, Slot};
-pub use reader::{Clock, RunSummary, Store, system_clock};
+pub use reader::{RunSummary, Store};

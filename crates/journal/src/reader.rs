@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
@@ -15,21 +15,13 @@ use orchestrate_core::report::Standing;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
+use crate::clock::Clock;
 use crate::command::{Command, InboxId, Received, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
 use crate::holder::{Holder, Purpose};
 use crate::inbox;
 use crate::lease;
-
-/// Gives the time in Unix milliseconds.
-pub type Clock = fn() -> u64;
-
-/// Gives the system's time in Unix milliseconds.
-pub fn system_clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// One repository's journal and its blobs; cheap to clone.
 #[derive(Clone, Debug)]
@@ -75,7 +67,7 @@ impl Store {
     /// Fails if the folder cannot be made or is on a network file system, and if what is there is damaged or of a
     /// newer version; that is left as it is.
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
-        Self::open_with(folder, system_clock)
+        Self::open_with(folder, Clock::SYSTEM)
     }
 
     /// Opens a repository's journal whose new facts get their time from the given clock.
@@ -256,7 +248,7 @@ impl Store {
     /// Fails if there is no such run, and if the database cannot be written.
     pub fn send(&self, run: &RunId, command: &Command) -> Result<InboxId, JournalError> {
         let body = serde_json::to_string(command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
-        let now = (self.inner.clock)();
+        let now = (self.inner.clock.date)();
         self.query(|connection| inbox::send(connection, run, now, &body))?
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
     }

@@ -54,7 +54,7 @@ impl Scratch {
             let fact = Recorded {
                 run_id: self.run.clone(),
                 seq: newest.map_or(0, |state| state.seq) + 1,
-                // The clock of the system may be set back; that of a run never goes back.
+                // Whatever gave the time, that of a run never goes back.
                 ts_ms: newest.map_or(self.now, |state| self.now.max(state.updated_ms)),
                 v: VERSION,
                 event,

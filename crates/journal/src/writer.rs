@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::batch::Batch;
 use crate::blobs::{self, Blob, Files};
+use crate::clock::Timeline;
 use crate::command::Answer;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
@@ -50,6 +51,7 @@ pub(crate) struct Writer {
     key: i64,
     epoch: i64,
     state: Arc<RunState>,
+    timeline: Timeline,
     /// Given back when the writer ends.
     _lease: Lease,
 }
@@ -72,7 +74,8 @@ struct Row {
 impl Writer {
     /// Begins a run with its first facts.
     pub(crate) fn create(store: &Store, run: &RunId, first: Batch) -> Result<Self, JournalError> {
-        let now = (store.clock())();
+        let timeline = Timeline::begin(store.clock(), 0);
+        let now = timeline.now();
         let lease = Lease::take(store.leases(), run, now, Purpose::Run)?;
         let mut connection = database::connect(store.database())?;
         let mut scratch = Scratch::new(run, now, None);
@@ -80,19 +83,20 @@ impl Writer {
         let state = scratch.into_next().ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
         let key = write(store.database(), &mut connection, &[staged], |tx| begin_run(tx, run))?;
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
-        Ok(Self { store, connection, run, key, epoch: 1, state, _lease: lease })
+        Ok(Self { store, connection, run, key, epoch: 1, state, timeline, _lease: lease })
     }
 
     /// Takes a run over: nobody else can write its facts from here on.
     pub(crate) fn resume(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
         let mut connection = database::connect(store.database())?;
         find_run(store.database(), &connection, run)?;
-        let lease = Lease::take(store.leases(), run, (store.clock())(), purpose)?;
+        let lease = Lease::take(store.leases(), run, (store.clock().date)(), purpose)?;
         let failed = |error| JournalError::database(store.database(), error);
         let (key, epoch) = raise_epoch(&mut connection, run).map_err(failed)?;
         let state = reader::replay(store.database(), &connection, run)?;
+        let timeline = Timeline::begin(store.clock(), state.updated_ms);
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
-        Ok(Self { store, connection, run, key, epoch, state, _lease: lease })
+        Ok(Self { store, connection, run, key, epoch, state, timeline, _lease: lease })
     }
 
     /// Gives the newest durable state.
@@ -126,7 +130,7 @@ impl Writer {
     /// Decides, writes, publishes and answers a group of requests.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
         let is_last = group.iter().any(|job| job.is_last());
-        let mut scratch = Scratch::new(&self.run, (self.store.clock())(), Some(Arc::clone(&self.state)));
+        let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
         let mut to_write = Vec::new();
         let mut waiting = Vec::new();
         for mut job in group {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
@@ -11,7 +12,7 @@ use std::thread;
 use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{RunState, TaskId, TaskState};
-use orchestrate_journal::{Batch, Blob, Command, Journal, JournalError, fault};
+use orchestrate_journal::{Batch, Blob, Clock, Command, Journal, JournalError, Store, fault};
 use tempfile::tempdir;
 
 use crate::children::{Other, say};
@@ -201,15 +202,42 @@ fn a_full_disk_refuses_an_append_that_works_later() {
 
 #[test]
 fn the_time_of_a_run_never_goes_back() {
-    fn yesterday() -> u64 {
-        crate::support::NOW - 86_400_000
-    }
+    let yesterday = Clock { date: || crate::support::NOW - 86_400_000, steady: || 0 };
     let folder = tempdir().unwrap();
     drop(Journal::create(&store(folder.path()), &run(), started()).unwrap());
-    let store = orchestrate_journal::Store::open_with(folder.path(), yesterday).unwrap();
+    let store = Store::open_with(folder.path(), yesterday).unwrap();
     let journal = Journal::resume(&store, &run()).unwrap();
     journal.append_blocking(added("T1")).unwrap();
     assert_eq!(store.events(&run(), 0, 9).unwrap(), recorded(vec![started(), added("T1")]));
+}
+
+/// The date is set forward by a day, and then back by two; five milliseconds pass each time.
+#[test]
+fn the_time_of_a_run_goes_as_time_goes() {
+    static DATE: AtomicU64 = AtomicU64::new(crate::support::NOW);
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    const DAY: u64 = 86_400_000;
+    let clock = Clock { date: || DATE.load(Ordering::Relaxed), steady: || PASSED.load(Ordering::Relaxed) };
+    let folder = tempdir().unwrap();
+    let store = Store::open_with(folder.path(), clock).unwrap();
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let dates = [crate::support::NOW + DAY, crate::support::NOW - DAY];
+    for (date, task) in dates.into_iter().zip(["T1", "T2"]) {
+        DATE.store(date, Ordering::Relaxed);
+        PASSED.fetch_add(5, Ordering::Relaxed);
+        journal.append_blocking(added(task)).unwrap();
+    }
+    assert_eq!(journal.state().worked_ms(), 10);
+    drop(journal);
+    // Whoever takes it over while the date is behind goes on from the newest fact.
+    let resumed = Journal::resume(&store, &run()).unwrap();
+    let resume = Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None };
+    resumed.append_blocking(resume).unwrap();
+    PASSED.fetch_add(5, Ordering::Relaxed);
+    resumed.append_blocking(ready("T1")).unwrap();
+    assert_eq!(resumed.state().worked_ms(), 15);
+    let times: Vec<u64> = store.events(&run(), 0, 9).unwrap().iter().map(|fact| fact.ts_ms).collect();
+    assert_eq!(times, [0, 5, 10, 10, 15].map(|since| crate::support::NOW + since));
 }
 
 #[test]

@@ -6,20 +6,19 @@ use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::{RunId, TaskId};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::{RunSettings, Task};
-use orchestrate_journal::Store;
+use orchestrate_journal::{Clock, Store};
 
 pub(crate) const NOW: u64 = 1_795_255_200_000;
 
-pub(crate) fn clock() -> u64 {
-    NOW
-}
+/// A clock that stands still.
+pub(crate) const CLOCK: Clock = Clock { date: || NOW, steady: || 0 };
 
 pub(crate) fn run() -> RunId {
     RunId::from("r-abcdef")
 }
 
 pub(crate) fn store(folder: &Path) -> Store {
-    Store::open_with(folder, clock).unwrap()
+    Store::open_with(folder, CLOCK).unwrap()
 }
 
 pub(crate) fn started() -> Event {

@@ -10,6 +10,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
+use crate::bounds;
 use crate::error::GitError;
 use crate::place::Place;
 use crate::refusal::{MAX_INCLUDED, Refusal};
@@ -73,8 +74,13 @@ impl Repo {
     /// Lists what is copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let patterns = self.workdir().join(PATTERNS);
-        if !patterns.is_file() {
+        let root = beneath::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        if beneath::look(&root, PATTERNS.as_bytes()).map_err(GitError::errno("look at", &patterns))?.is_none() {
             return Ok(Vec::new());
+        }
+        if let Some(reason) = bounds::excess_in(&root, PATTERNS.as_bytes())? {
+            let refusal = Refusal::Patterns { path: PATTERNS.into(), reason };
+            return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
         }
         let named = self.untracked(&[format!("--exclude-from={}", patterns.display())])?;
         let ignored = self.untracked(&["--exclude-standard".to_owned()])?;

@@ -13,6 +13,7 @@
 //! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.
 
 mod beneath;
+mod bounds;
 mod checkout;
 mod configuration;
 mod conflict;

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
 
+use crate::bounds;
 use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::program::{Program, Run};
 use crate::refusal::{Operation, Refusal, Warning};
-use crate::room::read_plain;
 
 /// The attributes of a repository that are in no commit, below its directory.
 const OWN_ATTRIBUTES: &str = "info/attributes";
@@ -59,8 +59,14 @@ pub(crate) fn tree_refusal(
     }
     let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
         let path = || crate::beneath::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+        let is_file = entry.kind() == Some(git2::ObjectType::Blob);
         if entry.filemode() == i32::from(git2::FileMode::Commit) {
             found = Some(Refusal::Submodules { path: path() });
+        } else if is_file
+            && bounds::is_patterns(entry.name_bytes())
+            && let Ok(Some(reason)) = bounds::excess_of_blob(repository, entry.id())
+        {
+            found = Some(Refusal::Patterns { path: path(), reason });
         } else if entry.name_bytes() == b".gitattributes"
             && let Ok(blob) = repository.find_blob(entry.id())
         {
@@ -201,7 +207,7 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
 
 /// Reads the attributes that are the repository's own, in no commit.
 fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
-    read_plain(&repository.commondir().join(OWN_ATTRIBUTES))
+    bounds::read_own(&repository.commondir().join(OWN_ATTRIBUTES))
 }
 
 /// Tells whether an encoding is the one in which git stores text.

@@ -77,6 +77,14 @@ pub enum Refusal {
         /// The encoding's name.
         encoding: String,
     },
+    /// A file of patterns is none that git could read in bounded time.
+    #[error("git cannot go by {path}: {reason}; change that file and try again", path = path.display())]
+    Patterns {
+        /// The file with the patterns.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// More files are to be copied to every worktree than is sensible.
     #[error(
         "{path} names {files} files that git ignores, and no more than {MAX_INCLUDED} are copied to each worktree; name fewer, \

@@ -176,8 +176,8 @@ impl Repo {
     /// [`GitError::Refused`] with the reason and what to do about it.
     pub fn require_ready(&self) -> Result<(), GitError> {
         self.require_at_rest()?;
-        self.included()?;
-        self.require_plain_tree(&self.head()?.commit)
+        self.require_plain_tree(&self.head()?.commit)?;
+        self.included().map(drop)
     }
 
     /// Does the same without a look at the files of HEAD, for who brings the result of a run that has ended.
@@ -193,7 +193,8 @@ impl Repo {
             let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
             return Err(GitError::Refused { path, refusal });
         }
-        self.require_temporary_folder()
+        self.require_temporary_folder()?;
+        self.require_bounded_patterns()
     }
 
     /// Refuses to go on where no temporary file can be made.

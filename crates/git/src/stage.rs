@@ -19,6 +19,7 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use crate::beneath::{self, path_of};
+use crate::bounds;
 use crate::error::GitError;
 use crate::full;
 use crate::probe;
@@ -214,6 +215,12 @@ impl Stager<'_> {
             return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
         };
         self.count(path, bytes.len() as u64)?;
+        // Who checks it out would hang in git.
+        if bounds::is_patterns(name)
+            && let Some(reason) = bounds::excess(&bytes)
+        {
+            return Err(unstorable(path, format!("git cannot go by it: {reason}")));
+        }
         self.walk.require_plain_attributes_for(path)?;
         let failed = || self.unstored(path, bytes.len());
         let converts = match self.converts(path) {

@@ -63,9 +63,9 @@ impl Repo {
         while let Some(name) = names.next() {
             let shown = worktree.path().join(path_of(&folder));
             let opened = beneath::open_folder(worktree.root(), &folder).map_err(GitError::errno("open", shown))?;
-            let here = Rules::read(&folder, &opened, rules)?;
+            let here = Rules::read(&folder, &opened, rules, &standard)?;
             folder = join(&folder, name);
-            if standard.is_ignored(&here, &folder, names.peek().is_some()) {
+            if standard.is_ignored(&here, &folder, names.peek().is_some())? {
                 return Ok(true);
             }
             rules = Some(here);

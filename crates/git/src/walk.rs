@@ -16,14 +16,13 @@ use git2::Repository;
 use rustix::fs::{FileType, Stat};
 
 use crate::beneath::{self, path_of};
+use crate::bounds;
 use crate::error::GitError;
 use crate::ignore::{Rules, Standard};
 use crate::worktree::Worktree;
 
 /// The files that decide how content is stored.
 const ATTRIBUTES: &[u8] = b".gitattributes";
-/// The largest of them that we let libgit2 read.
-const ATTRIBUTES_BYTES: i64 = 1 << 20;
 /// The deepest folder that we enter: a path of 4,096 bytes has at most half as many parts.
 const DEEPEST: usize = 2_048;
 
@@ -87,7 +86,7 @@ impl<'a> Walk<'a> {
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
             return Err(GitError::TooLarge { path: shown(), what: "the depth of a folder", limit: DEEPEST as u64 });
         }
-        let rules = Rules::read(folder, &opened, above)?;
+        let rules = Rules::read(folder, &opened, above, &self.standard)?;
         for (name, is_folder) in names {
             if name == b".git" {
                 if !folder.is_empty() {
@@ -99,7 +98,7 @@ impl<'a> Walk<'a> {
             if !is_folder && tracked.contains_key(&path) {
                 continue;
             }
-            if self.standard.is_ignored(&rules, &path, is_folder) {
+            if self.standard.is_ignored(&rules, &path, is_folder)? {
                 found.ignored.push((path, is_folder));
             } else if is_folder {
                 open.push((path, Some(Rc::clone(&rules))));
@@ -140,12 +139,15 @@ impl<'a> Walk<'a> {
 fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {
     let path = || path_of(&join(folder, ATTRIBUTES));
     let stat = beneath::look(opened, ATTRIBUTES).map_err(GitError::errno("look at", path()))?;
-    let odd = |stat: Stat| beneath::kind(&stat) != FileType::RegularFile || stat.st_size > ATTRIBUTES_BYTES;
+    let odd = |stat: Stat| beneath::kind(&stat) != FileType::RegularFile || stat.st_size > bounds::MAX_BYTES as i64;
     if stat.is_some_and(odd) {
-        let reason = format!("attributes for git must be a plain file of at most {ATTRIBUTES_BYTES} bytes");
+        let reason = format!("attributes for git must be a plain file of at most {} bytes", bounds::MAX_BYTES);
         return Err(GitError::Unstorable { path: path(), reason });
     }
-    Ok(())
+    match bounds::excess_in(opened, ATTRIBUTES)? {
+        Some(reason) => Err(GitError::Unstorable { path: path(), reason }),
+        None => Ok(()),
+    }
 }
 
 /// Appends a name to git's path of a folder.

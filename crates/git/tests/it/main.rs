@@ -12,6 +12,7 @@ mod include;
 mod land;
 mod merge;
 mod names;
+mod patterns;
 mod refs;
 mod refuse;
 mod snapshot;

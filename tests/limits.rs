@@ -44,6 +44,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("limits::more_time_is_what_is_named_next", more_time_is_what_is_named_next),
         case("limits::finished_work_is_not_approved_out_of_time", finished_work_is_not_approved_out_of_time),
         case("limits::a_command_task_has_a_time", a_command_task_has_a_time),
+        case("limits::what_takes_all_memory_or_disk_fails_alone", what_takes_all_memory_or_disk_fails_alone),
         case("limits::the_context_bound_holds", the_context_bound_holds),
         case("limits::old_observations_are_collapsed", old_observations_are_collapsed),
         case("limits::whatever_one_turn_reads_and_writes_fits", whatever_one_turn_reads_and_writes_fits),
@@ -441,6 +442,19 @@ fn a_command_task_has_a_time() -> Outcome {
     let change = |settings: &mut orchestrate_coordinator::Settings| settings.run.command_timeout_ms = 500;
     let played = Stage::new()?.play("- [ ] T1 slow (run: sleep 50)\n", &Script::default(), change)?;
     played.require(4, &[("T1", FailedTask)])
+}
+
+fn what_takes_all_memory_or_disk_fails_alone() -> Outcome {
+    let plan = "- [ ] T1 fill (run: head -c 64000000 /dev/zero > big && sleep 90)\n\
+                - [ ] T2 hoard (run: head -c 200000000 /dev/zero | tail -c 200000000 | sleep 90)\n\
+                - [ ] T3 write (run: echo kept > written.txt)\n";
+    let stage = Stage::new()?;
+    let played = stage.play(plan, &Script::default(), |settings| {
+        (settings.run.worktree_mib, settings.run.command_memory_mib) = (32, Some(64));
+    })?;
+    played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
+    played.require_failure("T1", FailureCause::Command, "`worktree_mib`")?;
+    played.require_failure("T2", FailureCause::Command, "`command_memory_mib`")
 }
 
 fn the_context_bound_holds() -> Outcome {

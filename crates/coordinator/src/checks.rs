@@ -109,6 +109,8 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
             "{exit} of {} s, which the task's `timeout` sets, or the setting `command_timeout`",
             Duration::from_millis(timeout_ms).as_secs_f64()
         ),
+        Exit::MemoryLimit => format!("{exit}, which the setting `command_memory_mib` sets"),
+        Exit::DiskLimit => format!("{exit}, which the setting `worktree_mib` sets"),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
         Exit::Code(127) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),

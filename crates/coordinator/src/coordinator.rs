@@ -14,7 +14,7 @@ use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
-use orchestrate_sandbox::{Confinement, Helper, Sandbox, helper_installed};
+use orchestrate_sandbox::{Bounds, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_tools::Executor;
 
 use crate::commands::{self, Allowance};
@@ -34,6 +34,10 @@ use crate::run_context::RunContext;
 
 /// How often another id is tried when a run of the same name exists.
 const RUN_ID_TRIES: usize = 8;
+const MIB: u64 = 1 << 20;
+/// The part of the machine's memory that one command may hold if nothing is said: two of them leave it in trouble, in
+/// which the kernel kills commands first, but no single one does.
+const SHARE_OF_MEMORY: u64 = 2;
 
 /// How this process reaches the world; only [`Settings::run`] is recorded.
 pub struct Settings {
@@ -443,10 +447,15 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
         None if helper_installed() => Helper::default(),
         None => return Err(CoordinatorError::NoHelper),
     };
-    Ok(match settings.confinement {
+    let sandbox = match settings.confinement {
         ConfinementChoice::Strongest => Sandbox::strongest(helper)?,
         ConfinementChoice::Exactly(confinement) => Sandbox::with(confinement, helper)?,
-    })
+    };
+    let allowed = settings.run.command_memory_mib.map(|mib| mib.saturating_mul(MIB));
+    Ok(sandbox.within(Bounds {
+        memory_bytes: allowed.or_else(|| Some(memory_bytes()? / SHARE_OF_MEMORY)),
+        disk_bytes: Some(settings.run.worktree_mib.saturating_mul(MIB)),
+    }))
 }
 
 /// Without merging, nothing that an open task depends on ever becomes part of the result.

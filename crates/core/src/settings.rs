@@ -19,6 +19,9 @@ pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
 /// Default time of one `run:` or `verify` command in milliseconds.
 pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 
+/// Default of what a worktree may hold in MiB: several builds of a large project, while a runaway fills it in minutes.
+pub const WORKTREE_MIB: u64 = 20 << 10;
+
 /// What a run may do and how, after every source has been merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -64,6 +67,10 @@ pub struct RunSettings {
     pub timeout_ms: Option<u64>,
     /// Time of one `run:` or `verify` command in milliseconds.
     pub command_timeout_ms: u64,
+    /// Memory of one command in MiB, shared memory and files in memory included; none is half of the machine's.
+    pub command_memory_mib: Option<u64>,
+    /// What a worktree may hold in MiB while a command runs in it.
+    pub worktree_mib: u64,
     /// Shell command run once in every new worktree.
     pub worktree_setup: Option<String>,
     /// Permission rules, in the order that they were given.
@@ -96,6 +103,8 @@ impl Default for RunSettings {
             write_back: true,
             timeout_ms: None,
             command_timeout_ms: COMMAND_TIMEOUT_MS,
+            command_memory_mib: None,
+            worktree_mib: WORKTREE_MIB,
             worktree_setup: None,
             rules: Vec::new(),
             no_sandbox: false,

@@ -221,6 +221,7 @@ impl Drive<'_> {
             (None, Some(Report::Signalled(signal))) => Exit::Signal(signal),
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
+            (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
             // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
             (None, Some(Report::Starting)) => Exit::Signal(libc::SIGKILL),
         };

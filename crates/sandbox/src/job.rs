@@ -82,9 +82,12 @@ pub enum Content {
 pub struct Limits {
     /// Wall time; afterwards every process of the job gets SIGTERM, and SIGKILL a second later.
     pub timeout: Duration,
-    /// Resident memory of all processes of the job together, which is looked at again and again; also the data segment
-    /// of each process, exactly.
+    /// Memory of all processes of the job together, shared memory and files in memory included, which is looked at
+    /// again and again.
     pub memory_bytes: Option<u64>,
+    /// What the folders that the job may write to hold together, which is looked at again and again. One that begins
+    /// with more may make room.
+    pub disk_bytes: Option<u64>,
     /// Processes and threads of the job alive at once.
     pub processes: Option<u32>,
     /// Size of any single file that a process writes.
@@ -101,6 +104,7 @@ impl Default for Limits {
         Self {
             timeout: Duration::from_secs(120),
             memory_bytes: None,
+            disk_bytes: None,
             processes: Some(512),
             file_bytes: Some(2 << 30),
             kept_output_bytes: 64 << 10,
@@ -139,6 +143,8 @@ pub enum Exit {
     ProcessLimit,
     /// Its processes together held more than [`Limits::memory_bytes`].
     MemoryLimit,
+    /// The folders that it may write to held more than [`Limits::disk_bytes`].
+    DiskLimit,
 }
 
 impl Exit {
@@ -158,7 +164,8 @@ impl std::fmt::Display for Exit {
             Self::Cancelled => f.write_str("killed: cancelled"),
             Self::OutputLimit => f.write_str("killed: output limit"),
             Self::ProcessLimit => f.write_str("killed: process limit"),
-            Self::MemoryLimit => f.write_str("killed: memory limit"),
+            Self::MemoryLimit => f.write_str("killed: memory limit (shared memory and files in memory count)"),
+            Self::DiskLimit => f.write_str("killed: disk limit (its worktree and temporary folders hold too much)"),
         }
     }
 }

@@ -116,11 +116,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
     let (writable, read_only) = match (confinement, scratch) {
         (Confinement::Unconfined, _) => (Vec::new(), Vec::new()),
         (_, Some(scratch)) => (roots.chain([scratch.path().into()]).collect(), fallback::readable(view, toolchain)),
-        (_, None) => {
-            let private = ["/tmp", full::HOME, "/dev/shm"].map(OsString::from);
-            let cargo = toolchain.cargo_home.clone().map(OsString::from);
-            (roots.chain(private).chain(cargo).collect(), vec![OsString::from("/")])
-        }
+        (_, None) => (roots.chain(memory_folders(confinement, toolchain)).collect(), vec![OsString::from("/")]),
     };
     Spec {
         confinement,
@@ -133,8 +129,20 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         processes: job.limits.processes,
         memory_bytes: job.limits.memory_bytes,
         file_bytes: job.limits.file_bytes,
+        disk_bytes: job.limits.disk_bytes,
+        disk_folders: view.writable().map(OsString::from).chain(scratch.map(|scratch| scratch.path().into())).collect(),
+        memory_folders: memory_folders(confinement, toolchain),
         scratch: scratch.map(|scratch| scratch.path().into()),
     }
+}
+
+/// Lists the private folders that the full tier makes in memory.
+fn memory_folders(confinement: Confinement, toolchain: &Toolchain) -> Vec<OsString> {
+    if confinement != Confinement::Full {
+        return Vec::new();
+    }
+    let cargo = toolchain.cargo_home.clone().map(OsString::from);
+    ["/tmp", full::HOME, "/dev/shm"].map(OsString::from).into_iter().chain(cargo).collect()
 }
 
 fn environment(

@@ -6,9 +6,21 @@ use crate::job::{Finished, Job};
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, probe};
 
-/// Runs jobs in one tier.
+/// Runs jobs in one tier, each within bounds.
 #[derive(Debug, Clone)]
-pub struct Sandbox(Tier);
+pub struct Sandbox {
+    tier: Tier,
+    bounds: Bounds,
+}
+
+/// What a job may use up that says nothing about it itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// See [`crate::Limits::memory_bytes`].
+    pub memory_bytes: Option<u64>,
+    /// See [`crate::Limits::disk_bytes`].
+    pub disk_bytes: Option<u64>,
+}
 
 impl Sandbox {
     /// Returns the strongest tier that really starts here; never an unconfined one.
@@ -17,10 +29,10 @@ impl Sandbox {
     /// [`SandboxError::NoTier`] with the reasons and fixes if neither tier starts.
     pub fn strongest(helper: Helper) -> Result<Self, SandboxError> {
         let Err(full) = probe::start(Confinement::Full, &helper) else {
-            return Ok(Self(Tier { confinement: Confinement::Full, helper }));
+            return Ok(Self::unbounded(Confinement::Full, helper));
         };
         match probe::start(Confinement::Fallback, &helper) {
-            Ok(()) => Ok(Self(Tier { confinement: Confinement::Fallback, helper })),
+            Ok(()) => Ok(Self::unbounded(Confinement::Fallback, helper)),
             Err(fallback) => Err(SandboxError::NoTier { full, fallback }),
         }
     }
@@ -31,21 +43,37 @@ impl Sandbox {
     /// [`SandboxError::TierUnusable`] with the reason and the fix.
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
         match probe::start(confinement, &helper) {
-            Ok(()) => Ok(Self(Tier { confinement, helper })),
+            Ok(()) => Ok(Self::unbounded(confinement, helper)),
             Err(reason) => Err(SandboxError::TierUnusable { tier: confinement, reason }),
         }
+    }
+
+    fn unbounded(confinement: Confinement, helper: Helper) -> Self {
+        Self { tier: Tier { confinement, helper }, bounds: Bounds::default() }
+    }
+
+    /// Sets what jobs may use up.
+    #[must_use]
+    pub fn within(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
+    }
+
+    fn bounded(&self, mut job: Job) -> Job {
+        job.limits.memory_bytes = job.limits.memory_bytes.or(self.bounds.memory_bytes);
+        job.limits.disk_bytes = job.limits.disk_bytes.or(self.bounds.disk_bytes);
+        job
     }
 
     /// Returns the active tier.
     #[must_use]
     pub fn confinement(&self) -> Confinement {
-        self.0.confinement
+        self.tier.confinement
     }
 
     /// Tells whether masks below a writable root hold. See [`crate::Mask`].
     #[must_use]
     pub fn honours_masks(&self) -> bool {
-        self.0.confinement == Confinement::Full
+        self.tier.confinement == Confinement::Full
     }
 
     /// Runs a job to its end and returns when none of its processes is left.
@@ -53,7 +81,7 @@ impl Sandbox {
     /// # Errors
     /// If the program could not be started as asked; never because it failed.
     pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<Finished, SandboxError> {
-        drive::run(&self.0, job, &[cancel])
+        drive::run(&self.tier, &self.bounded(job.clone()), &[cancel])
     }
 
     /// Runs a job to its end on tokio's blocking pool. Dropping the future stops the job.
@@ -68,7 +96,7 @@ impl Sandbox {
                 self.0.cancel();
             }
         }
-        let tier = self.0.clone();
+        let (tier, job) = (self.tier.clone(), self.bounded(job));
         let abandon = Abandon(Cancel::new());
         let abandoned = abandon.0.clone();
         let task = tokio::task::spawn_blocking(move || drive::run(&tier, &job, &[&cancel, &abandoned]));

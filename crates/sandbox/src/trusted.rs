@@ -79,7 +79,8 @@ impl Trusted {
         self
     }
 
-    /// Sets one variable of the otherwise empty environment; a `PATH` loses what [`crate::trusted_program`] passes over.
+    /// Sets one variable of the otherwise empty environment; a `PATH` loses the folders that
+    /// [`crate::trusted_program`] passes over.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());

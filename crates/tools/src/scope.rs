@@ -85,7 +85,7 @@ pub struct CallLimits {
     pub max_command_timeout: Duration,
     /// The time of a search.
     pub search_timeout: Duration,
-    /// Memory of a command in bytes.
+    /// Memory of a command in bytes, if it is less than what the sandbox allows.
     pub command_memory_bytes: Option<u64>,
     /// Processes of a command at once.
     pub command_processes: Option<u32>,

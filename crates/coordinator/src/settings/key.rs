@@ -7,6 +7,7 @@ use std::fmt;
 
 use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings,
+    WORKTREE_MIB,
 };
 
 /// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
@@ -95,6 +96,8 @@ const fn number(least: u64, most: u64) -> Kind {
     Kind::Number { least, most, reason: "" }
 }
 
+/// A shell alone takes some MiB; the most is a few exbibytes less than what overflows as bytes.
+const MEBIBYTES: Kind = number(16, u32::MAX as u64);
 const TOKENS: Kind = number(1, u64::MAX >> 1);
 const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX >> 1, reason: LEAST_CONTEXT_REASON };
 
@@ -117,6 +120,8 @@ pub const KEYS: &[Key] = &[
     key("budget_usd", Kind::Text, Class::NotYet, "", "US dollars that the whole run may use."),
     key("timeout", Kind::Duration, Class::Limit, "", "The time that the whole run may take: 30s, 5m, 1h."),
     key("command_timeout", Kind::Duration, Class::Limit, "", "The time that one `run:`, `verify` or setup command may take, unless its task has a `timeout`."),
+    key("command_memory_mib", MEBIBYTES, Class::Limit, "", "The memory in MiB that one command may hold, shared memory included; half of the machine's if nothing is said."),
+    key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "The MiB that a worktree may hold while a command runs in it."),
     key("allow", Kind::Rules, Class::Rules, "[]", "Calls that may run although a built-in rule refuses them: `tool` or `tool(glob)`."),
     key("ask", Kind::Rules, Class::Rules, "[]", "Calls that a person decides about."),
     key("deny", Kind::Rules, Class::Rules, "[]", "Calls that are refused."),
@@ -158,6 +163,7 @@ impl Key {
             "max_agents" => count(MAX_AGENTS),
             "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
             "max_children_per_agent" => count(run.max_children_per_agent),
+            "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
             "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
             "cache" => Some(Value::Text("off".to_owned())),
             "output_format" => Some(Value::Text("text".to_owned())),

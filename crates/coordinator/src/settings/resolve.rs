@@ -147,6 +147,8 @@ impl Resolved {
             write_back: !self.is_on("no_write_back"),
             timeout_ms: self.number("timeout"),
             command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
+            command_memory_mib: self.number("command_memory_mib"),
+            worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
             worktree_setup: self.text("worktree.setup"),
             rules: self.rules.clone(),
             no_sandbox: self.is_on("no_sandbox"),

@@ -20,6 +20,9 @@ const BEHIND_SUPERVISOR: i32 = 5;
 /// of all processes of the user. The exact bound is the supervisor's watch; this only keeps a bomb from outrunning it.
 const SHARED_HEADROOM: u64 = 4;
 
+/// When the machine runs out of memory, the kernel kills a process of a job before any other (proc(5)).
+const KILLED_FIRST: &str = "1000";
+
 /// Prepared while still unconfined, because afterwards nothing can be looked up.
 pub(super) struct Restrictions {
     landlock: Option<landlock::Ruleset>,
@@ -62,6 +65,8 @@ impl Restrictions {
             rustix::process::nice(BEHIND_SUPERVISOR).map_err(step("come after the supervisor"))?;
         }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
+        // Whoever may not say so has a job that the kernel kills when it holds the most, as any other process.
+        let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
         for (resource, most) in self.limits.drain(..) {
             set_limit(resource, most).map_err(step("set a limit"))?;
         }
@@ -85,7 +90,6 @@ fn step<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
 fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     let mut limits = vec![(Resource::Core, 0)];
     limits.extend(spec.file_bytes.map(|bytes| (Resource::Fsize, bytes)));
-    limits.extend(spec.memory_bytes.map(|bytes| (Resource::Data, bytes)));
     if let Some(most) = spec.processes.map(u64::from) {
         match spec.confinement {
             // Inside its own user namespace the count is the job's own.

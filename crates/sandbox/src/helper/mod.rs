@@ -10,9 +10,11 @@
 mod attributes;
 mod awaited;
 mod confine;
+mod disk;
 mod entry;
 mod guardian;
 mod landlock;
+mod memory;
 mod modes;
 pub(crate) mod protocol;
 mod search;

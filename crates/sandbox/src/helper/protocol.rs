@@ -27,6 +27,12 @@ pub(crate) struct Spec {
     pub(crate) processes: Option<u32>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
+    /// What the folders below may hold together.
+    pub(crate) disk_bytes: Option<u64>,
+    /// The folders on a disk that the job may write to.
+    pub(crate) disk_folders: Vec<OsString>,
+    /// The folders in memory that are the job's own.
+    pub(crate) memory_folders: Vec<OsString>,
     /// A directory that the helper removes if the coordinator dies before it can.
     pub(crate) scratch: Option<OsString>,
 }
@@ -72,6 +78,8 @@ pub(crate) enum Report {
     TooManyProcesses,
     /// The job held too much memory; nothing of it is left.
     TooMuchMemory,
+    /// The job wrote too much; nothing of it is left but that.
+    TooMuchDisk,
 }
 
 /// Sends one report. The socket keeps what is sent even if this process ends at once.

@@ -12,15 +12,18 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitStatus, get
 
 use super::awaited::Awaited;
 use super::confine::Restrictions;
+use super::disk::Disk;
 use super::guardian::{self, Half};
 use super::modes::Modes;
 use super::protocol::{Order, Report, Spec, report};
-use super::tree;
+use super::{memory, tree};
 use crate::sys;
 use crate::tier::Confinement;
 
 /// How often the number of processes and the memory are looked at.
 const WATCH: Duration = Duration::from_millis(50);
+/// How many times longer than one look the time until the next is: looking takes a small part of a processor.
+const REST: u32 = 10;
 /// A tick without limits, only so that orphans that ended are reaped.
 const IDLE: Duration = Duration::from_millis(500);
 /// What stays the same for so long hangs inside the kernel, where no signal reaches it.
@@ -100,7 +103,8 @@ struct Watched<'a> {
 
 /// Waits until the program ends, an order comes, the coordinator or the guardian dies, or a limit is passed.
 fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> End {
-    let limited = spec.processes.is_some() || spec.memory_bytes.is_some();
+    let limited = spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk_bytes.is_some();
+    let mut disk = spec.disk_bytes.map(|most| Disk::new(&spec.disk_folders, most));
     let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now() + WATCH;
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
@@ -113,10 +117,11 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> En
             return End::Program(status);
         }
         if limited && Instant::now() >= look_again {
-            if let Some(over) = over_limit(spec) {
+            let begun = Instant::now();
+            if let Some(over) = over_limit(spec, disk.as_mut()) {
                 return End::Over(over);
             }
-            look_again = Instant::now() + WATCH;
+            look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
         }
         // The next parent would be somebody who knows nothing of the job.
         if watched.guardian.is_some_and(|guardian| getppid() != Some(guardian)) {
@@ -141,13 +146,16 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> En
     }
 }
 
-fn over_limit(spec: &Spec) -> Option<Report> {
-    let usage = tree::usage();
-    let over = |most: Option<u64>, used: u64| most.is_some_and(|most| used > most);
-    if over(spec.processes.map(u64::from), usage.tasks) {
+fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
+    let tree::Usage { tasks, resident_bytes, processes } = tree::usage();
+    if spec.processes.is_some_and(|most| tasks > u64::from(most)) {
         return Some(Report::TooManyProcesses);
     }
-    over(spec.memory_bytes, usage.resident_bytes).then_some(Report::TooMuchMemory)
+    let is_over = |most| memory::is_over(most, resident_bytes, &processes, &spec.memory_folders);
+    if spec.memory_bytes.is_some_and(is_over) {
+        return Some(Report::TooMuchMemory);
+    }
+    disk.is_some_and(|disk| disk.is_over(processes.into_keys())).then_some(Report::TooMuchDisk)
 }
 
 /// Ends what is left, says how the job ended, and removes its folder.

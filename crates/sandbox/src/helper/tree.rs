@@ -15,12 +15,14 @@ const FIRST_PASS: Duration = Duration::from_millis(1);
 const LONGEST_PASS: Duration = Duration::from_millis(50);
 
 /// Tells how much the descendants use together.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
     /// Threads, so that a bomb of threads counts too.
     pub(super) tasks: u64,
-    /// Resident memory.
+    /// Resident memory, what several share counted for each.
     pub(super) resident_bytes: u64,
+    /// Resident memory of each.
+    pub(super) processes: BTreeMap<i32, u64>,
 }
 
 /// Collects the status of every child that has ended, with its process id.
@@ -80,10 +82,14 @@ pub(super) fn kill_all(patience: Duration) {
 pub(super) fn usage() -> Usage {
     let page = rustix::param::page_size() as u64;
     let family = family_by_children().unwrap_or_else(descendants);
-    family.values().fold(Usage::default(), |sum, stat| Usage {
-        tasks: sum.tasks + stat.threads,
-        resident_bytes: sum.resident_bytes + stat.resident_pages * page,
-    })
+    let mut usage = Usage::default();
+    for (pid, stat) in family {
+        let resident = stat.resident_pages * page;
+        usage.tasks += stat.threads;
+        usage.resident_bytes += resident;
+        usage.processes.insert(pid, resident);
+    }
+    usage
 }
 
 /// The fields of `/proc/<pid>/stat` that matter here (proc(5)).

@@ -14,6 +14,7 @@
 
 mod inodes;
 mod lifetime;
+mod limits;
 mod probe;
 mod rank;
 mod refused;
@@ -52,6 +53,7 @@ fn trials() -> Vec<Trial> {
         tests.extend(inodes::tests(confinement));
         tests.extend(view::tests(confinement));
         tests.extend(lifetime::tests(confinement));
+        tests.extend(limits::tests(confinement));
         tests.extend(rank::tests(confinement));
         tests.extend(usable::tests(confinement));
         for (test, body) in tests {

@@ -8,6 +8,9 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 
+#[path = "hoard.rs"]
+mod hoard;
+
 pub(crate) const ARG: &str = "__probe";
 pub(crate) const REFUSED: i32 = 77;
 
@@ -48,6 +51,7 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
         "unix-datagram" => UnixDatagram::unbound()?.send_to(b"x", target).map(drop),
         "unix-pair-datagram" => UnixDatagram::pair()?.0.send_to(b"x", target).map(drop),
         _ => attempt_network(name, target)
+            .or_else(|| hoard::attempt(name, target))
             .or_else(|| attempt_inode(name, target))
             .unwrap_or_else(|| attempt_process(name, target)),
     }

@@ -91,6 +91,7 @@ fn job_limits(limits: &CallLimits, timeout: Duration) -> Limits {
     Limits {
         timeout,
         memory_bytes: limits.command_memory_bytes,
+        disk_bytes: None,
         processes: limits.command_processes,
         file_bytes: Some(MAX_WRITTEN_FILE_BYTES),
         kept_output_bytes: KEPT_OUTPUT_BYTES,
@@ -117,17 +118,26 @@ fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
         Exit::Code(code) => Some(code),
         _ => None,
     };
+    let how = match finished.exit {
+        Exit::MemoryLimit => format!("{}; the setting `command_memory_mib` says how much it may hold", finished.exit),
+        Exit::DiskLimit => format!(
+            "{}; delete what is not needed, for commands that only make room still run; the setting `worktree_mib` says \
+             how much may be there",
+            finished.exit
+        ),
+        exit => exit.to_string(),
+    };
     let seconds = finished.duration.as_secs_f64();
     let data = json!({
         "exit_code": exit_code,
-        "exit": finished.exit.to_string(),
+        "exit": how,
         "stdout": stdout,
         "stderr": stderr,
         "duration_ms": u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
     });
     Ok(Answer {
-        footer: Some(format!("[{}, {seconds:.1} s]", finished.exit)),
-        failed: (exit_code != Some(0)).then(|| finished.exit.to_string()),
+        footer: Some(format!("[{how}, {seconds:.1} s]")),
+        failed: (exit_code != Some(0)).then_some(how),
         exit_code,
         ..Answer::new(text, data)
     })

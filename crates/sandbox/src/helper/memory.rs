@@ -1,0 +1,164 @@
+//! How much memory the job holds, also where no process has it in its own size.
+//!
+//! Files in memory (`memfd_create`, shared mappings, the private folders of the full tier) belong to no process, so the
+//! sum of what is resident misses them. Two looks: a rough one that cannot be too low, and only if that is over the
+//! limit an exact one. What hides from the exact one is taken to hold all the shared memory that the machine has.
+//!
+//! Deliberately not counted: the kernel's own memory for pipes, sockets and page tables, which each have limits.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+
+/// The kernel's unit of `st_blocks` (stat(2)).
+const BLOCK: u64 = 512;
+/// What the kernel keeps for each file of a folder in memory, about.
+const PER_FILE: u64 = 1 << 10;
+const KIB: u64 = 1 << 10;
+/// What `maps` and links of descriptors call memory that is shared without a place in the file system.
+const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
+
+/// Reports whether these processes and the folders in memory hold more than `most` bytes together.
+pub(super) fn is_over(most: u64, resident: u64, processes: &BTreeMap<i32, u64>, folders: &[OsString]) -> bool {
+    let everybodys = shared_by_all();
+    let in_folders: u64 = folders.iter().map(held_by_folder).sum();
+    if resident.saturating_add(everybodys).saturating_add(in_folders) <= most {
+        return false;
+    }
+    let mut held = Held::default();
+    for (pid, resident) in processes {
+        held.add(*pid, *resident);
+    }
+    let shared = if held.hides { everybodys } else { held.shared().min(everybodys) };
+    held.own.saturating_add(shared).saturating_add(in_folders).saturating_add(segments()) > most
+}
+
+/// Returns what of the machine's memory may be shared without a process that has it in its size, files in memory
+/// included, and what is swapped out.
+fn shared_by_all() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let of = |name: &str| kib_of(&text, name).map(|kib| kib * KIB);
+    let swapped = of("SwapTotal:").unwrap_or(0).saturating_sub(of("SwapFree:").unwrap_or(0));
+    // Unknown is not little.
+    of("Shmem:").map_or(u64::MAX, |shared| shared.saturating_add(swapped))
+}
+
+fn kib_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Counts a folder's files in memory, whether they still have names or not.
+fn held_by_folder(folder: &OsString) -> u64 {
+    let Ok(found) = rustix::fs::statvfs(folder) else { return 0 };
+    let bytes = found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize;
+    bytes + found.f_files.saturating_sub(found.f_ffree) * PER_FILE
+}
+
+/// Counts the segments of System V shared memory, which outlive the processes that made them; they are the job's own
+/// where it has a namespace, and cannot be made elsewhere.
+fn segments() -> u64 {
+    let text = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let mut lines = text.lines();
+    let Some(at) = lines.next().and_then(|names| names.split_ascii_whitespace().position(|name| name == "rss")) else {
+        return 0;
+    };
+    lines.filter_map(|line| line.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()).sum()
+}
+
+/// What was found of the processes.
+#[derive(Default)]
+struct Held {
+    /// What only they have, each page once.
+    own: u64,
+    /// The size of each nameless file in memory, by its device and number.
+    files: BTreeMap<(u64, u64), u64>,
+    /// The size of each that only a mapping shows, by its number.
+    mapped: BTreeMap<u64, u64>,
+    /// Whether something could not be looked at.
+    hides: bool,
+}
+
+impl Held {
+    fn shared(&self) -> u64 {
+        let only_mapped = self.mapped.iter().filter(|(number, _)| !self.files.keys().any(|(_, file)| file == *number));
+        self.files.values().chain(only_mapped.map(|(_, size)| size)).sum()
+    }
+
+    fn add(&mut self, pid: i32, resident: u64) {
+        match std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) {
+            Ok(text) => {
+                let of = |name: &str| kib_of(&text, name).map_or(0, |kib| kib * KIB);
+                self.own += of("Pss_Anon:") + of("SwapPss:");
+            }
+            Err(error) => self.missed(&error, resident),
+        }
+        match std::fs::read_to_string(format!("/proc/{pid}/maps")) {
+            Ok(text) => text.lines().for_each(|line| self.add_mapping(line)),
+            Err(error) => self.missed(&error, 0),
+        }
+        match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(entries) => entries.flatten().for_each(|entry| self.add_descriptor(pid, &entry)),
+            Err(error) => self.missed(&error, 0),
+        }
+    }
+
+    /// One that has ended holds nothing; another keeps itself from being looked at.
+    fn missed(&mut self, error: &std::io::Error, resident: u64) {
+        let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
+        if !has_ended {
+            self.hides = true;
+            self.own += resident;
+        }
+    }
+
+    fn add_descriptor(&mut self, pid: i32, entry: &std::fs::DirEntry) {
+        let Ok(link) = std::fs::read_link(entry.path()) else { return };
+        let link = link.to_string_lossy();
+        if NAMELESS.iter().any(|name| link.starts_with(name))
+            && let Ok(found) = std::fs::metadata(entry.path())
+        {
+            self.files.insert((found.dev(), found.ino()), found.blocks() * BLOCK);
+        } else if link.starts_with("socket:") {
+            // What is on its way through a socket is in no process's table.
+            let about = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()));
+            self.hides |= about.is_ok_and(|text| kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0));
+        }
+    }
+
+    /// Reads `first-last rwxs offset device number name`; how much of it is there cannot be seen.
+    fn add_mapping(&mut self, line: &str) {
+        let mut fields = line.split_ascii_whitespace();
+        let range = fields.next().and_then(|range| range.split_once('-'));
+        let (Some((first, last)), Some(number)) = (range, fields.nth(3)) else { return };
+        let name = line.split_once(" /").map_or("", |(_, name)| name);
+        let is_nameless = NAMELESS.iter().any(|nameless| name.starts_with(nameless.trim_start_matches('/')));
+        let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+        if let (true, Ok(number)) = (is_nameless, number.parse()) {
+            *self.mapped.entry(number).or_default() += address(last).saturating_sub(address(first));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_only_mappings_of_nameless_files() {
+        let mut held = Held::default();
+        for line in [
+            "7f0000000000-7f0000100000 rw-s 00000000 00:01 77                         /dev/zero (deleted)",
+            "7f0000200000-7f0000201000 r--p 00000000 00:01 78                         /memfd:a b (deleted)",
+            "7f0000300000-7f0000301000 r-xp 00000000 fe:00 79                         /usr/bin/memfd:",
+            "7f0000400000-7f0000401000 rw-p 00000000 00:00 0                          [heap]",
+            "7f0000500000-7f0000501000 rw-p 00000000 00:00 0",
+        ] {
+            held.add_mapping(line);
+        }
+        assert_eq!(held.mapped, BTreeMap::from([(77, 1 << 20), (78, 1 << 12)]));
+        held.files.insert((1, 77), 5);
+        assert_eq!(held.shared(), 5 + (1 << 12));
+    }
+}

@@ -1,0 +1,65 @@
+//! What this machine has.
+
+use std::path::{Path, PathBuf};
+
+/// Where the kernel's control groups are, by their convention.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Returns how much memory this process and those that it starts can have together: the machine's, or less if a
+/// control group holds them; none if the kernel does not say.
+#[must_use]
+pub fn memory_bytes() -> Option<u64> {
+    found(|path| std::fs::read_to_string(path).ok())
+}
+
+fn found(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let machine = read(Path::new("/proc/meminfo"))?;
+    let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let total = total.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024;
+    let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let groups = own.lines().flat_map(limits);
+    let held = groups.filter_map(|path| read(&path)?.trim().parse::<u64>().ok()).min();
+    Some(held.map_or(total, |held| held.min(total)))
+}
+
+/// Lists the files in which a line of `/proc/self/cgroup` says its limits: those of the group and of all around it, of
+/// which a container sees its own as the outermost.
+fn limits(line: &str) -> Vec<PathBuf> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { return Vec::new() };
+    let (root, file) = match controllers {
+        "" => (PathBuf::from(GROUPS), "memory.max"),
+        _ if controllers.split(',').any(|controller| controller == "memory") => {
+            (Path::new(GROUPS).join("memory"), "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let around = Path::new(group.trim_start_matches('/')).ancestors();
+    around.map(|group| root.join(group).join(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_group_around_us_counts() {
+        let with = |own: &str, files: &[(&str, &str)]| {
+            found(|path| match path.to_str()? {
+                "/proc/meminfo" => Some("MemTotal:  1000 kB\nMemFree: 1 kB\n".to_owned()),
+                "/proc/self/cgroup" => Some(own.to_owned()),
+                path => Some(files.iter().find(|(name, _)| *name == path)?.1.to_owned()),
+            })
+        };
+        assert_eq!(with("", &[]), Some(1_024_000));
+        let groups = [("/sys/fs/cgroup/a/b/memory.max", "max\n"), ("/sys/fs/cgroup/a/memory.max", "5000\n")];
+        assert_eq!(with("0::/a/b\n", &groups), Some(5000));
+        assert_eq!(with("0::/\n", &[("/sys/fs/cgroup/memory.max", "7000\n")]), Some(7000));
+        let old = [("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "6000\n")];
+        assert_eq!(with("5:cpu:/\n4:memory:/x\n", &old), Some(6000));
+        assert_eq!(
+            with("4:memory:/\n", &[("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")]),
+            Some(1_024_000)
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Attempts to hold memory that is in no process's size, made by this program inside the sandbox.
+
+#![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::time::Duration;
+
+/// How many pieces of 32 MiB are held.
+const PIECES: usize = 6;
+const PIECE: usize = 32 << 20;
+/// As long as any of the tests takes.
+const WAIT: Duration = Duration::from_secs(90);
+/// Some looks of the supervisor.
+const SOME_LOOKS: Duration = Duration::from_millis(300);
+
+/// Makes one of the attempts; none if it is not one of these.
+pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
+    if name == "share-with-children" {
+        return Some(share_with_children());
+    }
+    let held = match name {
+        "hoard-memory-file" => memory_files(),
+        "hoard-hidden" => super::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }).and_then(|()| memory_files()),
+        "hoard-let-go-mapping" => let_go_mapping(),
+        "hoard-in-a-socket" => in_a_socket(),
+        "hoard-own" => {
+            vec![1_u8; PIECES * PIECE].leak();
+            Ok(Vec::new())
+        }
+        "hoard-segment" => segment(),
+        _ => return None,
+    };
+    Some(held.map(|_held| {
+        println!("held");
+        if then == "wait" {
+            std::thread::sleep(WAIT);
+        }
+    }))
+}
+
+fn memory_file() -> io::Result<File> {
+    let fd = unsafe { libc::memfd_create(c"hoard".as_ptr(), 0) };
+    super::check(fd.min(0))?;
+    let mut file = unsafe { File::from_raw_fd(fd) };
+    file.write_all(&vec![1; PIECE])?;
+    Ok(file)
+}
+
+fn memory_files() -> io::Result<Vec<File>> {
+    (0..PIECES).map(|_| memory_file()).collect()
+}
+
+/// Shared memory stays when no process has it in its tables any more.
+fn let_go_mapping() -> io::Result<Vec<File>> {
+    let (size, both) = (PIECES * PIECE, libc::PROT_READ | libc::PROT_WRITE);
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), size, both, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    for piece in 0..PIECES {
+        let piece = unsafe { start.byte_add(piece * PIECE) };
+        unsafe { std::ptr::write_bytes(piece.cast::<u8>(), 1, PIECE) };
+        super::check(unsafe { libc::madvise(piece, PIECE, libc::MADV_DONTNEED) })?;
+    }
+    Ok(Vec::new())
+}
+
+/// What is on its way to nobody is in no process's table.
+fn in_a_socket() -> io::Result<Vec<File>> {
+    let (here, there) = std::os::unix::net::UnixStream::pair()?;
+    for _ in 0..PIECES {
+        let file = memory_file()?;
+        let fds = [unsafe { std::os::fd::BorrowedFd::borrow_raw(file.as_raw_fd()) }];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+        control.push(rustix::net::SendAncillaryMessage::ScmRights(&fds));
+        rustix::net::sendmsg(&here, &[io::IoSlice::new(b"m")], &mut control, rustix::net::SendFlags::empty())?;
+    }
+    let _open = (here.into_raw_fd(), there.into_raw_fd());
+    Ok(Vec::new())
+}
+
+/// A segment outlives whoever made it.
+fn segment() -> io::Result<Vec<File>> {
+    let size = PIECES * PIECE;
+    let id = unsafe { libc::shmget(libc::IPC_PRIVATE, size, 0o600 | libc::IPC_CREAT) };
+    super::check(id.min(0))?;
+    let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+    unsafe { std::ptr::write_bytes(start.cast::<u8>(), 1, size) };
+    super::check(unsafe { libc::shmdt(start) }).map(|()| Vec::new())
+}
+
+fn share_with_children() -> io::Result<()> {
+    let shared = vec![1_u8; 2 * PIECE];
+    let mut children = Vec::new();
+    for _ in 0..PIECES {
+        match unsafe { libc::fork() } {
+            0 => {
+                let sum: u64 = shared.iter().step_by(4096).map(|byte| u64::from(*byte)).sum();
+                std::thread::sleep(SOME_LOOKS);
+                unsafe { libc::_exit(i32::from(sum == 0)) };
+            }
+            child => children.push(child),
+        }
+    }
+    for child in children {
+        let mut status = 0;
+        super::check(unsafe { libc::waitpid(child, &raw mut status, 0) }.min(0))?;
+    }
+    println!("held");
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! What a job uses up of memory and disk: it ends alone, before the machine is in trouble.
+//!
+//! Each attempt has its control: without the limit it gets through.
+
+use std::time::Duration;
+
+use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
+
+use crate::support::{Room, alive, own_program, unique_seconds, within};
+use crate::{Body, Named};
+
+/// Ways to hold 192 MiB, none of which shows in the size of a process.
+const HOARDS: [&str; 5] =
+    ["hoard-memory-file", "hoard-let-go-mapping", "hoard-in-a-socket", "hoard-hidden", "hoard-own"];
+/// Half of what is hoarded.
+const MEMORY_LIMIT: u64 = 96 << 20;
+const DISK_LIMIT: u64 = 48 << 20;
+/// Far longer than any test waits.
+const LONG: Duration = Duration::from_secs(100);
+
+pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
+    let mut tests: Vec<(String, Body)> = Vec::new();
+    for name in HOARDS {
+        tests.push((format!("limits::{name}"), Box::new(move || hoards(&Room::new(confinement), name))));
+    }
+    let mut all: Vec<Named> = vec![
+        ("shared_pages_count_once", shared_pages_count_once),
+        ("the_kernel_kills_a_command_first", the_kernel_kills_a_command_first),
+        ("a_full_worktree_ends_the_command_alone", a_full_worktree_ends_the_command_alone),
+        ("files_without_a_name_count", files_without_a_name_count),
+        ("many_small_files_count", many_small_files_count),
+        ("a_full_worktree_can_be_cleared", a_full_worktree_can_be_cleared),
+    ];
+    if confinement == Confinement::Full {
+        all.push(("temporary_files_in_memory_count", temporary_files_in_memory_count));
+        all.push(("segments_count", |room| hoards(room, "hoard-segment")));
+    }
+    let bind =
+        |(name, test): Named| (format!("limits::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
+    tests.extend(all.into_iter().map(bind));
+    tests
+}
+
+fn limited(job: Job, memory_bytes: Option<u64>, disk_bytes: Option<u64>) -> Job {
+    let limits = Limits { timeout: LONG, memory_bytes, disk_bytes, ..job.limits };
+    Job { limits, ..job }
+}
+
+/// The probe says when it holds all, and then waits to be ended if it is told to.
+fn hoards(room: &Room, name: &str) {
+    let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
+    let ended = room.run(&limited(job("wait"), Some(MEMORY_LIMIT), None));
+    assert_eq!(ended.exit, Exit::MemoryLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    let control = room.run(&limited(job("end"), None, None));
+    assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", control.stderr.text());
+}
+
+/// Processes that were forked share what they have not changed, as tests and servers do.
+fn shared_pages_count_once(room: &Room) {
+    let job = room.job(own_program(), &[crate::probe::ARG, "share-with-children", "end"]);
+    let ended = room.run(&limited(job, Some(256 << 20), None));
+    assert_eq!((ended.exit, ended.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", ended.stderr.text());
+}
+
+fn the_kernel_kills_a_command_first(room: &Room) {
+    let seconds = unique_seconds();
+    let lower =
+        if room.sandbox.confinement() == Confinement::Unconfined { ":" } else { "echo 0 >/proc/self/oom_score_adj" };
+    let job = room.sh(&format!("({lower}) 2>/dev/null; exec sleep {seconds}"));
+    let cancel = Cancel::new();
+    let score = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
+        let runs = within(Duration::from_secs(20), || !alive(&seconds).is_empty());
+        let scores: Vec<String> = alive(&seconds).into_iter().map(score).collect();
+        cancel.cancel();
+        assert!(runs);
+        assert!(scores.iter().all(|score| score.trim() == "1000"), "{scores:?}");
+    });
+    // The control: who starts it is not killed first.
+    assert_ne!(score(std::process::id().cast_signed()).trim(), "1000");
+}
+
+fn fills(room: &Room, script: &str) {
+    let ended = room.run(&limited(room.sh(&format!("{script}; echo full; sleep 90")), None, Some(DISK_LIMIT)));
+    assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    let control = room.run(&limited(room.sh(&format!("rm -rf ./*; {script}; echo full")), None, None));
+    assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "full\n"), "{}", control.stderr.text());
+}
+
+fn a_full_worktree_ends_the_command_alone(room: &Room) {
+    fills(room, "mkdir -p a/b; for i in 1 2 3; do head -c 32000000 /dev/zero > a/b/$i; done");
+}
+
+fn files_without_a_name_count(room: &Room) {
+    fills(room, "exec 8>f 9>g; rm f g; head -c 48000000 /dev/zero >&8; head -c 48000000 /dev/zero >&9");
+}
+
+fn many_small_files_count(room: &Room) {
+    fills(room, "mkdir -p many; cd many; for i in $(seq 16000); do : > $i; done");
+}
+
+/// Commands that only make room still run where there is too much, and one that goes on adding does not.
+fn a_full_worktree_can_be_cleared(room: &Room) {
+    let file = |name: &str| room.root.path().join(name);
+    for name in ["a", "b"] {
+        std::fs::write(file(name), vec![1; 48 << 20]).unwrap();
+    }
+    let more = room.run(&limited(room.sh("head -c 64000000 /dev/zero > c; sleep 90"), None, Some(DISK_LIMIT)));
+    assert_eq!(more.exit, Exit::DiskLimit);
+    let clear = room.run(&limited(room.sh("rm a c; echo less > d; cat d"), None, Some(DISK_LIMIT)));
+    assert_eq!((clear.exit, clear.stdout.text().as_str()), (Exit::Code(0), "less\n"));
+}
+
+fn temporary_files_in_memory_count(room: &Room) {
+    for folder in ["/tmp", "~"] {
+        let script = |then: &str| format!("head -c 128000000 /dev/zero > {folder}/f; {then}");
+        let ended = room.run(&limited(room.sh(&script("sleep 90")), Some(MEMORY_LIMIT), None));
+        assert_eq!(ended.exit, Exit::MemoryLimit);
+        assert_eq!(room.run(&limited(room.sh(&script("true")), None, None)).exit, Exit::Code(0));
+    }
+}

@@ -123,14 +123,16 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be used (with the reason), if the hard limit allows fewer open files than the
-    /// agents need ([`CoordinatorError::FewFiles`]), if nothing confines and that was not asked for, if the sandbox's
-    /// helper is missing from the caller's `main`, or if the journal cannot be opened.
+    /// Fails if the repository cannot be used (with the reason), if no temporary file can be made, if the hard limit
+    /// allows fewer open files than the agents need ([`CoordinatorError::FewFiles`]), if nothing confines and that was
+    /// not asked for, if the sandbox's helper is missing from the caller's `main`, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         let repo = Repo::open(repository, &settings.state_dir)?;
-        // Before the sandbox: a tier that cannot be tried for want of files would be taken for one that does not work.
+        // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would be
+        // taken for one that does not work.
         require_open_files(settings.run.max_agents)?;
+        repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;

@@ -198,7 +198,10 @@ impl Repo {
     }
 
     /// Refuses to go on where no temporary file can be made.
-    pub(crate) fn require_temporary_folder(&self) -> Result<(), GitError> {
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the folder and what to do about it.
+    pub fn require_temporary_folder(&self) -> Result<(), GitError> {
         let path = std::env::temp_dir();
         let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK) else { return Ok(()) };
         let refusal = Refusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };

@@ -49,6 +49,10 @@ events:
 kill:
     ORCHESTRATE_KILL=all cargo test --test orchestrate kill
 
+# Tries every attack, as root and as an ordinary user and in each tier, and prints what holds and which controls trip.
+hostile:
+    ORCHESTRATE_HOSTILE=all cargo test -q --test orchestrate table_of_attacks
+
 # Measures the figures against their limits (`just bench --check` fails on a miss); names of groups leave out the others.
 bench *ARGS:
     cargo bench --bench figures -- {{ARGS}}

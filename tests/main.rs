@@ -19,6 +19,7 @@ mod cli;
 mod commands;
 mod demo;
 mod ends;
+mod hostile;
 mod kill;
 mod land;
 mod limits;
@@ -53,6 +54,7 @@ fn cases() -> Vec<Case> {
         demo::cases,
         attacks::cases,
         bad_input::cases,
+        hostile::cases,
         next_steps::cases,
         real_input::cases,
         settings::cases,

@@ -1,0 +1,99 @@
+//! Whether a test holds its own control: its text, or that of a function which it calls, says so.
+//!
+//! A control is part of the test, so that one which no longer trips fails it. What this deliberately does not do: tell
+//! whether what is called a control is one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+
+use crate::support::{Outcome, fail};
+
+/// What the text of a control says.
+const WORD: &str = "control";
+
+/// The functions of a package by their names: the comment before each, and its body.
+pub(super) struct Functions(BTreeMap<String, String>);
+
+impl Functions {
+    /// Reads the sources of a package, tests and all.
+    pub(super) fn of(package: &Path) -> Result<Self, Failed> {
+        let mut functions = Self(BTreeMap::new());
+        for folder in ["src", "tests"] {
+            functions.read(&package.join(folder))?;
+        }
+        Ok(functions)
+    }
+
+    fn read(&mut self, folder: &Path) -> Outcome {
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                self.read(&path)?;
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                self.add(&fs::read_to_string(path)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the functions of a formatted source: each ends where a line begins with its brace.
+    fn add(&mut self, source: &str) {
+        let mut comment = String::new();
+        let mut open: Option<(String, String)> = None;
+        for line in source.lines() {
+            if let Some((name, mut body)) = open.take() {
+                body.push_str(line);
+                if line == "}" {
+                    self.0.entry(name).or_default().push_str(&body);
+                } else {
+                    open = Some((name, body));
+                }
+            } else if let Some(name) = name_of(line) {
+                open = Some((name.to_owned(), std::mem::take(&mut comment)));
+            } else if line.starts_with("///") || line.starts_with("#[") {
+                comment.push_str(line);
+            } else {
+                comment.clear();
+            }
+        }
+    }
+
+    /// Tells whether a function, or one that it calls, speaks of its control.
+    pub(super) fn hold_a_control(&self, name: &str) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![name];
+        while let Some(name) = open.pop() {
+            let Some((name, text)) = self.0.get_key_value(name).filter(|(name, _)| seen.insert(name.as_str())) else {
+                continue;
+            };
+            if text.to_lowercase().contains(WORD) {
+                return true;
+            }
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            open.extend(words.filter(|word| word != name && self.0.contains_key(*word)));
+        }
+        false
+    }
+}
+
+/// Gives the name of a function that begins in the first column.
+fn name_of(line: &str) -> Option<&str> {
+    let plain = ["pub(crate) ", "pub(super) ", "pub ", "async "].iter();
+    let line = plain.fold(line, |line, prefix| line.strip_prefix(prefix).unwrap_or(line));
+    let name = line.strip_prefix("fn ")?;
+    name.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+}
+
+pub(super) fn examples_are_found() -> Outcome {
+    let mut functions = Functions(BTreeMap::new());
+    functions.add(
+        "fn attack() {\n    play();\n}\n\n/// Its control is at the end.\nfn play() {\n}\n\nfn bare() {\n    other();\n}\n\
+         async fn other() {\n}\n",
+    );
+    let found = ["attack", "play", "bare", "other", "absent"].map(|name| functions.hold_a_control(name));
+    if found == [true, true, false, false, false] { Ok(()) } else { fail(format!("{found:?}")) }
+}

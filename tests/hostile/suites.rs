@@ -1,0 +1,108 @@
+//! The test programs that hold attacks, found by asking cargo for all of them and each of them for its tests.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use super::who::User;
+use crate::support::fail;
+
+/// The modules that hold attacks: a test that is in one of them is a row of the table.
+const MODULES: [&str; 4] = ["attack::", "attacks::", "hostile::", "policy::"];
+/// The program that holds nothing else, but for what has to work in a sandbox.
+const CANARIES: &str = "canaries";
+const NO_ATTACK: &str = "usable::";
+
+/// How variables begin that cargo has set for this test, and of which one changed lets libraries be built again.
+const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"];
+
+/// A test program and which of its tests are attacks.
+pub(super) struct Suite {
+    pub(super) program: PathBuf,
+    /// The package, where its tests are started and their sources are.
+    pub(super) package: PathBuf,
+    /// What to run, as arguments that say which tests; each is one start.
+    chosen: Vec<Vec<String>>,
+    /// The tests that it then has to run.
+    pub(super) tests: Vec<String>,
+}
+
+/// Gives the programs of this workspace that hold attacks, built.
+pub(super) fn all() -> Result<Vec<Suite>, Failed> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["test", "--no-run", "--message-format=json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    for (name, _) in std::env::vars_os() {
+        if OF_THIS_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
+    let built = cargo.stderr(Stdio::inherit()).output()?;
+    if !built.status.success() {
+        return fail("the tests cannot be built");
+    }
+    let mut suites = Vec::new();
+    for line in String::from_utf8(built.stdout)?.lines() {
+        let artifact: Value = serde_json::from_str(line)?;
+        if artifact["profile"]["test"] != Value::Bool(true) {
+            continue;
+        }
+        let (Some(program), Some(manifest)) = (artifact["executable"].as_str(), artifact["manifest_path"].as_str())
+        else {
+            continue;
+        };
+        let package = Path::new(manifest).parent().ok_or("a manifest without a folder")?;
+        let is_canaries = artifact["target"]["name"] == CANARIES;
+        let chosen = if is_canaries {
+            vec![vec!["--skip".to_owned(), NO_ATTACK.to_owned()]]
+        } else {
+            MODULES.map(|module| vec![module.to_owned()]).to_vec()
+        };
+        let suite = Suite::new(PathBuf::from(program), package.to_owned(), chosen)?;
+        suites.extend((!suite.tests.is_empty()).then_some(suite));
+    }
+    if suites.is_empty() { fail("no test program holds an attack") } else { Ok(suites) }
+}
+
+impl Suite {
+    /// Gives this very program and the tests whose names contain a word.
+    pub(super) fn own(word: &str) -> Result<Self, Failed> {
+        let package = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        Self::new(std::env::current_exe()?, package, vec![vec![word.to_owned()]])
+    }
+
+    fn new(program: PathBuf, package: PathBuf, chosen: Vec<Vec<String>>) -> Result<Self, Failed> {
+        let mut suite = Self { program, package, chosen: Vec::new(), tests: Vec::new() };
+        for arguments in chosen {
+            let listed = Command::new(&suite.program).args(&arguments).arg("--list").output()?;
+            let text = String::from_utf8(listed.stdout)?;
+            let names: Vec<_> =
+                text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect();
+            if !names.is_empty() {
+                suite.tests.extend(names);
+                suite.chosen.push(arguments);
+            }
+        }
+        suite.tests.sort();
+        suite.tests.dedup();
+        Ok(suite)
+    }
+
+    /// Gives the package's name, as its folder says it.
+    pub(super) fn name(&self) -> String {
+        let is_root = self.package == Path::new(env!("CARGO_MANIFEST_DIR"));
+        if is_root { "program".to_owned() } else { self.package.file_name().unwrap_or_default().display().to_string() }
+    }
+
+    /// Runs the attacks, and gives what was printed.
+    pub(super) fn run(&self, user: &User) -> Result<String, Failed> {
+        let mut printed = String::new();
+        for arguments in &self.chosen {
+            let mut command = user.command(&self.program);
+            let ran = command.args(arguments).current_dir(&self.package).stdin(Stdio::null()).output()?;
+            printed.push_str(&String::from_utf8_lossy(&ran.stdout));
+        }
+        Ok(printed)
+    }
+}

@@ -1,0 +1,61 @@
+//! As whom attacks are run: as root, and as a user who owns nothing but a home.
+
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+/// The user and the group that own nothing.
+const NOBODY: u32 = 65534;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Who {
+    Root,
+    User,
+}
+
+/// Who starts programs, and where they put their files.
+pub(super) struct User {
+    who: Who,
+    home: TempDir,
+}
+
+impl Who {
+    pub(super) const ALL: [Who; 2] = [Who::Root, Who::User];
+
+    /// Gives whoever can start a program here; otherwise why it cannot be started.
+    pub(super) fn can_start(self, program: &Path) -> Result<Result<User, String>, Failed> {
+        let is_root = rustix::process::geteuid().is_root();
+        if self == Who::Root && !is_root {
+            return Ok(Err("not run: needs root".to_owned()));
+        }
+        let user = User { who: self, home: tempfile::Builder::new().prefix("orchestrate-hostile-").tempdir()? };
+        if self == Who::Root || !is_root {
+            return Ok(Ok(user));
+        }
+        chown(user.home.path(), Some(NOBODY), Some(NOBODY))?;
+        let try_it = ["-c", "test -x \"$0\" && test -w \"$HOME\"", &program.display().to_string()].map(str::to_owned);
+        let status = user.command(Path::new("sh")).args(try_it).stderr(Stdio::null()).status();
+        if status.is_ok_and(|status| status.success()) {
+            return Ok(Ok(user));
+        }
+        let program = program.display();
+        Ok(Err(format!("not run: needs setpriv (apt install util-linux) and leave for everybody to start {program}")))
+    }
+}
+
+impl User {
+    /// Prepares to start a program.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        if self.who == Who::Root || !rustix::process::geteuid().is_root() {
+            return Command::new(program);
+        }
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups", "--"]);
+        command.arg(program).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home.path()).env("TMPDIR", self.home.path());
+        command
+    }
+}

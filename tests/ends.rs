@@ -20,7 +20,7 @@ use crate::support::{
 /// How long a command may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Takes bubblewrap away, so that the fallback tier is the strongest.
-const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
+pub(crate) const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
      if [ -f $program ]; then mount --bind /dev/null $program; fi; done";
 
 pub(crate) fn cases() -> Vec<Case> {

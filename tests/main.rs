@@ -27,6 +27,7 @@ mod messages;
 mod models;
 mod next_steps;
 mod output;
+mod private;
 mod real_input;
 mod repair;
 mod review;
@@ -56,6 +57,7 @@ fn cases() -> Vec<Case> {
         bad_input::cases,
         hostile::cases,
         next_steps::cases,
+        private::cases,
         real_input::cases,
         settings::cases,
         standing::cases,

@@ -1,8 +1,8 @@
 //! `config`: shows every setting with its source, sets the user's own, and lists and gives consents.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::Write as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use orchestrate_coordinator::consent::{Consents, ProjectCommand};
@@ -163,11 +163,11 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     // A link to a file that is kept elsewhere stays a link.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder).map_err(failed)?;
+    orchestrate_files::create_folder(folder).map_err(failed)?;
     let mode = std::fs::metadata(path).map_or(PRIVATE, |there| there.permissions().mode());
     let temporary = path.with_extension(format!("toml.{}", std::process::id()));
     let replaced = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&temporary)?;
+        let mut file = orchestrate_files::create_new_file(&temporary)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))?;
         file.sync_all()?;

@@ -116,7 +116,7 @@ fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandE
             .hint("name a new folder: `orchestrate demo DIR`"));
     }
     let is_new = !folder.exists();
-    fs::create_dir_all(&folder).map_err(failed)?;
+    orchestrate_files::create_folder(&folder).map_err(failed)?;
     if let Err(error) = lay_out_sample(&folder, &FILES) {
         if is_new || wanted.is_none() {
             // Only an empty folder goes: what is in one that is not may tell why.

@@ -107,10 +107,10 @@ impl Consents {
     /// Replaces the file, so that a crash leaves the old or the new one.
     fn save(&self) -> std::io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory)?;
+        orchestrate_files::create_folder(directory)?;
         let text = serde_json::to_vec_pretty(&self.given)?;
         let temporary = self.path.with_extension(format!("json.{}", std::process::id()));
-        let mut file = std::fs::File::create(&temporary)?;
+        let mut file = orchestrate_files::create_file(&temporary)?;
         file.write_all(&text)?;
         file.sync_all()?;
         std::fs::rename(&temporary, &self.path)

@@ -21,7 +21,7 @@ use crate::commands::{self, Allowance};
 use crate::error::CoordinatorError;
 use crate::host::Host;
 use crate::integration;
-use crate::layout::Layout;
+use crate::layout::{Layout, require_own_state};
 use crate::models::{self, Models};
 use crate::open_files::require_open_files;
 use crate::project::commit_may_have;
@@ -128,6 +128,7 @@ impl Coordinator {
     /// not asked for, if the sandbox's helper is missing from the caller's `main`, or if the journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
+        require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?;
         // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would be
         // taken for one that does not work.

@@ -9,6 +9,7 @@ use orchestrate_sandbox::{Helper, probe};
 use serde::Serialize;
 
 use crate::error::CoordinatorError;
+use crate::layout::require_own_state;
 use crate::open_files::OpenFiles;
 use crate::project::Project;
 use crate::settings::Loaded;
@@ -132,8 +133,11 @@ fn is_inside(directory: &Path, state_dir: &Path) -> bool {
 /// Tries to write where journals and worktrees will be.
 fn state(state_dir: &Path) -> Check {
     let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
-    let tried = std::fs::create_dir_all(state_dir)
-        .and_then(|()| std::fs::write(&trial, b"trial"))
+    if let Err(error) = require_own_state(state_dir) {
+        return check("state", CheckStatus::Missing, error.to_string());
+    }
+    let tried = orchestrate_files::create_folder(state_dir)
+        .and_then(|()| orchestrate_files::write(&trial, b"trial"))
         .and_then(|()| std::fs::remove_file(&trial));
     match tried {
         Ok(()) => check("state", CheckStatus::Ok, state_dir.display().to_string()),

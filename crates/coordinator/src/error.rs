@@ -37,6 +37,14 @@ pub enum CoordinatorError {
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The folder of our state is not in the hands of its user alone.
+    #[error("keep runs in {path}: {reason}; or set XDG_STATE_HOME to a folder of your own")]
+    StateFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// So many agents at once would run out of open files.
     #[error(
         "have {agents} agents at work at once: they need {needed} open files, and no more than {allowed} are allowed; start \
@@ -210,6 +218,7 @@ impl CoordinatorError {
             | Self::Tools(orchestrate_tools::ToolsError::Description { .. })
             | Self::NoIdentity
             | Self::FewFiles { .. }
+            | Self::StateFolder { .. }
             | Self::UnknownRole { .. }
             | Self::BadFile { .. }
             | Self::UnknownTask { .. }

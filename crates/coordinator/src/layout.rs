@@ -7,6 +7,19 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::{RunId, TaskId};
 
+use crate::error::CoordinatorError;
+
+/// Refuses a state folder that is somebody else's, or that somebody else could put another one in the place of: what is
+/// in it is believed.
+///
+/// # Errors
+///
+/// [`CoordinatorError::StateFolder`].
+pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError> {
+    orchestrate_files::require_own(state_dir)
+        .map_err(|reason| CoordinatorError::StateFolder { path: state_dir.to_owned(), reason: reason.to_string() })
+}
+
 /// The folders of one repository.
 #[derive(Clone, Debug)]
 pub struct Layout {

@@ -102,7 +102,8 @@ impl Runs {
     pub fn note_shown(&self, run: &RunId, task: &TaskId, tree: &Oid) -> Result<(), CoordinatorError> {
         let path = self.layout.shown(run, task);
         let folder = path.parent().unwrap_or(&path);
-        let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, tree.as_str()));
+        let written = orchestrate_files::create_folder(folder)
+            .and_then(|()| orchestrate_files::write(&path, tree.as_str().as_bytes()));
         written.map_err(|source| CoordinatorError::Io { path, source })
     }
 

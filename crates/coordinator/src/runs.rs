@@ -10,7 +10,7 @@ use orchestrate_journal::{JournalError, Store};
 
 use crate::coordinator::Settings;
 use crate::error::CoordinatorError;
-use crate::layout::Layout;
+use crate::layout::{Layout, require_own_state};
 
 /// The runs of a repository.
 pub struct Runs {
@@ -29,6 +29,7 @@ impl Runs {
     ///
     /// Fails if the repository cannot be used, if it has had no run, and if its journal cannot be read.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
+        require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?;
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;

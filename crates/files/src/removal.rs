@@ -57,7 +57,11 @@ pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), E
     let mut here = enter(parent, name)?;
     while !entered.is_empty() {
         if let Some(folder) = remove_files(&here)? {
-            let next = enter(here.as_fd(), &folder)?;
+            let next = match enter(here.as_fd(), &folder) {
+                // Somebody else removes it, too.
+                Err(Errno::NOENT) => continue,
+                next => next?,
+            };
             entered.push(Entered { name: folder, above: identity(&rustix::fs::fstat(&here)?), tries: 0 });
             here = next;
             continue;

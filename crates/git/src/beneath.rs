@@ -17,6 +17,9 @@ use rustix::io::Errno;
 /// How often an open that lost a race with a rename is tried again; more is an attack.
 const RACES: usize = 16;
 
+/// How many bytes of a path are resolved at once: one name less than the kernel takes.
+const LONGEST_STEP: usize = 3_840;
+
 /// What may be resolved.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
@@ -40,8 +43,55 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens a folder below the root; the empty path is the root itself.
 pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
-    let folder = if folder.is_empty() { b".".as_slice() } else { folder };
-    open(root.as_fd(), OsStr::from_bytes(folder), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+    let step = |at: BorrowedFd<'_>, path: &[u8]| {
+        let path = if path.is_empty() { b".".as_slice() } else { path };
+        open(at, OsStr::from_bytes(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+    };
+    let (first, mut rest) = first_steps(folder);
+    let mut at = step(root.as_fd(), first)?;
+    while !rest.is_empty() {
+        let (next, left) = first_steps(rest);
+        (at, rest) = (step(at.as_fd(), next)?, left);
+    }
+    Ok(at)
+}
+
+/// Splits as much off a path as the kernel resolves at once.
+fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
+    let head = path.get(..LONGEST_STEP).unwrap_or(path);
+    match head.iter().rposition(|byte| *byte == b'/').filter(|_| head.len() < path.len()) {
+        Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
+        None => (path, b""),
+    }
+}
+
+/// Finds out whether there is anything but folders in an open folder, however deep.
+pub(crate) fn holds_files(folder: OwnedFd) -> Result<bool, Errno> {
+    let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+    let folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
+        let listed = list(fd)?;
+        Ok(listed.iter().all(|(_, is_folder)| *is_folder).then(|| listed.into_iter().map(|(name, _)| name).collect()))
+    };
+    let Some(inside) = folders(&folder)? else { return Ok(true) };
+    let mut here = folder;
+    let mut open = vec![(identity(&here)?, inside)];
+    while let Some((_, left)) = open.last_mut() {
+        if let Some(name) = left.pop() {
+            here = open_folder(&here, &name)?;
+            let Some(inside) = folders(&here)? else { return Ok(true) };
+            open.push((identity(&here)?, inside));
+            continue;
+        }
+        open.pop();
+        if let Some((above, _)) = open.last() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            here = rustix::fs::openat(&here, "..", flags, Mode::empty())?;
+            if identity(&here)? != *above {
+                return Err(Errno::STALE);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Looks at an entry of an open folder without following it.

@@ -82,10 +82,19 @@ impl<'a> Walk<'a> {
         let folder = folder.as_slice();
         let shown = || self.worktree.path().join(path_of(folder));
         let opened = beneath::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
-        let names = beneath::list(&opened).map_err(GitError::errno("list", shown()))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
-            return Err(GitError::TooLarge { path: shown(), what: "the depth of a folder", limit: DEEPEST as u64 });
+            // Git stores no folders, so nothing is lost of those that have nothing in them.
+            let holds_files = beneath::holds_files(opened).map_err(GitError::errno("list", self.worktree.path()))?;
+            return match holds_files {
+                true => Err(GitError::TooLarge {
+                    path: self.worktree.path().join(top_of(folder)),
+                    what: "the depth of a folder in it",
+                    limit: DEEPEST as u64,
+                }),
+                false => Ok(()),
+            };
         }
+        let names = beneath::list(&opened).map_err(GitError::errno("list", shown()))?;
         let rules = Rules::read(folder, &opened, above, &self.standard)?;
         for (name, is_folder) in names {
             if name == b".git" {
@@ -148,6 +157,11 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
         Some(reason) => Err(GitError::Unstorable { path: path(), reason }),
         None => Ok(()),
     }
+}
+
+/// Gives the first folder of a path.
+fn top_of(path: &[u8]) -> PathBuf {
+    path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
 }
 
 /// Appends a name to git's path of a folder.

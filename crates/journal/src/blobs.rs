@@ -123,7 +123,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     let folder = path.parent().unwrap_or(path);
-    database::create_private_folder(folder)?;
+    orchestrate_files::create_folder(folder)?;
     let half = path.with_extension(format!("{}.new", std::process::id()));
     let written = write_file(&half, bytes).and_then(|()| fs::rename(&half, path));
     if let Err(error) = written {
@@ -136,7 +136,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = database::create_private_file(path)?;
+    let mut file = orchestrate_files::create_file(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

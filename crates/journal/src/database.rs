@@ -4,9 +4,8 @@
 //! `journal.db` is either a journal or damaged, and a damaged one is never written to. Write-ahead logging lets
 //! others read while the sequencer writes; `synchronous=FULL` makes a commit durable when it returns.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -84,7 +83,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
         let reason = format!("its path is longer than {MAX_FOLDER_BYTES} bytes");
         return Err(JournalError::Unusable { path: folder.to_owned(), reason });
     }
-    create_private_folder(folder).map_err(|error| JournalError::unusable(folder, error))?;
+    orchestrate_files::create_folder(folder).map_err(|error| JournalError::unusable(folder, error))?;
     refuse_foreign(folder)?;
     let path = folder.join(FILE_NAME);
     let exists = path.try_exists().map_err(|error| JournalError::io(&path, error))?;
@@ -153,7 +152,7 @@ fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
 }
 
 fn fill(path: &Path) -> Result<(), JournalError> {
-    create_private_file(path).map_err(|error| JournalError::io(path, error))?;
+    orchestrate_files::create_file(path).map_err(|error| JournalError::io(path, error))?;
     let write = || {
         let connection = Connection::open(path)?;
         // The owner comes last: without it the file is no journal.
@@ -174,16 +173,6 @@ fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
         Some((_, name)) => Err(JournalError::ForeignFileSystem { path: folder.to_owned(), kind: name }),
         None => Ok(()),
     }
-}
-
-/// Makes a folder and its parents that only this user can enter; existing ones are left as they are.
-pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Makes an empty file that only this user can read, or empties the one that is there.
-pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Gives a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.

@@ -4,9 +4,9 @@
 //! ends. The file says who holds it, for messages only. Should the file be deleted while it is held, a second
 //! process can get a lease of the same run; the epoch in the database then fences the first.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +15,6 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::database;
 use crate::error::JournalError;
 use crate::holder::{Holder, Purpose};
 
@@ -49,11 +48,11 @@ impl Lease {
     pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64, purpose: Purpose) -> Result<Self, JournalError> {
         let path = path(folder, run);
         let failed = |error| JournalError::io(&path, error);
-        database::create_private_folder(folder).map_err(failed)?;
+        orchestrate_files::create_folder(folder).map_err(failed)?;
         let mut tried = 0;
         loop {
             tried += 1;
-            let file = open(&path).map_err(failed)?;
+            let file = orchestrate_files::open_or_create(&path).map_err(failed)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &path) => {
                     let mut lease = Self { file };
@@ -109,10 +108,6 @@ fn tries(holder: u32) -> u32 {
 
 fn path(folder: &Path, run: &RunId) -> PathBuf {
     folder.join(format!("{run}.lock"))
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Tells whether the open file is still the one of that name.

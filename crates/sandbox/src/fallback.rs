@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use orchestrate_files::TemporaryFolder;
 
 use crate::error::SandboxError;
 use crate::helper::machine_facts;
@@ -20,17 +20,15 @@ use crate::view::Checked;
 /// The private directories of one job, removed with this value.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    _dir: TempDir,
+    _dir: TemporaryFolder,
     real: PathBuf,
 }
 
 impl Scratch {
     /// Makes them, readable by nobody else.
     pub(crate) fn make(toolchain: &Toolchain) -> Result<Self, SandboxError> {
-        let dir = tempfile::Builder::new()
-            .prefix("orchestrate-job-")
-            .tempdir()
-            .map_err(SandboxError::io("make a scratch directory"))?;
+        let dir = TemporaryFolder::create("orchestrate-job-", None);
+        let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
         let real = dir.path().canonicalize().map_err(SandboxError::io("find the scratch directory"))?;
         let scratch = Self { _dir: dir, real };
         scratch.fill(toolchain).map_err(SandboxError::io("fill a scratch directory"))?;
@@ -39,12 +37,12 @@ impl Scratch {
 
     fn fill(&self, toolchain: &Toolchain) -> std::io::Result<()> {
         for dir in [self.home(), self.temporary()] {
-            std::fs::create_dir(dir)?;
+            orchestrate_files::create_folder(&dir)?;
         }
         if toolchain.shows_cargo_home() {
             return Ok(());
         }
-        std::fs::create_dir(self.own_cargo_home())?;
+        orchestrate_files::create_folder(&self.own_cargo_home())?;
         toolchain.cargo_shared().try_for_each(|(name, path)| symlink(path, self.own_cargo_home().join(name)))
     }
 

@@ -1,6 +1,6 @@
 //! Worktrees: made, taken over, healed and removed, without touching anything of the user's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orchestrate_git::{GitError, Refusal, Removed, SnapshotRules, WorktreeSpec};
 
@@ -387,4 +387,39 @@ fn a_checkout_that_was_sparse_once_has_plain_worktrees() {
     assert!(worktree.path().join("b/two").exists());
     repo.add_worktree(&fixture.spec("T1")).unwrap().verify_untampered().unwrap();
     assert_eq!(std::fs::read(fixture.project().join(".git/config.worktree")).unwrap(), users);
+}
+
+/// Deeper than a path is long, and than we look for files to store.
+const DEEP: usize = 2_300;
+
+/// Makes folders in folders, and gives the deepest.
+fn deep(top: &Path) -> std::os::fd::OwnedFd {
+    use rustix::fs::{Mode, OFlags};
+    std::fs::create_dir(top).unwrap();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut here = rustix::fs::open(top, flags, Mode::empty()).unwrap();
+    for _ in 0..DEEP {
+        rustix::fs::mkdirat(&here, "d", Mode::from_raw_mode(0o755)).unwrap();
+        here = rustix::fs::openat(&here, "d", flags, Mode::empty()).unwrap();
+    }
+    here
+}
+
+#[test]
+fn folders_of_any_depth_are_passed_over_and_removed() {
+    use rustix::fs::{Mode, OFlags};
+    let fixture = Fixture::new(&[("a", "1\n"), (".gitignore", "built\n")]);
+    let repo = fixture.repo();
+    let worktree = fixture.worktree(&repo, "T1");
+    let deepest = deep(&worktree.path().join("empty"));
+    let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    assert!(!snapshot.changed);
+    // What git could never check out is no folder that may be passed over.
+    drop(rustix::fs::openat(&deepest, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644)).unwrap());
+    let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+    assert!(matches!(&error, GitError::TooLarge { path, .. } if path.ends_with("empty")), "{error}");
+    std::fs::rename(worktree.path().join("empty"), worktree.path().join("built")).unwrap();
+    assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("built/")]);
+    repo.remove_worktree(&worktree, &fixture.trash()).unwrap().delete().unwrap();
+    assert_eq!(std::fs::read_dir(fixture.trash()).unwrap().count(), 0);
 }

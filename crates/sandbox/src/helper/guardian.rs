@@ -9,6 +9,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -65,7 +66,7 @@ fn clear_up(spec: &Spec, control: &UnixStream) -> io::Result<()> {
     poll(&mut events, Some(&at_once))?;
     let is_gone = events.iter().any(|event| event.revents().contains(PollFlags::HUP));
     match &spec.scratch {
-        Some(scratch) if is_gone => std::fs::remove_dir_all(scratch),
+        Some(scratch) if is_gone => orchestrate_files::remove_folder(Path::new(scratch)),
         _ => Ok(()),
     }
 }

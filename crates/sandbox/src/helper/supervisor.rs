@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -173,7 +173,7 @@ fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
     };
     // Whether or not anybody has heard it: the coordinator, which waits for the end of this process and removes the
     // folder too, may be killed before it has.
-    let cleared = spec.scratch.as_ref().map_or(Ok(()), std::fs::remove_dir_all);
+    let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| orchestrate_files::remove_folder(Path::new(scratch)));
     told.and(cleared)
 }
 

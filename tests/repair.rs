@@ -414,7 +414,7 @@ fn an_empty_tree() -> Outcome {
     let stage = Stage::new()?;
     let files = [".gitignore", "README.md", "kept.txt", "src/lib.txt"];
     let emptied = |task| shell(Rule::task(task).turn(1), "find . -name .git -prune -o -type f -exec rm -f {} +");
-    // Without git: commands of the fallback tier cannot read the repository's configuration, so it does not start there.
+    // Without git, which needs a configuration that commands of the fallback tier cannot read.
     let anew = format!("mkdir -p src && touch {}", files.join(" "));
     let delete = |rule: Rule, file: &str| rule.call("delete_file", &json!({ "path": file }));
     let recorded = Script::default().rule(emptied("T1")).rule(done("T1").turn(2));

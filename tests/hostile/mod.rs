@@ -1,7 +1,7 @@
 //! The table of attacks: what holds, case by case, in which tier, as root and as an ordinary user, with its control.
 //!
-//! Its rows are what ran: every test of a test program whose module is named for attacks ([`suites`]). The short form is
-//! one attack of this very program; `ORCHESTRATE_HOSTILE=all` runs all programs and prints the table.
+//! Its rows are what ran: every test of a test program whose module is named for attacks ([`suites`]). The short form
+//! is one attack of this very program; `ORCHESTRATE_HOSTILE=all` runs all programs and prints the table.
 
 mod controls;
 mod suites;

@@ -130,8 +130,8 @@ impl Coordinator {
         install_tls_provider();
         require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?;
-        // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would be
-        // taken for one that does not work.
+        // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would
+        // be taken for one that does not work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);

@@ -65,7 +65,9 @@ impl Restrictions {
             rustix::process::nice(BEHIND_SUPERVISOR).map_err(step("come after the supervisor"))?;
         }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
-        // Whoever may not say so has a job that the kernel kills when it holds the most, as any other process.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("allow own debugging"))?;
+        // After that, since what hides its memory belongs to root. Whoever may not say so all the same has a job that the
+        // kernel kills when it holds the most, as any other process.
         let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
         for (resource, most) in self.limits.drain(..) {
             set_limit(resource, most).map_err(step("set a limit"))?;
@@ -75,7 +77,6 @@ impl Restrictions {
         }
         rustix::thread::set_no_new_privs(true).map_err(step("refuse new privileges"))?;
         drop_capabilities()?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("allow own debugging"))?;
         if let Some(ruleset) = self.landlock.take() {
             ruleset.apply(self.confinement)?;
         }

@@ -33,6 +33,7 @@ mod repair;
 mod review;
 mod run;
 mod run_land;
+mod secrets;
 mod settings;
 mod standing;
 mod support;
@@ -77,6 +78,7 @@ fn cases() -> Vec<Case> {
         output::cases,
         run::cases,
         run_land::cases,
+        secrets::cases,
         verifier::cases,
         told::cases,
         words::cases,

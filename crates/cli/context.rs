@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
 use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded, named};
-use orchestrate_coordinator::{Project, Runs, settings_of};
+use orchestrate_coordinator::{Project, Runs, redactor_of, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
@@ -54,7 +54,9 @@ impl Context {
             directory: self.directory.clone(),
             headless: self.terminal.headless,
         };
-        Ok(inputs.load()?)
+        let loaded = inputs.load()?;
+        self.hide(&loaded.environment, None);
+        Ok(loaded)
     }
 
     /// Gives the output format where none was typed; what is wrong with the settings may be what has to be said in it.
@@ -66,7 +68,18 @@ impl Context {
 
     /// Opens the repository around the directory that the program was started in.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
-        Ok(Project::open(&self.directory, &self.directories()?.state)?)
+        let project = Project::open(&self.directory, &self.directories()?.state)?;
+        self.hide(&BTreeMap::new(), Some(&project));
+        Ok(project)
+    }
+
+    /// Shows none of the secrets of the environment, of the user's file and of the repository from here on.
+    fn hide(&self, of_file: &BTreeMap<String, String>, project: Option<&Project>) {
+        let mut variables = self.variables.clone();
+        variables.extend(of_file.clone());
+        output::hide(
+            project.map_or_else(|| redactor_of(&variables, None, None), |project| project.redactor(&variables)),
+        );
     }
 
     /// Opens the repository's runs.

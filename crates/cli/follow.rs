@@ -62,7 +62,7 @@ pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
 /// Writes what the libraries log to standard error, where that was asked for.
 pub(crate) fn log(style: Style) {
     if style.verbose {
-        let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(std::io::stderr);
+        let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(|| output::Log);
         // It fails only where a logger is installed already, which serves as well.
         let _ = logger.try_init();
     }

@@ -54,6 +54,7 @@ fn work() -> u8 {
             return error.exit_code();
         }
     };
+    output::hide(orchestrate_coordinator::redactor_of(&context.variables, None, None));
     match parse(&context, &typed) {
         Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
         Err(code) => code,

@@ -6,13 +6,49 @@
 //! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
 //! words, and whoever prints them need not remember that. The two that do not say so in their names.
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
+use std::sync::{PoisonError, RwLock};
 
+use orchestrate_core::Redactor;
 use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::plain::ascii_controls;
 pub(crate) use crate::plain::{one_line, plain, quoted, workflow_data, workflow_property};
+
+/// What no door lets through.
+static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);
+
+/// Lets no door show these secrets from here on.
+pub(crate) fn hide(redactor: Redactor) {
+    *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
+}
+
+/// Returns a text as a door lets it through.
+fn shown(text: &str) -> Cow<'_, str> {
+    let hidden = HIDDEN.read().unwrap_or_else(PoisonError::into_inner);
+    match hidden.as_ref() {
+        Some(redactor) => redactor.text(text),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The door for what the libraries log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = plain(&String::from_utf8_lossy(bytes));
+        io::stderr().lock().write_all(shown(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
 
 /// Writes a result to standard output.
 pub(crate) fn result(text: &str) -> Result<(), CommandError> {
@@ -33,7 +69,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
 /// Writes a result for programs as it is, byte by byte.
 pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(shown(text).as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| CommandError::of_output(&error))
 }
 
@@ -49,13 +85,13 @@ pub(crate) fn warning(text: &str) {
 
 /// Writes to standard error what carries colours of our own; others' words in it have to be [`plain`] already.
 pub(crate) fn drawn(text: &str) {
-    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let _ = io::stderr().lock().write_all(format!("{}\n", shown(text)).as_bytes());
 }
 
 /// Asks a question on standard error and gives the answer's line; none at the end of the input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(plain(question).as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr.write_all(shown(&plain(question)).as_bytes()).and_then(|()| stderr.flush());
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,

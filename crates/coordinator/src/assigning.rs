@@ -119,7 +119,7 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     Ok(AgentSpec {
         task: task.id.clone(),
         model: context.host.models.choose(&preferences(settings, task, role)).await?,
-        system: context.prompts.system(&role.prompt),
+        system: context.host.redactor.owned(context.prompts.system(&role.prompt)),
         tools: context.host.executor.specs(&role.grant()),
         instruction: instruction(context, task),
         context_tokens: role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens)),

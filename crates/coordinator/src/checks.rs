@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, VerifyScope};
-use orchestrate_core::{BlobId, Oid, TaskId};
+use orchestrate_core::{BlobId, Oid, Redactor, TaskId};
 use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
 
 use crate::error::CoordinatorError;
@@ -118,6 +118,11 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
 }
 
 impl CheckResult {
+    /// Keeps the run's secrets out of what it said.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+        Self { output: redactor.owned(self.output), ..self }
+    }
+
     fn of(finished: &Finished, timeout_ms: u64) -> Self {
         let mut output = finished.stdout.text();
         let errors = finished.stderr.text();

@@ -17,6 +17,7 @@ use orchestrate_journal::{Batch, Command};
 use crate::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
 use crate::run_handle::RunHandle;
+use crate::secrets::require_none_in;
 
 /// Facts that are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
@@ -83,6 +84,7 @@ impl Coordinator {
             context.roles.role(role)?;
         }
         let task = Box::new(task_of(&id, &spec));
+        require_none_in(&self.redactor, "", std::slice::from_ref(&task))?;
         let parent = spec.parent;
         let ended = run.ended();
         let added = context.journal.append_if(move |state| {

@@ -77,8 +77,9 @@ pub(crate) async fn carry_out_after(
     received: Received,
 ) -> Result<(), CoordinatorError> {
     let (id, prompts) = (received.id, context.prompts.clone());
+    let command = context.host.redactor.all_of(received.command);
     let decide = move |state: &RunState| {
-        let decided = decide(state, &received.command, &prompts);
+        let decided = decide(state, &command, &prompts);
         let (batch, reply): (Batch, Reply) = match decided {
             Ok((mut batch, said)) => {
                 batch.events.splice(0..0, before);

@@ -10,7 +10,7 @@ use orchestrate_core::event::Event;
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
-use orchestrate_core::{ModelReply, Oid, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
+use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
@@ -31,6 +31,7 @@ use crate::retries::Retries;
 use crate::roles::Roles;
 use crate::run::{Run, Takeover};
 use crate::run_context::RunContext;
+use crate::secrets::{redactor_of, require_none_in};
 
 /// How often another id is tried when a run of the same name exists.
 const RUN_ID_TRIES: usize = 8;
@@ -111,6 +112,8 @@ pub struct Coordinator {
     layout: Layout,
     store: Store,
     sandbox: Arc<Sandbox>,
+    /// Keeps the run's secrets out of everything that is recorded, told or shown.
+    pub(crate) redactor: Redactor,
     /// The run that is open for the children of a program.
     pub(crate) children: tokio::sync::Mutex<Option<Run>>,
 }
@@ -137,8 +140,9 @@ impl Coordinator {
         let sandbox = Arc::new(sandbox(&settings)?);
         let layout = Layout::new(&settings.state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
-        let store = Store::open(&layout.journal())?;
-        Ok(Self { repo, settings, layout, store, sandbox, children: tokio::sync::Mutex::default() })
+        let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
+        let store = Store::open(&layout.journal())?.redacting(redactor.clone());
+        Ok(Self { repo, settings, layout, store, sandbox, redactor, children: tokio::sync::Mutex::default() })
     }
 
     /// Gives the repository's store of runs.
@@ -208,6 +212,7 @@ impl Coordinator {
     ) -> Result<Run, CoordinatorError> {
         Schedule::new(&plan.tasks).map_err(|error| CoordinatorError::Plan(error.to_string()))?;
         require_no_waiting(&plan.tasks, &run)?;
+        require_none_in(&self.redactor, &plan.text, &plan.tasks)?;
         self.repo.require_ready()?;
         // Before anything is recorded: a run that cannot have a branch could never be ended.
         self.repo.require_writable()?;
@@ -361,7 +366,7 @@ impl Coordinator {
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
         // The endpoint is the run's own: whoever takes it over may have another one configured.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
-        let models = models.with_script_pace(self.settings.script_pace);
+        let models = models.with_script_pace(self.settings.script_pace).with_redactor(self.redactor.clone());
         Ok(RunContext {
             run: state.run_id.clone(),
             store: self.store.clone(),
@@ -371,9 +376,10 @@ impl Coordinator {
             no_gc: Arc::new(NoGc::of(&self.repo)),
             host: Arc::new(Host {
                 sandbox: Arc::clone(&self.sandbox),
-                executor: Executor::new(tools)?,
+                executor: Executor::redacting(tools, self.redactor.clone())?,
                 models: models.with_recorded(self.recorded_replies(&journal)?),
                 counter: LazyCounter::start()?,
+                redactor: self.redactor.clone(),
             }),
             roles,
             prompts,

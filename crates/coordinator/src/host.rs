@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use orchestrate_core::Redactor;
 use orchestrate_model::LazyCounter;
 use orchestrate_sandbox::Sandbox;
 use orchestrate_tools::Executor;
@@ -16,4 +17,6 @@ pub(crate) struct Host {
     pub(crate) executor: Executor,
     pub(crate) models: Models,
     pub(crate) counter: LazyCounter,
+    /// Keeps the run's secrets out of what is told and recorded here.
+    pub(crate) redactor: Redactor,
 }

@@ -133,7 +133,7 @@ async fn verify(
     for command in verifier::commands(&state.settings, &verification.command) {
         let timeout_ms = state.settings.command_timeout_ms;
         let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
-        let ended = run_check(&context.host.sandbox, check, shutdown).await?;
+        let ended = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
         let goes_on = ended.passed;
         result = Some(ended);
         if !goes_on {

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::{ModelReply, Role, RunSettings, Task};
-use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences};
+use orchestrate_core::{ModelReply, Redactor, Role, RunSettings, Task};
+use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
 
 use crate::error::CoordinatorError;
 
@@ -36,6 +36,14 @@ impl Models {
     /// Makes scripted models take that long for each reply.
     pub(crate) fn with_script_pace(mut self, pace: Duration) -> Self {
         self.catalogue = self.catalogue.with_script_pace(pace);
+        self
+    }
+
+    /// Keeps these secrets out of everything that models say.
+    pub(crate) fn with_redactor(mut self, redactor: Redactor) -> Self {
+        let given = self.given.take();
+        self.given = given.map(|given| Arc::new(Redacting::new(given, redactor.clone())) as Arc<dyn Model>);
+        self.catalogue = self.catalogue.with_redactor(redactor);
         self
     }
 

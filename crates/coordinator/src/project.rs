@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::plan::KnownNames;
-use orchestrate_core::{Oid, RunState};
+use orchestrate_core::{Oid, Redactor, RunState};
 use orchestrate_git::{GitError, Refusal, Repo};
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
@@ -15,6 +15,7 @@ use crate::error::CoordinatorError;
 use crate::integration;
 use crate::layout::Layout;
 use crate::roles::Roles;
+use crate::secrets::redactor_of;
 
 /// A repository as it is looked at.
 pub struct Project {
@@ -45,6 +46,11 @@ impl Project {
             Err(CoordinatorError::Git(GitError::Refused { refusal: Refusal::NoRepository, .. })) => Ok(None),
             opened => opened.map(Some),
         }
+    }
+
+    /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.
+    pub fn redactor(&self, variables: &BTreeMap<String, String>) -> Redactor {
+        redactor_of(variables, None, Some(&self.repo))
     }
 
     /// Requires that a run can start from what is checked out.

@@ -56,6 +56,6 @@ impl Workplace {
             view: &self.scope.view,
             timeout_ms: self.assignment.limits.command_timeout_ms,
         };
-        run_check(&self.host.sandbox, check, &self.shutdown).await
+        Ok(run_check(&self.host.sandbox, check, &self.shutdown).await?.redacted(&self.host.redactor))
     }
 }

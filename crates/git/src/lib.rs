@@ -40,6 +40,7 @@ mod refusal;
 mod repo;
 mod retry;
 mod room;
+mod secrets;
 mod shown;
 mod snapshot;
 mod stage;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, Recorded, RunStatus, VERSION};
 use orchestrate_core::ids::{BlobId, RunId, TaskId};
 use orchestrate_core::report::Standing;
+use orchestrate_core::{Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
@@ -27,6 +27,7 @@ use crate::lease;
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<Inner>,
+    redactor: Redactor,
 }
 
 #[derive(Debug)]
@@ -79,6 +80,7 @@ impl Store {
         let database = database::prepare(folder)?;
         let connection = database::connect(&database)?;
         Ok(Self {
+            redactor: Redactor::default(),
             inner: Arc::new(Inner {
                 leases: folder.join("leases"),
                 files: Files::new(folder.join("blobs")),
@@ -87,6 +89,18 @@ impl Store {
                 database,
             }),
         })
+    }
+
+    /// Keeps these secrets out of everything that is recorded or sent through this store from here on.
+    #[must_use]
+    pub fn redacting(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
+    /// Returns what keeps secrets out of the journal.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Opens a repository's journal if there is one; makes nothing.
@@ -247,7 +261,8 @@ impl Store {
     ///
     /// Fails if there is no such run, and if the database cannot be written.
     pub fn send(&self, run: &RunId, command: &Command) -> Result<InboxId, JournalError> {
-        let body = serde_json::to_string(command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
+        let command = self.redactor.all_of(command.clone());
+        let body = serde_json::to_string(&command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
         let now = (self.inner.clock.date)();
         self.query(|connection| inbox::send(connection, run, now, &body))?
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))

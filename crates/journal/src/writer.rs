@@ -10,14 +10,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use orchestrate_core::RunState;
-use orchestrate_core::event::{Recorded, VERSION};
+use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
+use orchestrate_core::{Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
 
 use crate::batch::Batch;
-use crate::blobs::{self, Blob, Files};
+use crate::blobs::{self, Blob};
 use crate::clock::Timeline;
 use crate::command::Answer;
 use crate::database::{self, from_sql, to_sql};
@@ -79,7 +79,7 @@ impl Writer {
         let lease = Lease::take(store.leases(), run, now, Purpose::Run)?;
         let mut connection = database::connect(store.database())?;
         let mut scratch = Scratch::new(run, now, None);
-        let staged = stage(store.files(), &mut scratch, first)?;
+        let staged = stage(store, &mut scratch, first)?;
         let state = scratch.into_next().ok_or_else(|| JournalError::NoSuchRun(run.to_string()))?;
         let key = write(store.database(), &mut connection, &[staged], |tx| begin_run(tx, run))?;
         let (store, run, state) = (store.clone(), run.clone(), Arc::new(state));
@@ -138,7 +138,7 @@ impl Writer {
                 waiting.push((job, Vec::new()));
                 continue;
             };
-            match stage(self.store.files(), &mut scratch, batch) {
+            match stage(&self.store, &mut scratch, batch) {
                 Err(error) => job.finish(Err(error)),
                 Ok(staged) => {
                     waiting.push((job, staged.rows.iter().map(|row| row.seq).collect()));
@@ -192,8 +192,12 @@ fn group_size() -> usize {
 }
 
 /// Accepts a batch and prepares its rows, or leaves the scratch as it was; large blobs are files from here on.
-fn stage(files: &Files, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
+fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
     let Batch { events, blobs, answers } = batch;
+    let (files, redactor) = (store.files(), store.redactor());
+    let events = events.into_iter().map(|event| redacted(redactor, event)).collect();
+    let answer = |Answer { to, reply }: Answer| Answer { to, reply: redactor.all_of(reply) };
+    let answers = answers.into_iter().map(answer).collect();
     let mark = scratch.mark();
     let prepare = |scratch: &mut Scratch| {
         scratch.accept(events)?;
@@ -207,6 +211,15 @@ fn stage(files: &Files, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
             scratch.go_back(mark);
             Err(error)
         }
+    }
+}
+
+/// Keeps secrets out of a fact before the state takes it in, so that a replay meets the same fact.
+fn redacted(redactor: &Redactor, event: Event) -> Event {
+    match event {
+        // What these say is carried out as it stands. Whoever records them refuses a secret in them.
+        Event::RunStarted { .. } | Event::TaskAdded { .. } => event,
+        event => redactor.all_of(event),
     }
 }
 
@@ -301,7 +314,6 @@ fn newest_of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<(i64, u64)> {
 mod tests {
     use std::sync::mpsc as std_mpsc;
 
-    use orchestrate_core::event::Event;
     use orchestrate_core::{RunSettings, Task};
 
     use super::*;

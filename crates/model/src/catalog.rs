@@ -6,15 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use orchestrate_core::ModelReply;
+use orchestrate_core::{ModelReply, Redactor, Secret};
 use reqwest::{Client, NoProxy, Proxy};
 
 use crate::environment::Environment;
-use crate::error::ModelError;
+use crate::error::{ModelError, TYPED_BASE};
 use crate::model::Model;
 use crate::name::ModelName;
 use crate::provider::Endpoint;
 use crate::rate_gate::RateGate;
+use crate::redacting::Redacting;
 use crate::retry::Retrying;
 use crate::scripted::ScriptedModel;
 use crate::transport::{Remote, Timeouts};
@@ -29,6 +30,7 @@ pub struct Models {
     pub(crate) base_url: Option<String>,
     script_pace: Duration,
     timeouts: Timeouts,
+    redactor: Redactor,
     /// Made with the first remote model: a scripted run needs no certificates.
     http: Mutex<Option<Client>>,
     shared: Mutex<HashMap<Place, Shared>>,
@@ -55,7 +57,9 @@ struct Shared {
 impl Models {
     /// Makes the catalogue of one environment; `base_url` is what the user typed as `--base-url`.
     pub fn new(environment: Environment, base_url: Option<String>) -> Self {
+        let of_url = base_url.iter().flat_map(|url| Secret::in_url(TYPED_BASE, url));
         Self {
+            redactor: Redactor::new(environment.secrets().into_iter().chain(of_url)),
             environment,
             base_url,
             script_pace: Duration::ZERO,
@@ -73,6 +77,13 @@ impl Models {
         self
     }
 
+    /// Keeps also these secrets out of everything that models say.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
+    }
+
     /// Opens a model.
     ///
     /// `recorded` are the replies that the run's journal holds already; only scripts look at them, and only when they
@@ -84,12 +95,14 @@ impl Models {
     /// [`ModelError`] if the name means nothing, the key is missing, or the script cannot be read.
     pub fn open(&self, name: &ModelName, recorded: &[ModelReply]) -> Result<Arc<dyn Model>, ModelError> {
         match name {
-            ModelName::Script(file) => Ok(self.script(name, file, recorded)?),
+            ModelName::Script(file) => {
+                Ok(Arc::new(Redacting::new(self.script(name, file, recorded)?, self.redactor.clone())))
+            }
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
             ModelName::Hosted { .. } | ModelName::Other(_) => {
                 let remote = self.remote(name)?;
                 let gate = self.shared(&remote.endpoint, &remote.model).gate;
-                Ok(Arc::new(Retrying::new(remote, gate)))
+                Ok(Arc::new(Redacting::new(Retrying::new(remote, gate), self.redactor.clone())))
             }
         }
     }
@@ -131,6 +144,7 @@ impl Models {
             http: self.http()?,
             name: name.to_string(),
             timeouts: self.timeouts,
+            redactor: self.redactor.clone(),
             other_max_tokens_key: self.shared(&endpoint, &model).other_max_tokens_key,
             endpoint,
             model,

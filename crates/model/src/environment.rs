@@ -50,7 +50,12 @@ impl Environment {
         self.plain(name).is_some() || self.plain(&format!("{name}_FILE")).is_some()
     }
 
-    fn plain(&self, name: &str) -> Option<&str> {
+    /// Returns the names of its variables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    pub(crate) fn plain(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 }

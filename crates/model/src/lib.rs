@@ -12,8 +12,10 @@ mod model;
 mod name;
 mod provider;
 mod rate_gate;
+mod redacting;
 mod retry;
 mod scripted;
+mod secrets;
 #[cfg(test)]
 mod test_server;
 mod tokens;
@@ -27,5 +29,6 @@ pub use error::ModelError;
 pub use model::{Delta, Model};
 pub use name::ModelName;
 pub use provider::{Provider, require_base_url};
+pub use redacting::Redacting;
 pub use scripted::{SCRIPT_PREFIX, ScriptedModel};
 pub use tokens::{LazyCounter, Tokenizer};

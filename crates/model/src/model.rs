@@ -4,6 +4,7 @@
 //! Dropping the future of [`Model::complete`] cancels the request; nothing else has to be done.
 //! Deliberately absent: what to do with a reply. That is decided by `AgentLoop` in core.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,6 +25,17 @@ pub trait Model: Send + Sync {
         request: &ModelRequest,
         on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
     ) -> Result<ModelReply, ModelError>;
+}
+
+#[async_trait]
+impl<M: Model + ?Sized> Model for Arc<M> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        M::complete(self, request, on_delta).await
+    }
 }
 
 /// What arrives before a reply is whole; for the display only.

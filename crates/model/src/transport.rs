@@ -3,13 +3,14 @@
 //! No redirects are followed: a key must not travel to where somebody else points. Dropping the future closes
 //! the connection, which is how a request is cancelled.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orchestrate_core::{ModelReply, ModelRequest};
+use orchestrate_core::{ModelReply, ModelRequest, Redactor};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
@@ -60,6 +61,8 @@ pub(crate) struct Remote {
     /// The model as the endpoint calls it.
     pub(crate) model: String,
     pub(crate) timeouts: Timeouts,
+    /// Applied to what the server sends before it is read, since a fault shows its beginning only.
+    pub(crate) redactor: Redactor,
     /// Whether the server has said that it wants the other name for the limit of a reply.
     pub(crate) other_max_tokens_key: Arc<AtomicBool>,
 }
@@ -110,7 +113,7 @@ impl Remote {
         if response.status() != StatusCode::OK {
             return Err(self.refusal(response).await);
         }
-        let body = self.body_of(&mut response, limit).await?;
+        let body = self.redacted(self.body_of(&mut response, limit).await?);
         serde_json::from_slice(&body).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&body), &error))
     }
 
@@ -148,7 +151,7 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
-        let kind = text_of(response.headers(), "content-type");
+        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
         let mut decoder = SseDecoder::new(MAX_EVENT_BYTES);
         let mut events = Vec::new();
         let mut beginning = Vec::new();
@@ -163,8 +166,9 @@ impl Remote {
             decoder
                 .push(&bytes, &mut events)
                 .map_err(|_| Fault::TooLarge { what: "an event of the stream", limit: MAX_EVENT_BYTES })?;
-            for event in events.drain(..) {
+            for mut event in events.drain(..) {
                 has_events = true;
+                event.data = self.redactor.owned(event.data);
                 reader.event(&event, on_delta)?;
                 if reader.has_ended() {
                     return reader.finish(request);
@@ -173,9 +177,11 @@ impl Remote {
         }
         let last = decoder.finish();
         if !has_events && last.is_none() && !beginning.is_empty() {
+            let beginning = self.redacted(beginning);
             return Err(Fault::foreign(kind.as_deref(), &beginning));
         }
-        if let Some(event) = last {
+        if let Some(mut event) = last {
+            event.data = self.redactor.owned(event.data);
             reader.event(&event, on_delta).map_err(|fault| match fault {
                 Fault::Malformed(_) => Fault::Truncated("the stream ended within an event".to_owned()),
                 fault => fault,
@@ -192,8 +198,8 @@ impl Remote {
         request: &ModelRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, Fault> {
-        let kind = text_of(response.headers(), "content-type");
-        let bytes = self.body_of(&mut response, MAX_EVENT_BYTES).await?;
+        let kind = text_of(response.headers(), "content-type").map(|kind| self.redactor.owned(kind));
+        let bytes = self.redacted(self.body_of(&mut response, MAX_EVENT_BYTES).await?);
         let body: Value =
             serde_json::from_slice(&bytes).map_err(|error| Fault::garbage(&String::from_utf8_lossy(&bytes), &error))?;
         reader.whole(&body, on_delta)?;
@@ -228,7 +234,7 @@ impl Remote {
         let status = response.status();
         let headers = retry_headers(response.headers());
         if status.is_redirection() {
-            let target = text_of(response.headers(), "location").unwrap_or_default();
+            let target = self.redactor.owned(text_of(response.headers(), "location").unwrap_or_default());
             let message = format!("it redirects to {target:?}, which is not followed; set the base URL to that");
             let kind = RefusalKind::Request;
             return Fault::Refused(Refusal { status: status.as_u16(), kind, message, retry_after: None });
@@ -241,7 +247,15 @@ impl Remote {
             }
         }
         let status = if status.is_success() { 502 } else { status.as_u16() };
-        refused(status, &headers, &String::from_utf8_lossy(&body))
+        refused(status, &headers, &String::from_utf8_lossy(&self.redacted(body)))
+    }
+
+    /// Keeps secrets out of bytes that are no text as a whole, too: only their text can be shown.
+    fn redacted(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.redactor.text(&String::from_utf8_lossy(&bytes)) {
+            Cow::Owned(redacted) => redacted.into_bytes(),
+            Cow::Borrowed(_) => bytes,
+        }
     }
 
     fn url(&self) -> String {
@@ -320,10 +334,7 @@ impl Remote {
     fn refusal_error(&self, refusal: Refusal) -> ModelError {
         let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
         let Refusal { status, kind, message, retry_after } = refusal;
-        let message = match &self.endpoint.key {
-            Some(key) => message.replace(&key.secret, "[key]"),
-            None => message,
-        };
+        let message = self.redactor.owned(message);
         match kind {
             RefusalKind::Later => ModelError::Unavailable { model, endpoint, status, retry_after, message },
             RefusalKind::Key => {

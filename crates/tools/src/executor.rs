@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use jsonschema::Validator;
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::policy::{Decision, Grant};
-use orchestrate_core::{AgentId, CallHash, ToolCall, ToolSpec};
+use orchestrate_core::{AgentId, CallHash, Redactor, ToolCall, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -30,7 +30,7 @@ use crate::metrics::{Metrics, ToolMetrics};
 use crate::output::{Answer, CallOutcome, ToolOutput};
 use crate::permit::{self, Permit, Request, Verdict, authorize};
 use crate::record::{self, EndGuard};
-use crate::redact::{brief_name, describe_call};
+use crate::redact::{brief_name, describe_call, redact_error, redact_result};
 use crate::registry::ToolRegistry;
 use crate::scope::CallScope;
 use crate::services::CallRecord;
@@ -57,6 +57,7 @@ struct Shared {
     metrics: Metrics,
     slots: Semaphore,
     rates: Mutex<HashMap<AgentId, (Instant, u32)>>,
+    redactor: Redactor,
 }
 
 /// A call that may be decided about.
@@ -77,6 +78,14 @@ impl Executor {
     /// # Errors
     /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
     pub fn new(registry: ToolRegistry) -> Result<Executor, ToolsError> {
+        Executor::redacting(registry, Redactor::default())
+    }
+
+    /// Makes an executor that keeps secrets out of every result, and of what it logs.
+    ///
+    /// # Errors
+    /// As [`Executor::new`].
+    pub fn redacting(registry: ToolRegistry, redactor: Redactor) -> Result<Executor, ToolsError> {
         let mut validators = BTreeMap::new();
         for tool in registry.tools(None) {
             validators.insert(tool.name().to_owned(), arguments::compile(tool.name(), tool.schema())?);
@@ -87,6 +96,7 @@ impl Executor {
             metrics: Metrics::default(),
             slots: Semaphore::new(MAX_RUNNING_CALLS),
             rates: Mutex::default(),
+            redactor,
         };
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
@@ -119,7 +129,11 @@ impl Executor {
         match self.decide(call, scope) {
             Ok(Decided::Permitted(prepared, permit)) => CallOutcome::Done(self.run(*prepared, permit, scope).await),
             Ok(Decided::Parked { call, rule }) => CallOutcome::NeedsApproval { call, rule },
-            Err(refusal) => CallOutcome::Done(refuse(*refusal, started, scope).await),
+            Err(mut refusal) => {
+                refusal.error = redact_error(&self.shared.redactor, refusal.error);
+                refusal.record.arguments = self.shared.redactor.value(refusal.record.arguments);
+                CallOutcome::Done(refuse(*refusal, started, scope).await)
+            }
         }
     }
 
@@ -238,7 +252,8 @@ impl Shared {
         let Ok(_slot) = self.slots.acquire().await else {
             return ToolOutput::failed(&ToolError::Interrupted("the executor is closed".to_owned()));
         };
-        tracing::info!(agent = %scope.agent, "{}", describe_call(&record.tool, &record.arguments));
+        let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
+        tracing::info!(agent = %scope.agent, "{shown}");
         let mut guard = match EndGuard::start(&record, &scope).await {
             Ok(guard) => guard,
             Err(error) => return ToolOutput::failed(&record::lost("start", &error)),
@@ -246,6 +261,7 @@ impl Shared {
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
         let context = ToolContext::new(permit, guard_of_paths, scope);
         let result = caught(tool.execute(&context, record.arguments)).await;
+        let result = redact_result(&self.redactor, result);
         let (output, end) = record::finish(&context, &record.call, result, guard.elapsed()).await;
         self.metrics.record(tool.name(), output.success, output.execution_time);
         match guard.finish(end).await {

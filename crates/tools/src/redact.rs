@@ -2,7 +2,11 @@
 //!
 //! A filter of well-known forms, for logs and prompts; what is secret does not reach a tool in the first place.
 
+use orchestrate_core::Redactor;
 use serde_json::Value;
+
+use crate::error::ToolError;
+use crate::output::Answer;
 
 /// The longest text shown of one argument, in characters.
 const MAX_SHOWN: usize = 200;
@@ -58,6 +62,40 @@ pub fn redact_arguments(arguments: &Value) -> Value {
         Value::Array(items) => items.iter().map(redact_arguments).collect(),
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), redact_named(name, value))).collect(),
         other => other.clone(),
+    }
+}
+
+/// Keeps the run's secrets out of what a tool returned, before it is shaped, kept or told.
+///
+/// Bytes that were kept on purpose, such as a deleted file's, stay as they are; whoever pages through them passes here.
+pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
+    if redactor.is_empty() {
+        return result;
+    }
+    match result {
+        Ok(answer) => Ok(Answer {
+            text: redactor.owned(answer.text),
+            data: redactor.value(answer.data),
+            footer: answer.footer.map(|footer| redactor.owned(footer)),
+            failed: answer.failed.map(|failed| redactor.owned(failed)),
+            ..answer
+        }),
+        Err(error) => Err(redact_error(redactor, error)),
+    }
+}
+
+/// Keeps the run's secrets out of a failure.
+pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
+    let redacted = |text| redactor.owned(text);
+    match error {
+        ToolError::Retry(text) => ToolError::Retry(redacted(text)),
+        ToolError::TooBroad(text) => ToolError::TooBroad(redacted(text)),
+        ToolError::Denied { reason, rule } => ToolError::Denied { reason: redacted(reason), rule },
+        ToolError::File { path, reason } => ToolError::File { path: redacted(path), reason: redacted(reason) },
+        ToolError::Timeout { seconds, partial } => ToolError::Timeout { seconds, partial: redacted(partial) },
+        ToolError::Network(text) => ToolError::Network(redacted(text)),
+        ToolError::Execution(text) => ToolError::Execution(redacted(text)),
+        ToolError::Interrupted(text) => ToolError::Interrupted(redacted(text)),
     }
 }
 

@@ -105,7 +105,8 @@ fn a_model_that_was_cut_off_is_asked_again() {
         Delta::Reasoning(_) => {}
     }));
     assert_eq!(reply.unwrap().stop, StopReason::ToolCalls);
-    assert_eq!(told, ["retry 1 true", "Hé漢🦀", "call f", "retry 2 false", "Hé漢🦀", "call f"]);
+    // A text as short may still become a key: it is told at its end, and that of a void attempt not at all.
+    assert_eq!(told, ["retry 1 true", "call f", "retry 2 false", "call f", "Hé漢🦀"]);
     assert_eq!(server.asked().len(), 3);
 }
 
@@ -167,6 +168,39 @@ fn a_query_of_the_base_comes_after_the_path() {
     }
 }
 
+/// A server that is none of the protocol says the key anywhere in its answer, in any form, in front of what is cut.
+#[test]
+fn no_answer_shows_the_key_however_it_is_written() {
+    let key = "sk-0123456789abcdefghijklmnopqrstuvwxyz";
+    let variables = |url: &str| [("OPENAI_BASE_URL", format!("{url}/v1")), ("OPENAI_API_KEY", key.to_owned())];
+    let swapped: String = key.chars().map(|c| c.to_ascii_uppercase()).collect();
+    let base64 = "c2stMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6";
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let forms = [key, swapped.as_str(), base64, hex.as_str(), percent.as_str()];
+    for form in forms {
+        // The first forty characters are shown of what is no reply, so the key would be cut in two.
+        let bodies = [form.to_owned(), format!("{}{form}", "x".repeat(40)), format!("<html>{form}</html>")];
+        for (body, kind) in
+            bodies.iter().flat_map(|body| ["text/plain", "application/json", form].map(|kind| (body, kind)))
+        {
+            for status in [200, 302, 400, 401, 500] {
+                let headers = format!("content-type: {kind}\r\nlocation: http://h/{form}\r\n");
+                let server = TestServer::start(vec![Answer::new(status, &headers, body)]);
+                let environment: Environment =
+                    variables(&server.url).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+                let remote = Models::new(environment, None).remote(&ModelName::parse("openai/m").unwrap()).unwrap();
+                let error = block_on(remote.complete(&request("openai/m"), &mut |_| {})).unwrap_err();
+                for text in [error.to_string(), format!("{error:?}")] {
+                    let told = text.to_lowercase();
+                    let leaks = forms.iter().any(|form| told.contains(&form.to_lowercase()[..12]));
+                    assert!(!leaks, "{status} {kind} {body}: {text}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn each_refusal_says_what_to_do_next_and_never_the_key() {
     for (name, status, body, expected, retryable) in [
@@ -174,7 +208,7 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             401,
             r#"{"error":{"message":"Incorrect API key: sk-secret"}}"#,
-            "authenticate for openai/m at URL (HTTP 401): Incorrect API key: [key]; check the key in OPENAI_API_KEY",
+            "authenticate for openai/m at URL (HTTP 401): Incorrect API key: [redacted:OPENAI_API_KEY]; check the key in OPENAI_API_KEY",
             false,
         ),
         (

@@ -1,0 +1,120 @@
+//! Keeps the run's secrets out of what a model says, before anybody has seen it.
+//!
+//! A server that echoes its key, in whatever form and over however many pieces of a stream, shows it to nobody. What
+//! is recorded is what is acted upon, so a replay meets the same reply.
+
+use async_trait::async_trait;
+use orchestrate_core::{ModelReply, ModelRequest, RedactedStream, Redactor};
+
+use crate::error::ModelError;
+use crate::model::{Delta, Model};
+
+/// A model whose replies and deltas are redacted.
+#[derive(Debug)]
+pub struct Redacting<M> {
+    inner: M,
+    redactor: Redactor,
+}
+
+impl<M: Model> Redacting<M> {
+    /// Wraps a model.
+    pub fn new(inner: M, redactor: Redactor) -> Self {
+        Self { inner, redactor }
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Redacting<M> {
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+    ) -> Result<ModelReply, ModelError> {
+        if self.redactor.is_empty() {
+            return self.inner.complete(request, on_delta).await;
+        }
+        let mut text = RedactedStream::new(&self.redactor);
+        let mut reasoning = RedactedStream::new(&self.redactor);
+        let mut tell = |delta: Delta<'_>| match delta {
+            // What may be the beginning of a secret is told only once more has come, or all of it.
+            Delta::Text(piece) => tell_text(&text.push(piece), on_delta),
+            Delta::Reasoning(piece) => tell_reasoning(&reasoning.push(piece), on_delta),
+            Delta::ToolCall { name } => on_delta(Delta::ToolCall { name: &self.redactor.text(name) }),
+            Delta::Retry { .. } => {
+                (text, reasoning) = (RedactedStream::new(&self.redactor), RedactedStream::new(&self.redactor));
+                on_delta(delta);
+            }
+        };
+        let reply = self.inner.complete(request, &mut tell).await?;
+        tell_reasoning(&reasoning.finish(), on_delta);
+        tell_text(&text.finish(), on_delta);
+        Ok(redacted(&self.redactor, &reply))
+    }
+}
+
+fn tell_text(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send)) {
+    if !piece.is_empty() {
+        on_delta(Delta::Text(piece));
+    }
+}
+
+fn tell_reasoning(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send)) {
+    if !piece.is_empty() {
+        on_delta(Delta::Reasoning(piece));
+    }
+}
+
+/// Redacts a reply; what the provider has signed is left out as a whole where a secret was in it.
+fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
+    let redacted = redactor.all_of(reply.clone());
+    if redacted.raw == reply.raw && redacted.text == reply.text && redacted.tool_calls == reply.tool_calls {
+        return redacted;
+    }
+    ModelReply { raw: None, ..redacted }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrate_core::{Secret, StopReason, ToolCall, Usage};
+    use serde_json::json;
+
+    use super::*;
+    use crate::test_server::request;
+
+    const KEY: &str = "sk-0123456789abcdefghijklmnop";
+
+    /// Says its reply piece by piece, and then as a whole.
+    struct Echo(Vec<&'static str>);
+
+    #[async_trait]
+    impl Model for Echo {
+        async fn complete(
+            &self,
+            _: &ModelRequest,
+            on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Send),
+        ) -> Result<ModelReply, ModelError> {
+            self.0.iter().for_each(|piece| on_delta(Delta::Text(piece)));
+            let text = self.0.concat();
+            let call = ToolCall { id: "c1".into(), name: "f".to_owned(), arguments: json!({ "a": text }) };
+            let (stop, usage) = (StopReason::ToolCalls, Usage::default());
+            Ok(ModelReply { text, tool_calls: vec![call], stop, usage, raw: None })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_over_several_pieces_reaches_nobody() {
+        let pieces = vec!["the key is sk-0123", "456789abc", "defghijklm", "nop, is it", " not?"];
+        assert!(pieces.concat().contains(KEY));
+        let model = Redacting::new(Echo(pieces), Redactor::new([Secret::new("KEY", KEY)]));
+        let mut shown = String::new();
+        let mut show = |delta: Delta<'_>| {
+            if let Delta::Text(piece) = delta {
+                shown.push_str(piece);
+            }
+        };
+        let reply = model.complete(&request("m"), &mut show).await.unwrap();
+        let expected = "the key is [redacted:KEY], is it not?";
+        assert_eq!((shown.as_str(), reply.text.as_str()), (expected, expected));
+        assert_eq!(reply.tool_calls[0].arguments, json!({ "a": expected }));
+    }
+}

@@ -1,0 +1,68 @@
+//! What of an environment is secret.
+
+use std::path::Path;
+
+use orchestrate_core::Secret;
+
+use crate::environment::Environment;
+use crate::provider::Provider;
+
+/// How the names of variables end that hold a secret.
+const ENDINGS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD"];
+
+impl Environment {
+    /// Returns every secret that it holds: keys, those of providers in files included, and what is secret in the URLs
+    /// of endpoints and proxies.
+    ///
+    /// A file that cannot be read holds no secret yet; whoever needs its key says so.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let mut found = Vec::new();
+        for name in self.names() {
+            let Some(value) = self.plain(name) else { continue };
+            found.extend(Secret::in_url(name, value));
+            let upper = name.to_ascii_uppercase();
+            if ENDINGS.iter().any(|ending| upper.ends_with(ending)) {
+                found.push(Secret::new(name, value));
+            }
+        }
+        let variables = Provider::WITH_KEYS.into_iter().flat_map(|provider| provider.key_variables());
+        for name in variables.filter(|name| self.names_a_file(name)) {
+            if let Ok(Some(value)) = self.value(name) {
+                found.push(Secret::new(*name, value));
+            }
+        }
+        found
+    }
+
+    /// Reports whether a key is in a file. What is no plain file, such as a pipe, gives its content only once.
+    fn names_a_file(&self, name: &str) -> bool {
+        self.plain(&format!("{name}_FILE")).is_some_and(|path| Path::new(path).is_file())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn its_secrets_are_keys_files_and_logins() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "key-of-a-file\n").unwrap();
+        let given = environment(&[
+            ("OPENAI_API_KEY", "key-of-openai"),
+            ("GEMINI_API_KEY_FILE", path.to_str().unwrap()),
+            ("OPENROUTER_API_KEY_FILE", "/nope"),
+            ("https_proxy", "http://me:password-of-proxy@proxy:1"),
+            ("GIT_AUTHOR_NAME", "somebody else"),
+        ]);
+        let redactor = orchestrate_core::Redactor::new(given.secrets());
+        let text = "key-of-openai key-of-a-file password-of-proxy somebody else /nope";
+        let expected = "[redacted:OPENAI_API_KEY] [redacted:GEMINI_API_KEY] [redacted:https_proxy] somebody else /nope";
+        assert_eq!(redactor.text(text), expected);
+    }
+}

@@ -1,8 +1,10 @@
 //! What of this machine a job may see beside the roots of its view: system directories, toolchains, trusted programs.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Why the full tier cannot even be tried.
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
@@ -111,6 +113,32 @@ fn holds_token(config: &[u8]) -> bool {
     config.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"))
 }
 
+/// How long a count of the user's threads serves: it is a part of a bound that leaves room for many times a job's own.
+const COUNTED_FOR: Duration = Duration::from_secs(1);
+
+/// Returns how many threads the user's processes have, or had a moment ago: looking at every process of the machine
+/// takes longer than starting one.
+pub(crate) fn tasks_of_user() -> u64 {
+    static COUNTED: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    match *counted {
+        Some((since, tasks)) if since.elapsed() < COUNTED_FOR => tasks,
+        _ => counted.insert((Instant::now(), count_tasks_of_user())).1,
+    }
+}
+
+/// Counts the threads of the user's processes: each has a directory in its process's `task`, so their number is that
+/// directory's links but for the two that every directory has.
+fn count_tasks_of_user() -> u64 {
+    let own = rustix::process::getuid().as_raw();
+    let threads = |entry: std::fs::DirEntry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let found = std::fs::metadata(entry.path().join("task")).ok().filter(|found| found.uid() == own)?;
+        Some(found.nlink().saturating_sub(2))
+    };
+    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
+}
+
 /// Returns bubblewrap's absolute path, resolved once.
 pub(crate) fn bubblewrap() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -216,5 +244,15 @@ mod tests {
         assert_eq!(trusted_program(OsStr::new(".::bin"), "bwrap"), None);
         assert_eq!(trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), Some(at("bin/bwrap")));
         assert_eq!(trusted_search_path(&search(&["way", "bin", "worktree/bin"])), search(&["bin"]));
+    }
+
+    #[test]
+    fn counts_the_threads_of_own_processes() {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let listed = || std::fs::read_dir("/proc/self/task").unwrap().count() as u64;
+        let another = std::thread::spawn(move || stopped.recv());
+        assert!(listed() >= 2 && count_tasks_of_user() >= listed());
+        drop(stop);
+        another.join().unwrap().unwrap_err();
     }
 }

@@ -127,6 +127,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         writable,
         read_only,
         processes: job.limits.processes,
+        tasks_of_user: if confinement == Confinement::Fallback { host::tasks_of_user() } else { 0 },
         memory_bytes: job.limits.memory_bytes,
         file_bytes: job.limits.file_bytes,
         disk_bytes: job.limits.disk_bytes,

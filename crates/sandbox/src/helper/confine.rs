@@ -95,24 +95,11 @@ fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
         match spec.confinement {
             // Inside its own user namespace the count is the job's own.
             Confinement::Full => limits.push((Resource::Nproc, most + OWN_PROCESSES)),
-            Confinement::Fallback => limits.push((Resource::Nproc, tasks_of_user() + most * SHARED_HEADROOM)),
+            Confinement::Fallback => limits.push((Resource::Nproc, spec.tasks_of_user + most * SHARED_HEADROOM)),
             Confinement::Unconfined => {}
         }
     }
     limits
-}
-
-/// Counts the threads of this user's processes: each has a directory in its process's `task`, so their number is that
-/// directory's links but for the two that every directory has.
-fn tasks_of_user() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let own = rustix::process::getuid().as_raw();
-    let threads = |entry: std::fs::DirEntry| {
-        let tasks = entry.file_name().to_str()?.parse::<u32>().ok().map(|_| entry.path().join("task"))?;
-        let found = std::fs::metadata(tasks).ok().filter(|found| found.uid() == own)?;
-        Some(found.nlink().saturating_sub(2))
-    };
-    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
 }
 
 fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {

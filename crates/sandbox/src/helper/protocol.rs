@@ -25,6 +25,8 @@ pub(crate) struct Spec {
     /// Where Landlock allows reading and executing.
     pub(crate) read_only: Vec<OsString>,
     pub(crate) processes: Option<u32>,
+    /// How many threads the user had a moment ago, where the kernel counts them together with the job's.
+    pub(crate) tasks_of_user: u64,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
     /// What the folders below may hold together.

@@ -5,7 +5,8 @@
 //! model and answers at once. Each figure is a median, since a loaded machine spoils single samples. What it
 //! deliberately does not do: compare with earlier runs.
 //!
-//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`), and as the sandbox's helper.
+//! The program executes itself again for figures of a whole process (`--fleet`, `--commands`, `--shells`),
+//! and as the sandbox's helper.
 #![expect(clippy::disallowed_methods, reason = "a measurement starts programs and reads the environment from outside")]
 #![expect(clippy::indexing_slicing, reason = "the support of the tests indexes; a miss here ends the measurement")]
 

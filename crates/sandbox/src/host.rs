@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn counts_the_threads_of_own_processes() {
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let (stop, stopped) = std::sync::mpsc::sync_channel::<()>(1);
         let listed = || std::fs::read_dir("/proc/self/task").unwrap().count() as u64;
         let another = std::thread::spawn(move || stopped.recv());
         assert!(listed() >= 2 && count_tasks_of_user() >= listed());

@@ -1,6 +1,9 @@
 //! What a project's own texts say to agents: descriptions of tools in XML, and roles that only read.
 
+use std::path::Path;
+
 use libtest_mimic::Failed;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 
 use crate::models::play;
@@ -24,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("words::a_description_in_the_references_form_is_read", a_description_in_the_references_form_is_read),
         case("words::a_malformed_description_is_refused_with_its_place", a_malformed_description_is_refused),
+        case("words::what_is_no_file_hangs_and_shows_nothing", what_is_no_file_hangs_and_shows_nothing),
         case("words::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
     ]
 }
@@ -82,6 +86,43 @@ fn a_malformed_description_is_refused() -> Outcome {
         }
     }
     Ok(())
+}
+
+/// What stands in the place of a file, and what is said of it.
+type Planted<'a> = (&'a dyn Fn(&Path) -> Outcome, &'a str);
+
+fn what_is_no_file_hangs_and_shows_nothing() -> Outcome {
+    const CANARY: &str = "canary-7f3a";
+    let outside = tempfile::tempdir()?;
+    let secret = outside.path().join("credentials");
+    std::fs::write(&secret, format!("{CANARY} = = 1\n- [ ] {CANARY} (agent: {CANARY})\n"))?;
+    let pipe = |path: &Path| {
+        Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).map_err(std::io::Error::from)?)
+    };
+    let link = |path: &Path| Ok(std::os::unix::fs::symlink(&secret, path)?);
+    let environment = |path: &Path| Ok(std::os::unix::fs::symlink("/proc/self/environ", path)?);
+    let plants: [Planted<'_>; 3] = [(&pipe, "a pipe"), (&link, "a link leads out"), (&environment, "a link leads out")];
+    for (plant, said) in plants {
+        for name in ["orchestrate.toml", "plan.md", "docs/plan.md"] {
+            let (home, repository) = (Home::new()?, Repository::plain()?);
+            std::fs::create_dir(repository.path().join("docs"))?;
+            if name != "plan.md" {
+                repository.write("plan.md", "- [ ] T1 Make it (run: true)\n")?;
+            }
+            plant(&repository.path().join(name))?;
+            let plan = if name.ends_with(".md") { name } else { "plan.md" };
+            let ran = home.orchestrate(repository.path(), &["check", plan]).env("CANARY", CANARY).run()?.exits(2)?;
+            if !ran.stderr.contains(said) || ran.stderr.contains(CANARY) || ran.stdout.contains(CANARY) {
+                return fail(format!("{name} {said}: {}{}", ran.stdout, ran.stderr));
+            }
+        }
+    }
+    // The control: a link that stays inside is followed, and what it leads to is read and shown.
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("inside.md", &format!("- [ ] T1 {CANARY} (run: true)\n"))?;
+    std::os::unix::fs::symlink("inside.md", repository.path().join("plan.md"))?;
+    let ran = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(0)?;
+    if ran.stdout.contains(CANARY) { Ok(()) } else { fail(ran.stdout) }
 }
 
 fn a_role_that_only_reads_delivers_a_report() -> Outcome {

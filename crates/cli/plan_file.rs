@@ -5,17 +5,16 @@
 //! is refused by `run` alone, which asks the sandbox; `check` looks where confined commands do, and warns. Of one whose
 //! file is not in the commit both warn.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_coordinator::settings::{Layer, Loaded, Problem, Source};
+use orchestrate_coordinator::settings::{Layer, Loaded, Problem, Source, project_root};
 use orchestrate_coordinator::{Project, Roles, known_names};
 use orchestrate_core::plan::{
     self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
 };
 use orchestrate_core::shell_word;
+use orchestrate_files::{Links, read_plain};
 
 use crate::args;
 use crate::context::Context;
@@ -163,15 +162,38 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
         let error = CommandError::usage(format!("failed to read the plan {shown}: {error}"));
         if missing { meant(error, plan) } else { error }
     };
-    let file = File::open(context.directory.join(plan)).map_err(failed)?;
-    let mut bytes = Vec::new();
     // One byte more than allowed is enough for the parser to say that it is too large.
-    file.take(MAX_PLAN_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = open_place(context, plan).read(MAX_PLAN_BYTES as u64).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let bad = error.utf8_error().valid_up_to();
         CommandError::usage(format!("the plan {shown} is not text: its byte {bad} is no UTF-8"))
             .hint("a plan is a Markdown file; save it as UTF-8")
     })
+}
+
+/// Where a plan is, and the repository that a link on the way must not leave.
+struct PlanPlace {
+    path: PathBuf,
+    root: Option<PathBuf>,
+}
+
+impl PlanPlace {
+    fn read(&self, limit: u64) -> std::io::Result<Vec<u8>> {
+        let links = self.root.as_deref().map_or(Links::Anywhere, Links::Below);
+        read_plain(&self.path, links, limit)
+    }
+}
+
+/// Finds where a plan is; one that is typed as outside of the repository is the user's own.
+fn open_place(context: &Context, plan: &Path) -> PlanPlace {
+    let mut path = context.directory.join(plan);
+    let mut root = project_root(&context.directory);
+    if path.components().any(|part| part == Component::ParentDir) {
+        let real = path.parent().and_then(|folder| folder.canonicalize().ok()).zip(path.file_name());
+        path = real.map_or_else(|| path.clone(), |(folder, name)| folder.join(name));
+        root = root.and_then(|root| root.canonicalize().ok());
+    }
+    PlanPlace { root: root.filter(|root| path.starts_with(root)), path }
 }
 
 /// Says which command was meant, if the plan looks like one that was mistyped.

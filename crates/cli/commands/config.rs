@@ -7,6 +7,7 @@ use std::path::Path;
 
 use orchestrate_coordinator::consent::{Consents, ProjectCommand};
 use orchestrate_coordinator::settings::{Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems};
+use orchestrate_files::{Links, read_plain};
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
@@ -149,11 +150,15 @@ fn in_one_line(value: &Value) -> String {
     value.to_string()
 }
 
+/// The largest configuration file that is changed, as large as the largest that is read.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<String, CommandError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(text),
+    let failed = |reason: String| CommandError::usage(format!("failed to read {}: {reason}", path.display()));
+    match read_plain(path, Links::Anywhere, MAX_CONFIG_BYTES) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|error| failed(error.to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(CommandError::usage(format!("failed to read {}: {error}", path.display()))),
+        Err(error) => Err(failed(error.to_string())),
     }
 }
 

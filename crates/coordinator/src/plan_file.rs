@@ -6,8 +6,9 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::plan::write_boxes;
+use orchestrate_core::plan::{MAX_PLAN_BYTES, write_boxes};
 use orchestrate_core::{RunId, RunState, TaskId};
+use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
 
 use crate::error::CoordinatorError;
@@ -60,7 +61,8 @@ pub(crate) fn write(
     for folder in folders {
         // A link stays a link: what it leads to is replaced.
         let Ok(path) = folder.join(plan).canonicalize() else { continue };
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
         if text == wanted {
             return Ok(Boxes::Nothing);
         }

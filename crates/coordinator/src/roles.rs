@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::role::Role;
+use orchestrate_core::role::{MAX_ROLE_BYTES, Role};
+use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
 use orchestrate_tools::builtin_names;
 
@@ -80,8 +81,9 @@ impl Roles {
         }
         if let Some(folder) = user_folder {
             for path in files_in(&folder.join("agents"))? {
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+                let failed = |source| CoordinatorError::Io { path: path.clone(), source };
+                let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
+                let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
                 roles.add(&stem(&path), &text, path.display().to_string());
             }
         }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::policy::{Policy, PolicyError, Rule};
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::{RunSettings, tool_names};
+use orchestrate_files::Links;
 
 use crate::consent::ProjectCommand;
 
@@ -96,7 +97,7 @@ impl Inputs {
 
     fn user_file(&self) -> Result<ConfigFile, Vec<Problem>> {
         let path = self.directories.config_file();
-        let file = load_file(&path, Source::User, &path.display().to_string())?;
+        let file = load_file(&path, Links::Anywhere, Source::User, &path.display().to_string())?;
         Ok(file.unwrap_or_default())
     }
 
@@ -107,7 +108,7 @@ impl Inputs {
         let mut found: Option<(&str, ConfigFile)> = None;
         for name in PROJECT_FILES {
             let shown = self.shown(&root, name);
-            let Some(file) = load_file(&root.join(name), Source::Project, &shown)? else {
+            let Some(file) = load_file(&root.join(name), Links::Below(&root), Source::Project, &shown)? else {
                 continue;
             };
             if let Some((other, _)) = found {

@@ -1,14 +1,17 @@
-//! Hides how files of ours are made and removed: everything that we keep outside of worktrees.
+//! Hides how files of ours are made and removed, everything that we keep outside of worktrees, and how those that
+//! others wrote are opened.
 //!
 //! What is made here can be read by its owner alone, whatever the umask is, and what is removed here goes, however deep
 //! it is. Worktrees are the user's files, and follow the user's umask.
 
 mod place;
+mod plain;
 mod private;
 mod removal;
 mod temporary;
 
 pub use place::{Misplaced, require_own};
+pub use plain::{Links, read_plain};
 pub use private::{create_file, create_folder, create_new_file, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};
 pub use temporary::TemporaryFolder;

@@ -39,6 +39,9 @@ const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 /// Variables that are understood and whose time has not come: what they ask for must not be passed over.
 const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 
+/// Variables of loops written for other programs that ask for a cache, which is not there yet; these values ask for none.
+const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
+
 /// The user's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
@@ -112,6 +115,13 @@ pub(super) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
             continue;
         }
         problems.extend(layer.take_text(key, text, place).err());
+    }
+    for (variable, none) in CACHES {
+        let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
+        if set(variables, variable).filter(asks).is_some() {
+            let place = Place::of(Source::Environment, *variable);
+            problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
+        }
     }
     for name in NOT_YET {
         for variable in both(name) {
@@ -251,6 +261,76 @@ mod tests {
                 "RALPH_RESOURCE_LIMITS: this is not available yet",
             ]
         );
+    }
+
+    /// Every variable that is promised works, or is refused: none is accepted and ignored.
+    #[test]
+    fn no_variable_is_accepted_and_ignored() {
+        let promised = [
+            ("ORCHESTRATE_MODEL", "openai/m"),
+            ("ORCHESTRATE_ASK", "park"),
+            ("CACHE_MODE", "use"),
+            ("CACHE_SKIP", "true"),
+        ];
+        let twins = [
+            ("TOOLS_CONFIG", "tools.toml"),
+            ("SANDBOX_MODE", "strict"),
+            ("AUDIT_LOG_PATH", "/a"),
+            ("RESOURCE_LIMITS", "{}"),
+            ("MAX_AGENTS", "4"),
+            ("MAX_DEPTH", "2"),
+            ("DISABLE_SPAWNING", "1"),
+        ];
+        let twins = twins.iter().flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
+        let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
+        let outcome = |given: &BTreeMap<String, String>| {
+            (format!("{:?}", layer(given)), format!("{:?}", switches(given)), secrets(given, &BTreeMap::new()))
+        };
+        let nothing = outcome(&BTreeMap::new());
+        for (name, value) in promised.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(twins).chain(keys)
+        {
+            let given = BTreeMap::from([(name.clone(), value.to_owned())]);
+            assert_ne!(outcome(&given), nothing, "{name}={value} is accepted and ignored");
+        }
+        for (name, value) in [("CACHE_MODE", "off"), ("CACHE_SKIP", "0"), ("CACHE_SKIP", "")] {
+            assert_eq!(outcome(&variables(&[(name, value)])), nothing, "{name}={value} asks for nothing");
+        }
+    }
+
+    /// Every option of a run that is promised is a key of every source.
+    #[test]
+    fn every_option_is_a_key() {
+        let promised = [
+            "model",
+            "base_url",
+            "agent",
+            "max_agents",
+            "max_depth",
+            "max_children_per_agent",
+            "context_tokens",
+            "root_context_tokens",
+            "budget_tokens",
+            "budget_usd",
+            "verify",
+            "merge",
+            "base",
+            "timeout",
+            "land",
+            "no_sandbox",
+            "allow",
+            "ask",
+            "deny",
+            "cache",
+            "output_format",
+            "quiet",
+            "verbose",
+            "no_write_back",
+            "merge_rounds",
+            "worktree.setup",
+        ];
+        for name in promised {
+            assert!(named(name).is_some(), "{name}");
+        }
     }
 
     #[test]

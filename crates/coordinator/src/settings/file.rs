@@ -3,12 +3,12 @@
 //! Nothing of a file is skipped: a key that does not exist is an error that names the nearest one that does.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use orchestrate_files::{Links, read_plain};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -34,21 +34,24 @@ pub struct ConfigFile {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn load_file(path: &Path, source: Source, shown: &str) -> Result<Option<ConfigFile>, Vec<Problem>> {
+pub fn load_file(
+    path: &Path,
+    links: Links<'_>,
+    source: Source,
+    shown: &str,
+) -> Result<Option<ConfigFile>, Vec<Problem>> {
     let unreadable =
         |message: String| vec![Problem::new(Place::of(source.clone(), shown), ProblemCode::Unreadable, message)];
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
+        Ok(bytes) => bytes,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(error) => return Err(unreadable(format!("the file cannot be read: {error}"))),
     };
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))?;
-    if text.len() as u64 > MAX_FILE_BYTES {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(unreadable(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))?;
     parse(&text, source, shown).map(Some)
 }
 

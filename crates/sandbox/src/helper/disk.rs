@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
@@ -27,6 +27,8 @@ const REST: u32 = 20;
 pub(super) struct Disk {
     folders: Vec<PathBuf>,
     most: u64,
+    /// When the job started, in seconds and nanoseconds since 1970, as file systems write it down.
+    started: (i64, i64),
     free_at_start: BTreeMap<u64, u64>,
     taken_at_look: u64,
     looked: Instant,
@@ -40,7 +42,9 @@ impl Disk {
         let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
         let free_at_start = free(&folders);
         let (looked, rest) = (Instant::now(), NOW_AND_THEN);
-        Self { folders, most, free_at_start, taken_at_look: 0, looked, rest, allowed: None }
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let started = (since_1970.as_secs().cast_signed(), since_1970.subsec_nanos().into());
+        Self { folders, most, started, free_at_start, taken_at_look: 0, looked, rest, allowed: None }
     }
 
     /// Reports whether the folders hold too much, files without a name that these processes have open included.
@@ -51,15 +55,14 @@ impl Disk {
             return false;
         }
         let begun = Instant::now();
-        let mut found = Found::default();
+        let mut found = Found { started: self.started, ..Found::default() };
         self.folders.iter().for_each(|folder| found.add(folder));
         processes.for_each(|pid| found.add_open(pid, &self.free_at_start));
         // Where something cannot be looked through, what the file system has lost is taken for it.
         let held = if found.hides { found.bytes.max(taken) } else { found.bytes };
         (self.looked, self.taken_at_look) = (Instant::now(), taken);
         self.rest = NOW_AND_THEN.max(begun.elapsed() * REST);
-        let at_start = held.saturating_sub(taken);
-        held > *self.allowed.get_or_insert(self.most.max(at_start.saturating_add(TO_WORK_WITH)))
+        held > *self.allowed.get_or_insert(self.most.max(found.older.saturating_add(TO_WORK_WITH)))
     }
 
     /// Returns by how much the file systems have less room than at the start, whoever took it.
@@ -85,6 +88,9 @@ fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
 #[derive(Default)]
 struct Found {
     bytes: u64,
+    /// The part that nobody has changed since the start; a job cannot set this time of a file.
+    older: u64,
+    started: (i64, i64),
     /// Files with several names that were counted, by device and number.
     linked: BTreeSet<(u64, u64)>,
     /// Whether something could not be looked at.
@@ -103,7 +109,9 @@ impl Found {
             };
             // Build tools give large files several names.
             let is_new = found.is_dir() || found.nlink() < 2 || self.linked.insert((found.dev(), found.ino()));
-            self.bytes += if is_new { (found.blocks() * BLOCK).max(LEAST_PER_FILE) } else { 0 };
+            let bytes = if is_new { (found.blocks() * BLOCK).max(LEAST_PER_FILE) } else { 0 };
+            self.bytes += bytes;
+            self.older += if (found.ctime(), found.ctime_nsec()) < self.started { bytes } else { 0 };
             if !found.is_dir() {
                 continue;
             }

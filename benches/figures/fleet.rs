@@ -1,4 +1,5 @@
-//! Sixteen agents of ten turns each in worktrees of their own: how long, and how much memory beyond one agent.
+//! Sixteen agents of ten turns each in worktrees of their own: how long, and how much memory beyond one agent; and what
+//! one agent costs alone, which never needs the tokenizer.
 //!
 //! Each run is a process of its own, so that its peak of memory is the kernel's.
 
@@ -10,6 +11,7 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use crate::figure::{Figure, median, ms};
+use crate::processor::seconds;
 use crate::say;
 use crate::stage::{Worker, coordinator, plan, repository, runtime, state_folder};
 use crate::support::at;
@@ -26,6 +28,10 @@ const SAMPLES: usize = 3;
 struct Cost {
     ms: f64,
     peak_mb: f64,
+    /// Memory of its own at the end, without what it has of files.
+    anonymous_mb: f64,
+    /// Time of the processor, that of all processes which it has started included.
+    processor_seconds: f64,
 }
 
 pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
@@ -35,6 +41,8 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
     let time = |costs: &[Cost]| median(costs.iter().map(|cost| cost.ms).collect());
     let peak = |costs: &[Cost]| median(costs.iter().map(|cost| cost.peak_mb).collect());
     let (time_of_one, peak_of_one) = (time(&one)?, peak(&one)?);
+    let anonymous = median(one.iter().map(|cost| cost.anonymous_mb).collect())?;
+    let processor = median(one.iter().map(|cost| cost.processor_seconds).collect())?;
     let (time, peak, bare) = (time(&many)?, peak(&many)?, bare_worktrees()?);
     Ok(vec![
         Figure {
@@ -51,6 +59,20 @@ pub(crate) fn measure() -> Result<Vec<Figure>, Failed> {
             unit: "MB",
             beside: format!("16 agents {peak:.1} MB, one agent {peak_of_one:.1} MB"),
         },
+        Figure {
+            name: "memory of one agent of 10 short turns",
+            measured: anonymous,
+            limit: 20.0,
+            unit: "MB",
+            beside: format!("its peak with the files that it has mapped {peak_of_one:.1} MB"),
+        },
+        Figure {
+            name: "processor time of one agent of 10 short turns",
+            measured: processor * 1e3,
+            limit: 250.0,
+            unit: "ms",
+            beside: format!("it takes {time_of_one:.0} ms"),
+        },
     ])
 }
 
@@ -65,7 +87,12 @@ fn cost_of(agents: u32, server: &Worker) -> Result<Cost, Failed> {
     }
     let cost: Value = serde_json::from_str(&text)?;
     let number = |pointer| Ok::<_, Failed>(at(&cost, pointer)?.as_f64().unwrap_or_default());
-    Ok(Cost { ms: number("/ms")?, peak_mb: number("/peak_kb")? / 1024.0 })
+    Ok(Cost {
+        ms: number("/ms")?,
+        peak_mb: number("/peak_kb")? / 1024.0,
+        anonymous_mb: number("/anonymous_kb")? / 1024.0,
+        processor_seconds: number("/processor_seconds")?,
+    })
 }
 
 /// Is the process that [`cost_of`] starts.
@@ -75,10 +102,15 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     let state = state_folder()?;
     let tasks: String = (1..=agents).map(|number| format!("- [ ] T{number} Work\n")).collect();
     let plan = plan(&tasks)?;
-    let since = Instant::now();
+    let (since, before) = (Instant::now(), seconds()?);
     let coordinator = coordinator(repository.path(), state.path(), base_url)?;
     let report = runtime()?.block_on(coordinator.run(plan))?;
-    let cost = json!({ "ms": ms(since.elapsed()), "peak_kb": peak_kb()? });
+    let cost = json!({
+        "ms": ms(since.elapsed()),
+        "processor_seconds": seconds()? - before,
+        "peak_kb": status_kb("VmHWM")?,
+        "anonymous_kb": status_kb("RssAnon")?,
+    });
     if report.exit_code != Some(0) {
         return Err(Failed::from(format!("the run failed: {report:#?}")));
     }
@@ -86,11 +118,11 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Gives this process's peak of resident memory (`VmHWM` of `proc(5)`).
-fn peak_kb() -> Result<u64, Failed> {
+/// Gives one of this process's figures of `/proc/self/status` (`proc(5)`), in kB.
+fn status_kb(name: &str) -> Result<u64, Failed> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let line = line.ok_or_else(|| Failed::from("the kernel tells no peak of memory"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let line = line.ok_or_else(|| Failed::from(format!("the kernel tells no {name}")))?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 

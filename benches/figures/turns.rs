@@ -16,7 +16,7 @@ use crate::support::Repository;
 
 /// Turns that read a file: below the largest number of turns of an agent.
 const READS: u32 = 50;
-/// Turns that are not counted, since the tokenizer loads beside them.
+/// Turns that are not counted, in which memory and caches are filled.
 const WARM_UP: usize = 10;
 /// Runs, each followed at once by its bare counterpart: other programs load the disk now more, now less.
 const ROUNDS: usize = 5;

@@ -378,7 +378,7 @@ impl Coordinator {
                 sandbox: Arc::clone(&self.sandbox),
                 executor: Executor::redacting(tools, self.redactor.clone())?,
                 models: models.with_recorded(self.recorded_replies(&journal)?),
-                counter: LazyCounter::start()?,
+                counter: LazyCounter::default(),
                 redactor: self.redactor.clone(),
             }),
             roles,

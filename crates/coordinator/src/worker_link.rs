@@ -172,6 +172,11 @@ impl WorkerLink {
         Ok(refusal)
     }
 
+    /// Tells whether a budget limits what the task may reserve.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.context.state().budget.is_capped(&self.task)
+    }
+
     /// Records that a request waits, unless it need not any more or that is recorded already.
     async fn record_wait(&self, turn: u32, tokens: u64) -> Result<(), CoordinatorError> {
         let task = self.task.clone();

@@ -110,6 +110,11 @@ impl BudgetTree {
         of_run.is_some_and(|of_run| others.all(|other| other > of_run))
     }
 
+    /// Tells whether any budget limits a task, so that what it reserves is taken from others.
+    pub fn is_capped(&self, task: &TaskId) -> bool {
+        self.lineage(task).iter().any(|(_, node)| node.cap.is_some())
+    }
+
     /// Gives the run another cap.
     pub fn limit_run(&mut self, cap: Option<u64>) {
         self.run.cap = cap;
@@ -233,6 +238,17 @@ mod tests {
         assert_eq!(tree.ask(&"child".into(), 1), refused(Some("parent"), (20_000, 18_000, 2_000), 1));
         assert_eq!(tree.ask(&"parent".into(), 2_000), Reservation::Fits);
         assert_eq!(tree.ask(&"parent".into(), 2_001), refused(Some("parent"), (20_000, 18_000, 0), 2_001));
+    }
+
+    #[test]
+    fn a_task_is_capped_by_its_own_budget_or_by_one_above() {
+        let capped = |cap_of_run, task: &str| {
+            let mut tree = tree();
+            tree.limit_run(cap_of_run);
+            tree.is_capped(&task.into())
+        };
+        assert_eq!(["parent", "child", "other"].map(|task| capped(None, task)), [true, true, false]);
+        assert!(capped(Some(1), "other"));
     }
 
     #[test]

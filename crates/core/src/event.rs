@@ -141,7 +141,8 @@ pub enum Event {
         model: String,
         /// The request.
         request: BlobId,
-        /// Input counted plus the largest reply.
+        /// The most that it can take: the input plus the largest reply. The input is counted where a budget limits the
+        /// task; elsewhere it may be a bound, its size in bytes.
         reserved_tokens: u64,
     },
     /// A request waits until open requests of others are settled, since the budgets cannot carry all of them.

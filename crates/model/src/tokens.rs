@@ -1,4 +1,5 @@
-//! Counts tokens: exactly by a tokenizer that loads beside the program's start, or roughly where nobody counts.
+//! Counts tokens: by a bound that costs nothing as long as that decides, exactly by a tokenizer from then on, or
+//! roughly where nobody counts.
 //!
 //! The vocabulary is o200k for every model. It is OpenAI's own; Anthropic and Google publish none, so for
 //! theirs the count is a measure by which contexts are bounded, not what they bill.
@@ -24,8 +25,11 @@ static COUNTED: LazyLock<Memo> = LazyLock::new(Memo::default);
 #[derive(Clone, Copy)]
 pub struct Tokenizer(&'static CoreBPE);
 
-/// Counts by bytes until the tokenizer has loaded, and exactly from then on.
-#[derive(Clone, Copy, Debug)]
+/// Counts by bytes until somebody has waited for the tokenizer, and exactly from then on.
+///
+/// Loaded, it takes a fifth of a second and tens of megabytes, which a run of short conversations never needs: a text
+/// has no more tokens than bytes.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LazyCounter(());
 
 impl Tokenizer {
@@ -64,19 +68,6 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl LazyCounter {
-    /// Begins to load the tokenizer on a thread of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Setup`] if the thread cannot be started.
-    pub fn start() -> Result<Self, ModelError> {
-        let load = || drop(Tokenizer::load());
-        match std::thread::Builder::new().name("tokenizer".to_owned()).spawn(load) {
-            Ok(_) => Ok(Self(())),
-            Err(error) => Err(ModelError::Setup { problem: format!("a thread for the tokenizer: {error}") }),
-        }
-    }
-
     /// Gives the best counter of this moment. Use one for a whole decision: what is added up from
     /// different counters is neither exact nor known to be a bound only.
     pub fn current(&self) -> Box<dyn TokenCounter> {
@@ -86,7 +77,7 @@ impl LazyCounter {
         }
     }
 
-    /// Waits until the tokenizer has loaded; on an async thread use [`LazyCounter::wait`].
+    /// Loads the tokenizer, or waits for whoever does; on an async thread use [`LazyCounter::wait`].
     ///
     /// # Errors
     ///
@@ -95,7 +86,7 @@ impl LazyCounter {
         Tokenizer::load()
     }
 
-    /// Waits until the tokenizer has loaded.
+    /// Loads the tokenizer beside the async threads, or waits for whoever does.
     ///
     /// # Errors
     ///

@@ -137,6 +137,10 @@ impl LoopDriver {
         request: &ModelRequest,
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+        if link.is_capped() {
+            // By a bound that is several times too large, it would hold up others who share the budget.
+            workplace.host.counter.wait().await?;
+        }
         loop {
             let counter = workplace.host.counter.current();
             let input = u64::try_from(request_tokens(request, &*counter)).unwrap_or(u64::MAX);
@@ -144,7 +148,7 @@ impl LoopDriver {
             let (turn, model) = (request.origin.turn, request.model.clone());
             match link.reserve(Announced { turn, model, request: body.clone(), tokens }).await? {
                 Reservation::Fits => return Ok(None),
-                // By a bound on the tokens a request may be sent, but nothing is held back.
+                // By a bound on the tokens a request may be sent, but nothing is held back: it may have become capped.
                 _ if !counter.is_exact() => {
                     workplace.host.counter.wait().await?;
                 }

@@ -13,7 +13,8 @@ use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, done, write};
-use crate::support::{Case, Home, Outcome, Played, Repository, Rule, Script, at, case, fail};
+use crate::standing::{Desk, says};
+use crate::support::{Case, Home, Need, Outcome, Played, Repository, Rule, Script, at, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -27,6 +28,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::a_decided_call_is_not_decided_again", a_decided_call_is_not_decided_again),
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
+        case("approvals::what_is_approved_is_what_was_shown", what_is_approved_is_what_was_shown),
+        case("approvals::a_terminal_shows_the_whole_call_and_asks", a_terminal_shows_the_whole_call_and_asks)
+            .needs(Need::TERMINAL),
+        case("approvals::work_that_nobody_has_looked_at_is_asked_about", work_that_nobody_has_looked_at_is_asked_about)
+            .needs(Need::TERMINAL),
         case("approvals::a_denied_call_that_the_agent_gets_over_fails_nothing", a_denied_call_is_got_over),
     ]
 }
@@ -307,8 +313,9 @@ fn a_program_parks_if_it_is_told_to() -> Outcome {
         let waiting = status["approvals"].as_array().map(Vec::as_slice).unwrap_or_default();
         match (said, waiting) {
             (Some("park"), [call]) => {
-                let call = at(call, "/call")?.as_str().unwrap_or_default().to_owned();
-                type_in(&["approve", &call], 0)?;
+                let of = |field: &str| Ok::<_, Failed>(at(call, field)?.as_str().unwrap_or_default().to_owned());
+                let (call, hash) = (of("/call")?, of("/hash")?);
+                type_in(&["approve", &call, "--hash", &hash], 0)?;
                 let again = type_in(&["approve", &call], 2)?;
                 require_contains(&again.stderr, &format!("call {call} has been answered already"))?;
                 type_in(&["diff", "T1"], 0).and_then(|ran| require_contains(&ran.stdout, "published.txt"))?;
@@ -335,4 +342,77 @@ fn a_denied_call_is_got_over() -> Outcome {
         .rule(done("T2"));
     let played = Stage::new()?.play(PLAN, &script, |settings| ask(settings, false))?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])
+}
+
+/// A call whose tail no list shows: behind many letters, and behind what a terminal would not show.
+fn hiding() -> String {
+    format!(
+        "touch {} published.txt\n\u{1b}[8mtouch hidden\u{202e}.txt",
+        "a".repeat(100).repeat(3).replace("aaa", "aa ")
+    )
+}
+
+/// A run that waits for an answer about such a call, with the beginning of the call's id.
+fn parked_at_a_desk() -> Result<(Desk, String), Failed> {
+    let desk = Desk::new("- [ ] T1 publish\n")?;
+    let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": hiding() }));
+    let model =
+        desk.script(&Script::default().rule(asks).rule(write("T1", "one.txt", "1\n").turn(2)).rule(done("T1")))?;
+    let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
+    let ran = desk.home.orchestrate(desk.repository.path(), &run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    // What is shown of it in a line says that it is not all.
+    says(&ran, &["more characters): `orchestrate approve", "shows all of it and asks"])?;
+    let call = desk.types(&["status", "--json"], 0)?.json()?;
+    let call = at(&call, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
+    Ok((desk, call))
+}
+
+/// The pieces of the whole call that no list shows.
+const TAIL: &str = "\\u{1b}[8mtouch hidden\\u{202e}.txt";
+
+fn what_is_approved_is_what_was_shown() -> Outcome {
+    let (desk, call) = parked_at_a_desk()?;
+    says(&desk.types(&["log", "--tools"], 0)?, &[TAIL])?;
+    let unseen = desk.types(&["approve", &call], 2)?;
+    says(&unseen, &["command (2 lines, ", TAIL, "nothing was decided"])?;
+    let hash = unseen.stdout.rsplit("hash ").next().unwrap_or_default().trim().to_owned();
+    for wrong in ["0123456789ab", "", &hash[..4], &format!("{hash}0")] {
+        says(&desk.types(&["approve", &call, "--hash", wrong], 2)?, &["nothing was decided"])?;
+    }
+    says(&desk.types(&["approve", &call, "--tree", &hash], 2)?, &["it has --hash"])?;
+    let waits = desk.types(&["status", "--json"], 0)?.json()?;
+    if *at(&waits, "/approvals/0/hash")? != json!(hash)
+        || *at(&waits, "/approvals/0/arguments/command")? != json!(hiding())
+    {
+        return fail(waits);
+    }
+    says(&desk.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])
+}
+
+fn a_terminal_shows_the_whole_call_and_asks() -> Outcome {
+    let (desk, call) = parked_at_a_desk()?;
+    let approve = || desk.home.orchestrate(desk.repository.path(), &["approve", &call]).start_in_terminal();
+    for (keys, code, is_decided) in [("n\n", 3, false), ("\n", 3, false), ("y\n", 0, true)] {
+        let terminal = approve()?;
+        terminal.shows("Let it run? [y/N]")?;
+        terminal.types(keys)?;
+        let ran = terminal.end()?.exits(code)?;
+        says(&ran, &[TAIL])?;
+        if ran.stdout.contains("nothing was decided") == is_decided {
+            return fail(ran.stdout);
+        }
+    }
+    Ok(())
+}
+
+fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
+    desk.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let approve = || desk.home.orchestrate(desk.repository.path(), &["approve", "T1"]).start_in_terminal();
+    let terminal = approve()?;
+    terminal.shows("Approve it unseen? [y/N]")?;
+    terminal.types("\n")?;
+    says(&terminal.end()?.exits(3)?, &["T1 still waits"])?;
+    desk.types(&["diff", "T1"], 0)?;
+    says(&approve()?.end()?.exits(0)?, &["T1    merged"])
 }

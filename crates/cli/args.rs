@@ -309,6 +309,9 @@ pub(crate) struct ApproveArgs {
     /// The tree that you looked at, or the beginning of its id [default: the one that review or diff showed last]
     #[arg(long)]
     pub(crate) tree: Option<String>,
+    /// The hash below the whole call as it was shown; without it a terminal shows the call and asks
+    #[arg(long)]
+    pub(crate) hash: Option<String>,
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -518,6 +521,11 @@ impl SettingsArgs {
 }
 
 impl OutputArgs {
+    /// Reports whether JSON was asked for on the command line.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json || matches!(self.output_format.as_deref(), Some("json" | "stream-json"))
+    }
+
     /// Gives the name and text of every setting that was typed.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
         let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };

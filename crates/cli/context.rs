@@ -12,8 +12,8 @@ use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
 use crate::error::{CommandError, ErrorKind};
-use crate::output;
 use crate::terminal::Terminal;
+use crate::{asked, output};
 
 /// What every command is given.
 #[derive(Clone, Debug)]
@@ -126,14 +126,13 @@ impl Context {
             if !self.terminal.can_ask {
                 return Err(refusal(command));
             }
-            let question = format!(
-                "{} wants to run this command, confined, as `{}`:\n{}Allow it here from now on? [y/N] ",
+            let whole = format!(
+                "{} wants to run this command, confined, as `{}`\n{}",
                 command.place,
                 command.key,
-                output::quoted(&command.command)
+                asked::argument("command", &command.command)
             );
-            let answer = output::ask(&question).unwrap_or_default();
-            if !matches!(answer.to_lowercase().as_str(), "y" | "yes") {
+            if !asked::show(&whole)? || !output::confirm("Allow it here from now on? [y/N] ") {
                 return Err(refusal(command));
             }
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
@@ -188,7 +187,9 @@ fn no_run() -> CommandError {
 fn refusal(command: &ProjectCommand) -> CommandError {
     let message = format!(
         "{}: the command of `{}` comes from the project and has not been consented to; nothing was run:\n{}",
-        command.place, command.key, command.command
+        command.place,
+        command.key,
+        asked::argument("command", &command.command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)
         .hint("look at it, then type `orchestrate config trust`")

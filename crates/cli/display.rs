@@ -138,7 +138,7 @@ impl Live {
     }
 
     fn show(&mut self, state: &RunState) {
-        let room = terminal::rows().map_or(usize::MAX, |rows| rows.saturating_sub(RESERVED_ROWS));
+        let room = terminal::size().map_or(usize::MAX, |(rows, _)| rows.saturating_sub(RESERVED_ROWS));
         let at_work: Vec<&TaskRecord> = state.tasks().filter(|record| progress::is_at_work(record)).collect();
         let (shown, hidden) = at_work.split_at(room.min(at_work.len()));
         self.agents.retain(|id, bar| {

@@ -1,6 +1,7 @@
 //! The `orchestrate` program: argv, signals, colours and exit codes, and nothing else.
 
 mod args;
+mod asked;
 mod commands;
 mod context;
 mod display;

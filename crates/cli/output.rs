@@ -88,6 +88,12 @@ pub(crate) fn drawn(text: &str) {
     let _ = io::stderr().lock().write_all(format!("{}\n", shown(text)).as_bytes());
 }
 
+/// Asks a question that only a clear yes answers with yes.
+pub(crate) fn confirm(question: &str) -> bool {
+    let answer = ask(question).unwrap_or_default();
+    matches!(answer.to_lowercase().as_str(), "y" | "yes")
+}
+
 /// Asks a question on standard error and gives the answer's line; none at the end of the input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr().lock();

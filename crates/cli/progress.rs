@@ -9,6 +9,7 @@ use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
 use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
 
+use crate::asked::line as line_of;
 use crate::named::Named;
 use crate::output::{one_line, quoted};
 
@@ -96,7 +97,10 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
             let call = short(call.as_str());
             let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
             let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
-            format!("{task}: asks to run {}: `{approve}` or `{reject}`", one_line(summary, WIDTH))
+            format!(
+                "{task}: asks to run {}: `{approve}` shows all of it and asks, or `{reject}`",
+                line_of(summary, WIDTH)
+            )
         }
         _ => return None,
     })
@@ -121,7 +125,7 @@ fn detail(event: &Event) -> Option<String> {
             format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
         }
         Event::ToolStarted { task, tool, arguments, .. } => {
-            format!("{task}: {}({})", one_line(tool, WIDTH), one_line(&arguments.to_string(), WIDTH))
+            format!("{task}: {}({})", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
         }
         Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
             let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();

@@ -50,10 +50,10 @@ impl Terminal {
     }
 }
 
-/// Gives how many lines the terminal on standard error has, as far as it says so.
-pub(crate) fn rows() -> Option<usize> {
+/// Returns how many rows and columns the terminal on standard error has, as far as it says so.
+pub(crate) fn size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    (size.ws_row > 0).then_some(size.ws_row.into())
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row.into(), size.ws_col.into()))
 }
 
 #[cfg(test)]

@@ -1,30 +1,106 @@
-//! `approve`: lets a task's work be merged as it was seen, or a parked tool call run.
+//! `approve`: lets a task's work be merged as it was seen, or a parked tool call run as it was shown.
+//!
+//! What is approved is what was shown: a task's work by its tree, a call by the hash that stands below the whole of it.
+//! Somebody at a terminal is shown what has not been shown yet, and asked.
 
-use orchestrate_core::Oid;
-use orchestrate_journal::Command;
+use orchestrate_coordinator::shown_hash;
+use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId};
+use orchestrate_journal::{Command, Store};
 
 use crate::args::ApproveArgs;
 use crate::context::{Context, Subject, subject_of};
-use crate::error::CommandError;
-use crate::inbox;
+use crate::error::{CommandError, ErrorKind};
+use crate::named::Named;
+use crate::progress::short;
+use crate::{asked, inbox, output};
+
+/// The fewest digits of a hash that name what was shown.
+const MIN_HASH_DIGITS: usize = 8;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
     let command = match subject_of(&state, &arguments.what)? {
-        Subject::Call(call) => Command::Decide { call, allowed: true, message: None },
-        Subject::Task(task) => {
-            let tree = state.task(&task).and_then(|record| record.tree.clone());
-            let tree =
-                tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
-            let tree = match &arguments.tree {
-                Some(typed) if tree.as_str().starts_with(typed.as_str()) => tree,
-                Some(typed) => Oid::from(typed.as_str()),
-                None => context.runs()?.shown(&run, &task)?.unwrap_or(tree),
-            };
-            Command::Approve { task, tree }
+        Subject::Call(_) if arguments.tree.is_some() => {
+            return Err(CommandError::usage("--tree names a task's work, and a call has none; it has --hash"));
         }
+        Subject::Task(_) if arguments.hash.is_some() => {
+            return Err(CommandError::usage("--hash names a call as it was shown; a task's work has --tree"));
+        }
+        Subject::Call(call) => {
+            require_shown(context, (&store, &state), &call, arguments)?;
+            Command::Decide { call, allowed: true, message: None }
+        }
+        Subject::Task(task) => Command::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task },
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
+}
+
+/// Makes sure that the whole call has been shown to whoever approves it: by its hash, or by showing it now.
+fn require_shown(
+    context: &Context,
+    (store, state): (&Store, &RunState),
+    call: &CallHash,
+    arguments: &ApproveArgs,
+) -> Result<(), CommandError> {
+    let Some((_, approval)) = state.open_approvals().find(|(open, _)| *open == call) else {
+        return Err(CommandError::usage(format!("call {call} has been answered already")));
+    };
+    let (short, hash, named) = (short(call.as_str()), shown_hash(call, approval), Named::new(store, &state.run_id)?);
+    if !asked::is_whole(approval) {
+        let message = format!("call {short} was recorded in part, so what it would run cannot be shown");
+        let reject = named.within(format!("reject {short} -m TEXT"));
+        return Err(CommandError::usage(message).hint(format!("`{reject}` lets its agent ask again")));
+    }
+    let whole = || format!("{}\ncall {short}, hash {hash}", asked::whole(approval));
+    let by_hash = named.within(format!("approve {short} --hash {hash}"));
+    match &arguments.hash {
+        Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
+        Some(typed) => {
+            let message = format!("--hash {typed} is not the hash of call {short} as it is; nothing was decided");
+            Err(CommandError::usage(message).hint(format!("`{}` shows it", named.within(format!("approve {short}")))))
+        }
+        None if context.terminal.can_ask => {
+            let is_seen = asked::show(&whole())?;
+            if is_seen && output::confirm("Let it run? [y/N] ") {
+                return Ok(());
+            }
+            let message = format!("call {short} still waits; nothing was decided");
+            Err(CommandError::new(ErrorKind::NeedsPerson, message)
+                .hint(format!("`{}` refuses it", named.within(format!("reject {short} -m TEXT")))))
+        }
+        None => {
+            if !arguments.output.is_json() {
+                output::line(&whole())?;
+            }
+            let message = format!("call {short} is approved by the hash of what is shown; nothing was decided");
+            Err(CommandError::usage(message)
+                .hint(format!("look at the whole of it, then type `{by_hash}`"))
+                .hint("`orchestrate status --json` has the whole call and its hash for programs"))
+        }
+    }
+}
+
+/// Finds the tree of a task's work that is approved: the one that is named, or was looked at last.
+fn tree(
+    context: &Context,
+    (run, state): (&RunId, &RunState),
+    task: &TaskId,
+    arguments: &ApproveArgs,
+) -> Result<Oid, CommandError> {
+    let tree = state.task(task).and_then(|record| record.tree.clone());
+    let tree = tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
+    if let Some(typed) = &arguments.tree {
+        return Ok(if tree.as_str().starts_with(typed.as_str()) { tree } else { Oid::from(typed.as_str()) });
+    }
+    if let Some(shown) = context.runs()?.shown(run, task)? {
+        return Ok(shown);
+    }
+    let question = format!("nobody has looked at the work of {task} yet. Approve it unseen? [y/N] ");
+    if context.terminal.can_ask && !output::confirm(&question) {
+        return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits"))
+            .hint(format!("`orchestrate review {task} --run {run}` shows it")));
+    }
+    Ok(tree)
 }

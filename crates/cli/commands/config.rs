@@ -14,7 +14,7 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::{Context, of_consents};
 use crate::error::CommandError;
-use crate::output;
+use crate::{asked, output};
 
 /// The mode of a new configuration file: it may hold keys.
 const PRIVATE: u32 = 0o600;
@@ -191,7 +191,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
     for command in commands.iter().filter(|_| !format.json) {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
-        let text = output::quoted(&command.command);
+        let text = asked::argument("command", &command.command);
         output::result(&format!("{state}: {} of {}\n{text}", command.key, command.place))?;
     }
     for command in &commands {
@@ -228,7 +228,5 @@ fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
         return false;
     }
     // The whole command stands above.
-    let question = format!("consent to {} = {}? [y/N] ", command.key, output::one_line(&command.command, 200));
-    let answer = output::ask(&question).unwrap_or_default();
-    matches!(answer.to_lowercase().as_str(), "y" | "yes")
+    output::confirm(&format!("consent to {} = {}? [y/N] ", command.key, asked::line(&command.command, 200)))
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::args::LogArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{output, progress, table};
+use crate::{asked, output, progress, table};
 
 /// How many facts are read at once.
 const FACTS_AT_ONCE: usize = 512;
@@ -87,6 +87,12 @@ impl Reader {
         let text = progress::line(fact, true).unwrap_or_else(|| kind(fact));
         output::line(&format!("{:>5} {time} {text}", fact.seq))?;
         match &fact.event {
+            Event::ToolStarted { arguments: given, .. } | Event::ApprovalRequested { arguments: given, .. }
+                if arguments.tools && !given.is_null() =>
+            {
+                output::result(&asked::arguments(given))
+            }
+            Event::MessageSent { envelope } if arguments.messages => output::result(&output::quoted(&envelope.body)),
             // What a check said is what one looks for when it is red.
             Event::VerifyFinished { passed, .. } if !arguments.tools && *passed => Ok(()),
             Event::ToolFinished { .. } if !arguments.tools => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orchestrate_coordinator::Project;
+use orchestrate_coordinator::{Project, shown_hash};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::{Report, RunState};
@@ -15,7 +15,10 @@ use crate::error::CommandError;
 use crate::named::Named;
 use crate::progress::short;
 use crate::table::RUNNING;
-use crate::{next, output, table};
+use crate::{asked, next, output, table};
+
+/// How much of a call is shown in a list; what is left out is counted.
+const MAX_CALL_CHARS: usize = 200;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, CommandError> {
@@ -37,10 +40,10 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     let mut text = table::render(&report);
     for (call, approval) in state.open_approvals() {
         text.push_str(&format!(
-            "call {} of {} waits for you: {}\n",
+            "call {} of {} waits for you; `approve` shows all of it and asks: {}\n",
             short(call.as_str()),
             approval.task,
-            output::one_line(&approval.summary, 200)
+            asked::line(&approval.summary, MAX_CALL_CHARS)
         ));
     }
     text.push_str(&table::unread(state.unread()));
@@ -74,7 +77,8 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
         .open_approvals()
         .map(|(call, approval)| {
             json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
-                   "summary": approval.summary, "rule": approval.rule})
+                   "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
+                   "hash": shown_hash(call, approval)})
         })
         .collect();
     if let Some(object) = value.as_object_mut() {

@@ -4,6 +4,7 @@
 //! and how a run ends are pure functions of the recorded facts in `orchestrate-core`, and everything here carries them
 //! out.
 
+mod asking;
 mod assigning;
 mod assignment;
 mod checks;
@@ -51,6 +52,7 @@ mod worker_link;
 mod workplace;
 mod worktrees;
 
+pub use asking::shown_hash;
 pub use children::{ChildEvents, ChildHandle, ChildSpec};
 pub use cleaning::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
 pub use commands::Allowance;

@@ -16,7 +16,7 @@ use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{MessageRefused, Verdict};
 use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
 use orchestrate_journal::{Batch, Blob, Slot};
-use orchestrate_tools::redact_text;
+use orchestrate_tools::{redact_arguments, redact_text};
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
@@ -25,8 +25,7 @@ use crate::retries::Retry;
 use crate::run_context::{RunContext, blocking};
 use crate::worktrees;
 
-/// The longest call that a person is shown in whole when it asks: longer than any command that can be judged by
-/// reading.
+/// The longest call that is told in one line; the whole of it is shown by whoever asks a person.
 const SUMMARY_CHARS: usize = 4_000;
 
 /// One worker's door to the coordinator.
@@ -197,13 +196,14 @@ impl WorkerLink {
     }
 
     /// Asks a person about a call, as a rule wants; the answer is among the verdicts once it is there.
-    pub(crate) async fn ask(&self, call: &ToolCall, hash: CallHash, rule: String) -> Result<(), CoordinatorError> {
+    pub(crate) async fn ask(&self, call: ToolCall, hash: CallHash, rule: String) -> Result<(), CoordinatorError> {
         let asked = Event::ApprovalRequested {
             task: self.task.clone(),
             call: hash,
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            summary: summary(call),
+            summary: summary(&call),
+            call_id: call.id,
+            tool: call.name,
+            arguments: redact_arguments(&call.arguments),
             rule,
         };
         self.record(vec![asked]).await

@@ -244,8 +244,11 @@ pub enum Event {
         call_id: CallId,
         /// The tool's canonical name.
         tool: String,
-        /// The call in one line, escaped for a terminal.
+        /// The call in one line, escaped for a terminal; a long one is cut, and says by how much.
         summary: String,
+        /// The whole arguments in their canonical form, but for secrets; absent in older journals.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        arguments: Value,
         /// The rule that asks.
         rule: String,
     },

@@ -93,8 +93,11 @@ pub struct Approval {
     pub task: TaskId,
     /// The tool.
     pub tool: String,
-    /// The call in one line.
+    /// The call in one line, cut if it is long.
     pub summary: String,
+    /// The whole arguments; null if an older journal has the summary alone.
+    #[serde(default)]
+    pub arguments: serde_json::Value,
     /// The rule that asks.
     pub rule: String,
     /// What the person said; none while nobody has answered.
@@ -313,9 +316,11 @@ impl RunState {
             Event::MergePrepared { tree, .. } => self.take_over_gate(&id, tree),
             Event::TaskCommitted { tree, .. } | Event::VerifyFinished { tree, .. } => self.count_red_gate(&id, tree),
             Event::TaskMerged { commit: Some(commit), .. } => self.integration = commit.clone(),
-            Event::ApprovalRequested { call, tool, summary, rule, .. } => {
-                let (task, tool, summary, rule) = (id, tool.clone(), summary.clone(), rule.clone());
-                self.approvals.insert(call.clone(), Approval { task, tool, summary, rule, decision: None });
+            Event::ApprovalRequested { call, tool, summary, arguments, rule, .. } => {
+                let (tool, summary, rule) = (tool.clone(), summary.clone(), rule.clone());
+                let arguments = arguments.clone();
+                let asked = Approval { task: id, tool, summary, arguments, rule, decision: None };
+                self.approvals.insert(call.clone(), asked);
             }
             Event::TaskReturned { .. } if before == TaskState::Merged => self.mark_stale(&id),
             Event::TaskReturned { .. } | Event::ReviewApproved { .. } if before.is_settled() => self.unskip(&id),

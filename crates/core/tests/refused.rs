@@ -40,7 +40,8 @@ fn spawned() -> Event {
 
 fn asked() -> Event {
     let (tool, summary, rule) = ("tool".to_owned(), "new".to_owned(), "ask".to_owned());
-    Event::ApprovalRequested { task: a(), call: "hash".into(), call_id: "c1".into(), tool, summary, rule }
+    let (call, call_id, arguments) = ("hash".into(), "c1".into(), serde_json::Value::Null);
+    Event::ApprovalRequested { task: a(), call, call_id, tool, summary, arguments, rule }
 }
 
 fn verified() -> Event {

@@ -510,6 +510,7 @@ fn an_answer_does_not_revive_a_task_that_has_ended() {
         call_id: "c1".into(),
         tool: "run_shell_command".to_owned(),
         summary: String::new(),
+        arguments: serde_json::Value::Null,
         rule: "ask".to_owned(),
     };
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);

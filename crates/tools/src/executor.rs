@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use jsonschema::Validator;
 use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::policy::{Decision, Grant};
-use orchestrate_core::{AgentId, CallHash, Redactor, ToolCall, ToolSpec};
+use orchestrate_core::{AgentId, Redactor, ToolCall, ToolSpec};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -128,7 +128,11 @@ impl Executor {
         let started = Instant::now();
         match self.decide(call, scope) {
             Ok(Decided::Permitted(prepared, permit)) => CallOutcome::Done(self.run(*prepared, permit, scope).await),
-            Ok(Decided::Parked { call, rule }) => CallOutcome::NeedsApproval { call, rule },
+            Ok(Decided::Parked { record, rule }) => {
+                let CallRecord { hash: call, tool, arguments, .. } = *record;
+                let arguments = self.shared.redactor.value(arguments);
+                CallOutcome::NeedsApproval { call, tool, arguments, rule }
+            }
             Err(mut refusal) => {
                 refusal.error = redact_error(&self.shared.redactor, refusal.error);
                 refusal.record.arguments = self.shared.redactor.value(refusal.record.arguments);
@@ -150,7 +154,7 @@ impl Executor {
         match verdict {
             Verdict::Parked { rule } => {
                 tracing::info!(agent = %scope.agent, %rule, hash = %prepared.record.hash, "a tool call waits for approval");
-                Ok(Decided::Parked { call: prepared.record.hash, rule })
+                Ok(Decided::Parked { record: Box::new(prepared.record), rule })
             }
             Verdict::Refused { decision, reason } => {
                 let rule = decision.rule().to_owned();
@@ -177,7 +181,7 @@ impl Executor {
 /// What was decided about a call that is not refused.
 enum Decided {
     Permitted(Box<Prepared>, Permit),
-    Parked { call: CallHash, rule: String },
+    Parked { record: Box<CallRecord>, rule: String },
 }
 
 impl Shared {

@@ -134,7 +134,7 @@ impl ToolHarness {
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         match self.outcome(tool, arguments).await {
             CallOutcome::Done(output) => output,
-            CallOutcome::NeedsApproval { call, rule } => {
+            CallOutcome::NeedsApproval { call, rule, .. } => {
                 ToolOutput::failed(&crate::ToolError::denied(&rule, format!("the call {call} waits for approval")))
             }
         }

@@ -104,6 +104,10 @@ pub enum CallOutcome {
     NeedsApproval {
         /// What the decision is bound to.
         call: CallHash,
+        /// The tool's canonical name.
+        tool: String,
+        /// The arguments in their canonical form, which the hash covers.
+        arguments: Value,
         /// The id of the rule that asks.
         rule: String,
     },

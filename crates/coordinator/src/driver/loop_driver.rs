@@ -184,8 +184,10 @@ impl LoopDriver {
                 CallOutcome::Done(output) => {
                     self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer(&call.id) })?;
                 }
-                CallOutcome::NeedsApproval { call: hash, rule } => {
-                    workplace.link.ask(&canonical(workplace, call), hash, rule).await?;
+                CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
+                    // As it would run, under the tool's own name: that is what the hash covers.
+                    let asking = ToolCall { id: call.id, name: tool, arguments };
+                    workplace.link.ask(asking, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
                 }
             }
@@ -271,12 +273,6 @@ async fn failed(
     let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
     workplace.link.record(vec![fact]).await?;
     Ok(DriverEnd::Failed(cause, error))
-}
-
-/// Returns the call under the name that rules and people know the tool by, and not the one that the model used.
-fn canonical(workplace: &Workplace, call: ToolCall) -> ToolCall {
-    let tool = workplace.host.executor.registry().resolve(&call.name);
-    ToolCall { name: tool.map_or_else(|| call.name.clone(), |tool| tool.name().to_owned()), ..call }
 }
 
 /// Gives the name of the tool that a call started.

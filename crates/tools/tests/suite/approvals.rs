@@ -22,7 +22,7 @@ async fn parked(harness: &ToolHarness, tool: &str, arguments: Value) -> CallHash
 
 async fn parked_again(harness: &ToolHarness, call: &ToolCall) -> CallHash {
     match harness.executor.call(call, &harness.scope).await {
-        CallOutcome::NeedsApproval { call, rule } => {
+        CallOutcome::NeedsApproval { call, rule, .. } => {
             assert!(rule.starts_with("ask:"), "{rule} does not ask");
             call
         }

@@ -1,22 +1,13 @@
 //! Shows a run while it goes on: live lines on a terminal, plain lines elsewhere, facts as JSON on standard output.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use orchestrate_coordinator::Retry;
-use orchestrate_core::{Event, Recorded, RunState, TaskId, TaskRecord};
+use orchestrate_core::{Event, Recorded, RunState};
 
 use crate::error::CommandError;
+use crate::live::Live;
 use crate::output;
 use crate::progress;
-use crate::terminal::{self, Terminal};
-
-/// How often live lines move although nothing has happened, so that one sees that the program lives.
-const TICK: Duration = Duration::from_millis(120);
-
-/// Lines of the terminal that are no agent's: the total, and the cursor's.
-const RESERVED_ROWS: usize = 2;
+use crate::terminal::Terminal;
 
 /// What standard output carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +41,6 @@ pub(crate) struct Display {
     deaf: bool,
     /// Why not, where somebody would have read it.
     lost: Option<CommandError>,
-}
-
-/// The lines that are drawn over.
-struct Live {
-    area: MultiProgress,
-    agents: BTreeMap<TaskId, ProgressBar>,
-    total: ProgressBar,
 }
 
 impl Display {
@@ -98,7 +82,7 @@ impl Display {
     }
 
     /// Says that an agent waits to ask its model again.
-    pub(crate) fn retry(&self, retry: &Retry) {
+    pub(crate) fn retry(&mut self, retry: &Retry) {
         if !self.style.quiet
             && let Some(line) = progress::retry_line(retry)
         {
@@ -106,20 +90,30 @@ impl Display {
         }
     }
 
+    /// Reports whether there are live lines, which move although nothing has happened.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Moves the live lines.
+    pub(crate) fn tick(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.tick();
+        }
+    }
+
     /// Says something beside the live lines.
-    pub(crate) fn note(&self, line: &str) {
-        match &self.live {
-            Some(live) => {
-                let _ = live.area.println(output::plain(line));
-            }
+    pub(crate) fn note(&mut self, line: &str) {
+        match &mut self.live {
+            Some(live) => live.note(line),
             None => output::note(line),
         }
     }
 
     /// Takes the live lines away; tells whether somebody reads standard output, or what was lost on the way there.
     pub(crate) fn end(self) -> Result<bool, CommandError> {
-        if let Some(live) = self.live {
-            let _ = live.area.clear();
+        if let Some(mut live) = self.live {
+            live.clear();
         }
         self.lost.map_or(Ok(!self.deaf), Err)
     }
@@ -128,43 +122,6 @@ impl Display {
     pub(crate) fn hang_up(&mut self) {
         self.deaf |= self.style.terminal.shows_results;
     }
-}
-
-impl Live {
-    fn new() -> Live {
-        let area = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let total = area.add(line_bar());
-        Live { area, agents: BTreeMap::new(), total }
-    }
-
-    fn show(&mut self, state: &RunState) {
-        let room = terminal::size().map_or(usize::MAX, |(rows, _)| rows.saturating_sub(RESERVED_ROWS));
-        let at_work: Vec<&TaskRecord> = state.tasks().filter(|record| progress::is_at_work(record)).collect();
-        let (shown, hidden) = at_work.split_at(room.min(at_work.len()));
-        self.agents.retain(|id, bar| {
-            let stays = shown.iter().any(|record| record.task.id == *id);
-            if !stays {
-                bar.finish_and_clear();
-            }
-            stays
-        });
-        for record in shown {
-            let (area, total) = (&self.area, &self.total);
-            let bar = self.agents.entry(record.task.id.clone());
-            let bar = bar.or_insert_with(|| area.insert_before(total, line_bar()));
-            bar.set_message(progress::agent_line(record));
-        }
-        self.total.set_message(progress::total_line(state, hidden.len()));
-    }
-}
-
-fn line_bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(TICK);
-    bar
 }
 
 /// Tells whether the fact is the report's own, which the caller prints whole as the last line.

@@ -13,9 +13,11 @@ use orchestrate_journal::Store;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::time::MissedTickBehavior;
 
 use crate::display::{Display, Format, Style};
 use crate::error::CommandError;
+use crate::live::TICK;
 use crate::named::Named;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -130,14 +132,22 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
     let shutdown = run.shutdown();
     let waiting = run.wait();
     tokio::pin!(waiting);
-    let (mut open, mut told) = (true, false);
+    let (mut open, mut told, mut is_news) = (true, false, true);
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
-        // The state first: a fact that comes while the others are being shown is then another change.
-        let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
-        // What cannot be read now is read after the next change; at the run's end it is an error.
-        let _ = news.pass_on(display);
-        display.state(&newest);
+        if std::mem::replace(&mut is_news, true) {
+            // The state first: a fact that comes while the others are being shown is then another change.
+            let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
+            // What cannot be read now is read after the next change; at the run's end it is an error.
+            let _ = news.pass_on(display);
+            display.state(&newest);
+        }
         tokio::select! {
+            _ = ticks.tick(), if display.is_live() => {
+                display.tick();
+                is_news = false;
+            }
             ended = &mut waiting => {
                 if !told {
                     tell_of_stop(&shutdown, display);
@@ -170,7 +180,7 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
 }
 
 /// Says why the run ends, if somebody asked for it from elsewhere; its limits say so themselves.
-fn tell_of_stop(shutdown: &Shutdown, display: &Display) {
+fn tell_of_stop(shutdown: &Shutdown, display: &mut Display) {
     if shutdown.asked_exit_code().is_some() {
         display.note("stopping, as `orchestrate stop` asks; what was recorded is kept");
     }

@@ -9,6 +9,7 @@ mod error;
 mod follow;
 mod inbox;
 mod landing;
+mod live;
 mod named;
 mod next;
 mod output;

@@ -88,6 +88,12 @@ pub(crate) fn drawn(text: &str) {
     let _ = io::stderr().lock().write_all(format!("{}\n", shown(text)).as_bytes());
 }
 
+/// Writes lines that are drawn over to standard error; others' words in them have to be [`plain`] already.
+pub(crate) fn raw_progress(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// Asks a question that only a clear yes answers with yes.
 pub(crate) fn confirm(question: &str) -> bool {
     let answer = ask(question).unwrap_or_default();

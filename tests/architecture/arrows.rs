@@ -40,7 +40,7 @@ const WALLS: [Wall; 9] = [
         package: "orchestrate",
         ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-files", "orchestrate-journal"],
         // toml_edit changes one value of the user's file and keeps every other byte.
-        others: &["clap", "clap_complete", "indicatif", "miette", "tokio", "toml_edit", "tracing-subscriber"],
+        others: &["clap", "clap_complete", "miette", "tokio", "toml_edit", "tracing-subscriber"],
     },
     Wall {
         package: "orchestrate-coordinator",

@@ -12,8 +12,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("check::no_repository_is_needed", no_repository_is_needed),
         sandboxed("check::a_check_whose_file_is_missing_is_told_as_by_a_run", a_check_whose_file_is_missing_is_told),
         case(
-            "check::what_a_run_refuses_in_the_repository_is_a_warning",
-            what_a_run_refuses_in_the_repository_is_a_warning,
+            "check::what_a_run_refuses_in_the_repository_is_an_error",
+            what_a_run_refuses_in_the_repository_is_an_error,
         ),
         sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
     ]
@@ -157,8 +157,8 @@ fn no_repository_is_needed() -> Outcome {
     if ran.stdout.contains("warning") || !ran.stderr.is_empty() { fail(ran.stdout + &ran.stderr) } else { Ok(()) }
 }
 
-/// The plan is judged all the same: it may be run elsewhere.
-fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
+/// The plan is judged all the same, so that everything is told at once.
+fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
     // The one is refused when the repository is opened, the other when a run is to start in it.
     for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "stores files with Git LFS")] {
         let (home, repository) = (Home::new()?, Repository::plain()?);
@@ -167,8 +167,8 @@ fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
         repository.commit_all("Store with LFS")?;
         repository.git(&["config", "core.sparseCheckout", is_sparse])?;
         let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
-        let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(0)?.json()?;
-        let found = &report["warnings"][0];
+        let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(2)?.json()?;
+        let found = &report["errors"][0];
         let message = found["message"].as_str().unwrap_or_default();
         let is_said = message.starts_with("a run would fail to use the repository at ") && message.contains(words);
         if !is_said || !run.stderr.contains(words) || found["code"] != "repository_refused" || found["line"] != 0 {
@@ -178,7 +178,7 @@ fn what_a_run_refuses_in_the_repository_is_a_warning() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 a\n")?;
     repository.git(&["config", "--unset", "user.name"])?;
-    let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(0)?.stdout;
+    let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(2)?.stdout;
     if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
 }
 

@@ -35,6 +35,7 @@ mod run;
 mod run_land;
 mod secrets;
 mod settings;
+mod shown;
 mod standing;
 mod support;
 mod told;
@@ -82,6 +83,7 @@ fn cases() -> Vec<Case> {
         verifier::cases,
         told::cases,
         words::cases,
+        shown::cases,
     ];
     let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
     others.iter().flat_map(|cases| cases()).chain(runs).collect()

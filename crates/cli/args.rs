@@ -299,6 +299,8 @@ pub(crate) struct DiffArgs {
     /// The run, or the beginning of its id [default: the latest of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
 use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded, named};
-use orchestrate_coordinator::{Project, Runs, redactor_of, settings_of};
+use orchestrate_coordinator::{Moved, Project, Runs, redactor_of, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
@@ -84,7 +84,14 @@ impl Context {
 
     /// Opens the repository's runs.
     pub(crate) fn store(&self) -> Result<Store, CommandError> {
-        self.project()?.store()?.ok_or_else(no_run)
+        let project = self.project()?;
+        if let Some(store) = project.store()?
+            && store.latest_run()?.is_some()
+        {
+            return Ok(store);
+        }
+        let state = self.directories()?.state;
+        Err(project.moved(&state).map_or_else(no_run, |moved| has_moved(&moved)))
     }
 
     /// Finds a run by the beginning of its id, or the latest one.
@@ -177,6 +184,16 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
         [] => Err(unknown),
         _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more of it"))),
     }
+}
+
+/// Says that the runs are those of another place, and how they are found again.
+fn has_moved(moved: &Moved) -> CommandError {
+    let message = format!(
+        "there has been no run in this repository since it was moved here; its runs were recorded for {}",
+        moved.was.display()
+    );
+    let commands = moved.commands.join("` and `");
+    CommandError::usage(message).hint(format!("`{commands}` bring them here"))
 }
 
 fn no_run() -> CommandError {

@@ -9,6 +9,7 @@ use orchestrate_core::{Report, RunState, TaskId, TaskState};
 
 use crate::named::Named;
 use crate::progress::short;
+use crate::table::RUNNING;
 
 /// Runs a plan anew, with what has been changed in it.
 const ANOTHER_PLAN: &str = "orchestrate run PLAN";
@@ -19,6 +20,9 @@ pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<
     let mut next = Vec::new();
     if report.status == STOPPED || report.status == "interrupted" {
         next.push(format!("orchestrate resume {run}"));
+    }
+    if report.status == RUNNING {
+        next.extend([named.whole("log"), named.whole("stop")]);
     }
     for (call, _) in state.open_approvals() {
         next.push(named.within(format!("approve {}", short(call.as_str()))));

@@ -1,7 +1,7 @@
 //! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens.
 
 use orchestrate_core::message::Envelope;
-use orchestrate_core::report::{EXIT_OK, STOPPED};
+use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
 use orchestrate_core::run_state::Verify;
 use orchestrate_core::{Report, TaskState};
 
@@ -33,7 +33,7 @@ pub(crate) fn render(report: &Report) -> String {
             commit.to_owned(),
             check(task.verify).to_owned(),
             tokens(task.usage.input_tokens + task.usage.output_tokens),
-            task.usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
+            cost(&task.usage),
         ]);
     }
     let mut text = aligned(&rows);
@@ -81,6 +81,11 @@ pub(crate) fn standing(state: TaskState, is_stale: bool) -> String {
 #[expect(clippy::cast_precision_loss, reason = "tenths of seconds for people")]
 fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
+}
+
+/// Returns what it has cost; a dash while no price is known.
+pub(crate) fn cost(usage: &ReportUsage) -> String {
+    usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}"))
 }
 
 /// Gives the word for what a check said.

@@ -22,4 +22,5 @@ pub(crate) use program::{Home, Invocation, Ran, Running, until};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};
+pub(crate) use terminal::{COLUMNS, ROWS};
 pub(crate) use trials::cases;

@@ -21,6 +21,11 @@ use rustix::termios::Winsize;
 
 use super::program::{Invocation, Ran, code_of, until};
 
+/// The size of a terminal unless the test says otherwise: the smallest that people have.
+pub(crate) const ROWS: u16 = 24;
+/// As [`ROWS`].
+pub(crate) const COLUMNS: u16 = 80;
+
 /// What the Ctrl-C key sends.
 const INTERRUPT: &str = "\u{3}";
 
@@ -68,6 +73,7 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Failed> {
     let name = ptsname(&front, Vec::new())?;
     let name = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
     let back = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::termios::tcsetwinsize(&front, Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 })?;
     Ok((front, back))
 }
 

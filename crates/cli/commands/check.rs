@@ -31,7 +31,8 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         FirstWord::Program(name) => may_find(name),
         FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
     });
-    report.warnings.splice(0..0, refused.as_ref().map(would_be_refused));
+    let of_base = || project.as_ref()?.require_startable(file.loaded.resolved.text("base").as_deref()).err();
+    report.errors.splice(0..0, refused.or_else(of_base).as_ref().map(would_be_refused));
     let open = report.tasks.iter().filter(|task| task.status.runs());
     let used = open.filter_map(|task| task.agent.as_deref());
     file.roles.warnings_of(used).iter().for_each(|warning| output::warning(warning));

@@ -2,11 +2,15 @@
 
 use std::io::IsTerminal as _;
 
+use orchestrate_core::review::ReviewEntry;
+use orchestrate_core::{RunId, RunState, TaskId};
+use serde_json::{Value, json};
+
 use crate::args::DiffArgs;
 use crate::commands::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::output;
+use crate::{output, pager, patch};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {
@@ -16,11 +20,36 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     let runs = context.runs()?;
     let diff = runs.task_diff(&run, &task)?;
     note_shown(&runs, &state, &task);
+    if arguments.json.json {
+        let entries = runs.review(&run)?;
+        return output::json(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
+    }
     if diff.is_empty() {
         let has_kept = state.task(&task).is_some_and(|record| record.snapshot.is_some());
         let kept = format!("; `orchestrate recover {run}` lists the files that were kept");
         output::note(&format!("no change of {task} is committed{}", if has_kept { kept.as_str() } else { "" }));
     }
-    // A program gets the patch as it is, so that it applies.
-    if std::io::stdout().is_terminal() { output::result(&diff) } else { output::bytes(&diff) }.map(|()| 0)
+    if std::io::stdout().is_terminal() {
+        pager::show(context, &patch::shown(&diff, context.terminal.colour))?;
+    } else {
+        // A program gets the patch as it is, so that it applies.
+        output::bytes(&diff)?;
+    }
+    Ok(0)
+}
+
+/// Makes the object for programs; a task without a branch has changed nothing.
+fn object((run, state): (&RunId, &RunState), task: &TaskId, entries: &[ReviewEntry], diff: &str) -> Value {
+    let entry = entries.iter().find(|entry| entry.task == *task);
+    let record = state.task(task);
+    json!({
+        "run_id": run,
+        "task": task,
+        "attempt": record.map_or(0, |record| record.attempt),
+        "branch": entry.map(|entry| &entry.branch),
+        "commit": entry.and_then(|entry| entry.commit.as_ref()),
+        "tree": entry.and_then(|entry| entry.tree.as_ref()),
+        "files": entry.map_or(&[][..], |entry| &entry.files),
+        "diff": diff,
+    })
 }

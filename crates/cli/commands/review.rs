@@ -1,5 +1,7 @@
 //! `review`: every branch of a run, or one with its diff, as a person needs it before deciding.
 
+use std::io::IsTerminal as _;
+
 use orchestrate_coordinator::{CoordinatorError, Runs};
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{RunId, RunState, TaskId, TaskState};
@@ -11,10 +13,10 @@ use crate::context::{Context, task_of};
 use crate::error::CommandError;
 use crate::named::Named;
 use crate::progress::{short, tokens};
-use crate::table::{STALE, aligned, check, standing};
-use crate::{next, output};
+use crate::table::{STALE, aligned, check, cost, standing};
+use crate::{next, output, pager, patch};
 
-const HEAD: [&str; 7] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS"];
+const HEAD: [&str; 8] = ["TASK", "STATE", "CHECK", "SIZE", "RISK", "OVERLAPS", "TOKENS", "COST"];
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, CommandError> {
@@ -42,8 +44,14 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     }
     // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    let next = next::after_review(Named::new(&store, &run)?, &state, entry);
-    show(entry, &diff, said, &next).map(|()| 0)
+    let (head, next) = (head(entry, said), next::after_review(Named::new(&store, &run)?, &state, entry));
+    let next = next::render(&next);
+    if !std::io::stdout().is_terminal() {
+        return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
+    }
+    // What to type next stands below the diff, where it is read last.
+    let diff = patch::shown(&diff, context.terminal.colour);
+    pager::show(context, &format!("{}\n{diff}{}", output::plain(&head), output::plain(&next))).map(|()| 0)
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
@@ -84,7 +92,7 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     output::result(&format!("{}{}", aligned(&rows), next::render(&next)))
 }
 
-fn row(entry: &ReviewEntry) -> [String; 7] {
+fn row(entry: &ReviewEntry) -> [String; 8] {
     let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
     [
         output::one_line(entry.task.as_str(), 32),
@@ -94,6 +102,7 @@ fn row(entry: &ReviewEntry) -> [String; 7] {
         risk(entry.risk).to_owned(),
         if overlaps.is_empty() { "-".to_owned() } else { output::one_line(&overlaps.join(","), 40) },
         tokens(entry.usage.input_tokens + entry.usage.output_tokens),
+        cost(&entry.usage),
     ]
 }
 
@@ -111,18 +120,24 @@ fn risk(risk: Risk) -> &'static str {
     }
 }
 
-fn show(entry: &ReviewEntry, diff: &str, said: &str, next: &[String]) -> Result<(), CommandError> {
+/// Says for people what a branch is, before its diff.
+fn head(entry: &ReviewEntry, said: &str) -> String {
     let tip = entry.commit.as_ref().map_or("no commit", |commit| short(commit.as_str()));
     let mut text = format!(
-        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}\n",
+        "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
         entry.task,
         entry.attempt,
         standing(entry.state, entry.stale),
         check(entry.verify),
         risk(entry.risk),
         entry.branch,
-        size(entry)
+        size(entry),
+        tokens(entry.usage.input_tokens + entry.usage.output_tokens),
+        cost(&entry.usage)
     );
+    for reason in &entry.risk_reasons {
+        text.push_str(&format!("risk: {}\n", output::one_line(reason, 200)));
+    }
     for file in &entry.files {
         text.push_str(&format!("  {} +{} -{}\n", output::one_line(&file.path, 200), file.added, file.removed));
     }
@@ -150,9 +165,7 @@ fn show(entry: &ReviewEntry, diff: &str, said: &str, next: &[String]) -> Result<
         text.push_str("\nit reports:\n");
         text.push_str(&output::quoted(said));
     }
-    text.push_str(&format!("\n{diff}"));
-    text.push_str(&next::render(next));
-    output::result(&text)
+    text
 }
 
 fn with_words(entry: &ReviewEntry, diff: &str, said: &str) -> Value {

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::display::Style;
 use crate::error::CommandError;
 use crate::plan_file::{self, PlanFile};
-use crate::{follow, landing, output};
+use crate::{follow, idle, landing, output};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
@@ -28,6 +28,9 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
     warn(loaded, &plan, (&project, roles), style)?;
+    if idle::is_idle(&plan) {
+        return idle::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
+    }
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     let coordinator_settings = settings_of(loaded, &directories);

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use orchestrate_coordinator::{Project, shown_hash};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
-use orchestrate_core::{Report, RunState};
+use orchestrate_core::{Report, RunState, TaskRecord, TaskState};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::named::Named;
-use crate::progress::short;
+use crate::progress::{is_at_work, short};
 use crate::table::RUNNING;
 use crate::{asked, next, output, table};
 
@@ -38,6 +38,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return Ok(0);
     }
     let mut text = table::render(&report);
+    state.tasks().filter(|record| is_at_work(record)).for_each(|record| text.push_str(&activity(record)));
     for (call, approval) in state.open_approvals() {
         text.push_str(&format!(
             "call {} of {} waits for you; `approve` shows all of it and asks: {}\n",
@@ -65,6 +66,18 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
     }
 }
 
+/// Says what an agent does.
+fn activity(record: &TaskRecord) -> String {
+    let (task, turn) = (&record.task.id, record.turns + 1);
+    match record.last_tool.as_deref().map(|tool| output::one_line(tool, 60)) {
+        _ if record.state == TaskState::Waiting => format!("{task} waits in turn {}\n", record.turns),
+        _ if record.state == TaskState::Committed => format!("{task} is being checked\n"),
+        _ if record.agent.is_none() => format!("{task} runs its command\n"),
+        Some(tool) => format!("{task} is in turn {turn}, last tool {tool}\n"),
+        None => format!("{task} is in turn {turn}\n"),
+    }
+}
+
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -83,6 +96,11 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
         .collect();
     if let Some(object) = value.as_object_mut() {
         object.insert("approvals".to_owned(), Value::from(calls));
+        let working = state.tasks().filter(|record| is_at_work(record));
+        let working = working.map(|record| {
+            json!({"task": record.task.id, "state": record.state, "turns": record.turns, "last_tool": record.last_tool})
+        });
+        object.insert("working".to_owned(), working.collect());
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());
     }
     value

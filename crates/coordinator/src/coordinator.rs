@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::integration;
 use crate::layout::{Layout, require_own_state};
 use crate::models::{self, Models};
+use crate::moved;
 use crate::open_files::require_open_files;
 use crate::project::commit_may_have;
 use crate::project_texts::ProjectTexts;
@@ -142,6 +143,7 @@ impl Coordinator {
         repo.require_outside(&layout.journal())?;
         let redactor = redactor_of(&settings.environment, settings.base_url.as_deref(), Some(&repo));
         let store = Store::open(&layout.journal())?.redacting(redactor.clone());
+        moved::note_origin(&layout, &repo);
         Ok(Self { repo, settings, layout, store, sandbox, redactor, children: tokio::sync::Mutex::default() })
     }
 

@@ -29,12 +29,22 @@ pub struct Layout {
 impl Layout {
     /// Makes the layout of the repository with this id below the state folder.
     pub fn new(state_dir: &Path, repository_id: &str) -> Self {
-        Self { root: state_dir.join("repos").join(repository_id) }
+        Self { root: Self::all(state_dir).join(repository_id) }
     }
 
     /// Gives the folder of the journal and its blobs.
     pub fn journal(&self) -> PathBuf {
         self.root.clone()
+    }
+
+    /// Returns the file that says where the repository was when it had its last run.
+    pub fn origin(&self) -> PathBuf {
+        self.root.join("repository")
+    }
+
+    /// Returns the folders of all repositories.
+    pub(crate) fn all(state_dir: &Path) -> PathBuf {
+        state_dir.join("repos")
     }
 
     /// Gives the folder of a run's worktrees.

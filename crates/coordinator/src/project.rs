@@ -14,6 +14,7 @@ use orchestrate_model::Provider;
 use crate::error::CoordinatorError;
 use crate::integration;
 use crate::layout::Layout;
+use crate::moved::{self, Moved};
 use crate::roles::Roles;
 use crate::secrets::redactor_of;
 
@@ -62,6 +63,17 @@ impl Project {
         Ok(self.repo.require_ready()?)
     }
 
+    /// Requires that a run can be recorded, and can start from this revision; none means HEAD. Of a revision that there
+    /// is not, nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is in the way and what to do about it.
+    pub fn require_startable(&self, base: Option<&str>) -> Result<(), CoordinatorError> {
+        self.repo.require_writable()?;
+        self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
+    }
+
     /// Gives the user's working tree.
     pub fn workdir(&self) -> &Path {
         self.repo.workdir()
@@ -74,6 +86,20 @@ impl Project {
     /// Fails if the journal is there and cannot be read.
     pub fn store(&self) -> Result<Option<Store>, CoordinatorError> {
         Ok(Store::open_existing(&self.layout.journal())?)
+    }
+
+    /// Finds the runs that this repository had before it was moved; asked where it has none.
+    pub fn moved(&self, state_dir: &Path) -> Option<Moved> {
+        moved::find(&self.repo, state_dir)
+    }
+
+    /// Returns the commit that a run from this revision starts from; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision.
+    pub fn base_commit(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
+        self.base(base)
     }
 
     /// Gives the commit that somebody has moved a run's integration branch to, if the run's result does not have it.

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::run_state::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
-use orchestrate_git::{FileChange, GitError};
+use orchestrate_git::{ChangeStatus, FileChange, GitError};
 
 use crate::error::CoordinatorError;
 use crate::runs::Runs;
@@ -171,5 +171,6 @@ fn changed_file(change: FileChange) -> ChangedFile {
         added: change.added,
         removed: change.removed,
         mode_changed: change.mode_changed,
+        is_new: change.status == ChangeStatus::Added,
     }
 }

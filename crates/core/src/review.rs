@@ -93,6 +93,9 @@ pub struct ChangedFile {
     /// Whether its mode (executable, link) changed.
     #[serde(skip)]
     pub mode_changed: bool,
+    /// Whether there was no such file before.
+    #[serde(skip)]
+    pub is_new: bool,
 }
 
 /// What a task changes.
@@ -108,9 +111,9 @@ pub struct BranchChanges {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// It changes only what other things check.
+    /// It changes only what other things check; new tests are among that, since the old ones check as before.
     Low,
-    /// It changes tests, CI, build scripts, lock files or modes, or deletes most files.
+    /// It changes tests that there were, CI, build scripts, lock files or modes, or deletes most files.
     High,
 }
 
@@ -144,6 +147,8 @@ pub struct ReviewEntry {
     pub files: Vec<ChangedFile>,
     /// How closely to look.
     pub risk: Risk,
+    /// Why: each file that decides about others, and what is changed of it; empty where the risk is low.
+    pub risk_reasons: Vec<String>,
     /// Whether more than half of the files that there were are gone.
     pub loses_most: bool,
     /// Other branches that change the same files, in the run's order.
@@ -214,6 +219,10 @@ impl ReviewEntry {
 fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Option<ReviewEntry> {
     let BranchChanges { mut files, loses_most } = changes.get(&record.task.id).cloned().unwrap_or_default();
     files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut reasons = risk_reasons(&files);
+    if loses_most {
+        reasons.push("it deletes most of the files that there were".to_owned());
+    }
     Some(ReviewEntry {
         task: record.task.id.clone(),
         attempt: record.attempt,
@@ -222,7 +231,8 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         tree: record.tree.clone(),
         state: record.state,
         verify: record.verify,
-        risk: if loses_most { Risk::High } else { risk(&files) },
+        risk: if reasons.is_empty() { Risk::Low } else { Risk::High },
+        risk_reasons: reasons,
         loses_most,
         files,
         overlaps: Vec::new(),
@@ -239,27 +249,69 @@ fn touched(files: &[ChangedFile]) -> BTreeSet<&str> {
 
 /// Decides how closely to look at these changes.
 pub fn risk(files: &[ChangedFile]) -> Risk {
-    let modes = files.iter().any(|file| file.mode_changed);
-    if modes || touched(files).into_iter().any(decides_about_others) { Risk::High } else { Risk::Low }
+    if risk_reasons(files).is_empty() { Risk::Low } else { Risk::High }
 }
 
-/// Tells whether a file decides about others: a test, CI, a build script, a lock file, or what agents and git go by.
-fn decides_about_others(path: &str) -> bool {
+/// Says of each file that decides about others what is changed of it.
+pub fn risk_reasons(files: &[ChangedFile]) -> Vec<String> {
+    files.iter().filter_map(reason).collect()
+}
+
+fn reason(file: &ChangedFile) -> Option<String> {
+    let paths = std::iter::once(&file.path).chain(&file.old_path);
+    let kind = paths.filter_map(|path| kind(path)).min();
+    let path = &file.path;
+    match kind {
+        // It adds to what is checked, and changes nothing of what was.
+        Some(Kind::Test) if file.is_new => None,
+        Some(kind) if file.is_new => Some(format!("{path} is new: {}", kind.words())),
+        Some(kind) => Some(format!("{path} is changed: {}", kind.words())),
+        None => file.mode_changed.then(|| format!("{path} has another mode")),
+    }
+}
+
+/// What a file decides about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Ci,
+    Build,
+    Lock,
+    Rules,
+    Test,
+}
+
+impl Kind {
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Ci => "it says what runs on a server",
+            Kind::Build => "a build runs it, or reads its commands there",
+            Kind::Lock => "it pins versions",
+            Kind::Rules => "agents or git go by it",
+            Kind::Test => "it checks the others",
+        }
+    }
+}
+
+/// Finds what a file decides about; none if others decide about it.
+fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let is_test = folders.iter().any(|folder| TEST_FOLDERS.contains(folder))
+    let is_within = |known: &[&str]| folders.iter().any(|folder| known.contains(folder));
+    let is_role = name.ends_with(".md") && folders.last() == Some(&ROLE_FOLDER);
+    let is_test = is_within(&TEST_FOLDERS)
         || TEST_FILES.contains(&name)
         || stem.starts_with("test_")
         || TEST_STEMS.iter().any(|end| stem.ends_with(end));
-    let is_ci = folders.iter().any(|folder| CI_FOLDERS.contains(folder)) || CI_FILES.contains(&name);
-    let is_build = BUILD_FILES.contains(&name)
-        || name.starts_with("dockerfile.")
-        || folders.iter().any(|folder| BUILD_FOLDERS.contains(folder));
-    let is_lock = name.ends_with(".lock") || LOCK_FILES.contains(&name);
-    let is_role = name.ends_with(".md") && folders.last() == Some(&ROLE_FOLDER);
-    is_test || is_ci || is_build || is_lock || is_role || RULE_FILES.contains(&name)
+    let kinds = [
+        (Kind::Ci, is_within(&CI_FOLDERS) || CI_FILES.contains(&name)),
+        (Kind::Build, BUILD_FILES.contains(&name) || name.starts_with("dockerfile.") || is_within(&BUILD_FOLDERS)),
+        (Kind::Lock, name.ends_with(".lock") || LOCK_FILES.contains(&name)),
+        (Kind::Rules, is_role || RULE_FILES.contains(&name)),
+        (Kind::Test, is_test),
+    ];
+    kinds.into_iter().find(|(_, is_it)| *is_it).map(|(kind, _)| kind)
 }
 
 #[cfg(test)]
@@ -305,6 +357,12 @@ mod tests {
         for path in low {
             assert_eq!(risk(&[changed(path)]), Risk::Low, "{path}");
         }
+        let new = |path: &str| ChangedFile { is_new: true, ..changed(path) };
+        assert_eq!(risk(&[new("tests/run.rs"), new("src/parser/tests.rs")]), Risk::Low, "new tests only add");
+        for path in ["tests/Cargo.toml", ".github/workflows/ci.yml", "build.rs", "Cargo.lock", "tests/.gitattributes"] {
+            assert_eq!(risk(&[new(path)]), Risk::High, "{path}");
+        }
+        assert_eq!(risk_reasons(&[changed("tests/a.rs")]), ["tests/a.rs is changed: it checks the others"]);
         assert_eq!(risk(&[ChangedFile { mode_changed: true, ..changed("src/a.rs") }]), Risk::High);
         assert_eq!(risk(&[ChangedFile { old_path: Some("tests/a.rs".to_owned()), ..changed("src/a.rs") }]), Risk::High);
     }
@@ -363,11 +421,11 @@ mod tests {
         let expected = serde_json::json!([
             {"task": "A", "attempt": 1, "branch": "orchestrate/r-abcdef/A", "commit": "c1", "tree": "d1",
              "state": "verified", "verify": "none", "files": [file("src/old.rs"), file("src/z.rs")],
-             "risk": "low", "loses_most": false,
+             "risk": "low", "risk_reasons": [], "loses_most": false,
              "overlaps": [{"task": "B", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
             {"task": "B", "attempt": 1, "branch": "orchestrate/r-abcdef/B", "commit": null, "tree": null,
              "state": "running", "verify": "none", "files": [file("Cargo.lock"), file("src/new.rs")],
-             "risk": "high", "loses_most": false,
+             "risk": "high", "risk_reasons": ["Cargo.lock is changed: it pins versions"], "loses_most": false,
              "overlaps": [{"task": "A", "paths": ["src/old.rs"]}], "usage": usage, "merged": [], "stale": false, "left_out": []},
         ]);
         assert_eq!(listed, expected);

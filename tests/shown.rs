@@ -1,0 +1,230 @@
+//! What a person sees on a terminal and in lists: live lines that leave nothing behind, a diff in colours through the
+//! person's own pager, what each agent does, and which run a command is about.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::run::{done, write};
+use crate::standing::{Desk, says};
+use crate::support::{COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, at, case, fail, until};
+
+/// How long a command may take to start on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("shown::live_lines_leave_nothing_behind", live_lines_leave_nothing_behind).needs(Need::TERMINAL),
+        case("shown::a_diff_goes_through_the_pager_of_the_person", a_diff_goes_through_the_pager).needs(Need::TERMINAL),
+        case("shown::a_diff_can_be_json", a_diff_can_be_json),
+        case("shown::status_tells_what_an_agent_does", status_tells_what_an_agent_does),
+        case("shown::a_plan_with_nothing_to_do_is_no_run", a_plan_with_nothing_to_do_is_no_run),
+        case("shown::a_moved_repository_is_recognised", a_moved_repository_is_recognised),
+        case("shown::a_new_test_is_no_risk", a_new_test_is_no_risk),
+    ]
+}
+
+/// Plays what was written to a terminal; gives every line, those that have left the screen first.
+fn lines_of(shown: &str) -> Vec<String> {
+    let (rows, columns) = (usize::from(ROWS), usize::from(COLUMNS));
+    let mut lines: Vec<Vec<char>> = vec![Vec::new()];
+    let (mut row, mut column) = (0_usize, 0);
+    let mut chars = shown.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\u{1b}' => {
+                let sequence: String = chars.by_ref().skip(1).take_while(|c| c.is_ascii_digit()).collect();
+                // What ended it has been taken with it: only a cursor that goes up and a screen that is cleared are
+                // sent here, and they differ in the number.
+                match sequence.parse::<usize>() {
+                    Ok(up) => row = row.saturating_sub(up).max(lines.len().saturating_sub(rows)),
+                    Err(_) => {
+                        lines[row].truncate(column);
+                        lines[row + 1..].iter_mut().for_each(Vec::clear);
+                    }
+                }
+            }
+            _ => {
+                if column == columns {
+                    (row, column) = (row + 1, 0);
+                }
+                lines.resize(lines.len().max(row + 1), Vec::new());
+                let width = lines[row].len().max(column + 1);
+                lines[row].resize(width, ' ');
+                lines[row][column] = c;
+                column += 1;
+            }
+        }
+        lines.resize(lines.len().max(row + 1), Vec::new());
+    }
+    lines.into_iter().map(String::from_iter).collect()
+}
+
+fn live_lines_leave_nothing_behind() -> Outcome {
+    let plan: String = (1..=30).map(|n| format!("- [ ] T{n} Make it (run: touch made{n})\n")).collect();
+    let desk = Desk::new(&plan)?;
+    let run = ["run", "plan.md", "--max-agents", "26", "--verify", "true"];
+    let ran = desk.home.orchestrate(desk.repository.path(), &run).start_in_terminal()?.end()?.exits(0)?;
+    let is_live = |line: &&String| line.contains(" tokens  cost -") || line.contains(" at work");
+    if !ran.stdout.contains(" at work") {
+        return fail(ran.stdout);
+    }
+    let lines = lines_of(&ran.stdout);
+    let left: Vec<&String> = lines.iter().filter(is_live).collect();
+    let told = lines.iter().filter(|line| line.contains(": merged as ")).count();
+    if left.is_empty() && told == 30 { Ok(()) } else { fail(format!("{told} told, left: {left:#?}")) }
+}
+
+/// A run of one task whose work is longer than the screen.
+fn long_work() -> Result<Desk, Failed> {
+    let desk = Desk::new("- [ ] T1 Make it (run: seq 100 > made; printf '\\033[2J' >> made)\n")?;
+    desk.types(&["run", "plan.md"], 0)?;
+    Ok(desk)
+}
+
+fn program(path: &std::path::Path, text: &str) -> Result<String, Failed> {
+    std::fs::write(path, text)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path.display().to_string())
+}
+
+fn a_diff_goes_through_the_pager() -> Outcome {
+    let desk = long_work()?;
+    let repository = desk.repository.path();
+    let mine = program(&desk.home.path().join("mine"), "#!/bin/sh\necho MINE\ncat\n")?;
+    let theirs = program(&repository.join("less"), "#!/bin/sh\necho THEIRS\n")?;
+    desk.repository.git(&["config", "core.pager", &theirs])?;
+    desk.repository.git(&["config", "pager.diff", &theirs])?;
+    // In front of the person's own programs stand the repository's, under the same name.
+    let own = desk.home.path().join("own");
+    std::fs::create_dir(&own)?;
+    program(&own.join("less"), "#!/bin/sh\necho OWN\ncat\n")?;
+    let path = format!("{}:.:{}:{}", repository.display(), own.display(), std::env::var("PATH")?);
+    for shows in [&["diff", "T1"][..], &["review", "T1"]] {
+        let look = || desk.home.orchestrate(repository, shows).env("PATH", &path);
+        let paged = look().env("GIT_PAGER", &mine).start_in_terminal()?.end()?.exits(0)?;
+        says(&paged, &["MINE", "\u{1b}[32m+100", "+\\u{1b}[2J"])?;
+        let usual = look().start_in_terminal()?.end()?.exits(0)?;
+        says(&usual, &["OWN", "\u{1b}[32m+100"])?;
+        let named = look().env("PAGER", "less -R").start_in_terminal()?.end()?.exits(0)?;
+        says(&named, &["OWN"])?;
+        let none = look().env("PAGER", "cat").start_in_terminal()?.end()?.exits(0)?;
+        let absent = look().env("PAGER", "no-such-pager").start_in_terminal()?.end()?.exits(0)?;
+        [none, absent].iter().try_for_each(|shown| says(shown, &["\u{1b}[32m+100"]))?;
+        let piped = look().env("GIT_PAGER", &mine).run()?.exits(0)?;
+        let all = format!("{}{}{}{}", paged.stdout, usual.stdout, named.stdout, piped.stdout);
+        if all.contains("THEIRS") || piped.stdout.contains("MINE") || piped.stdout.contains("\u{1b}[32m") {
+            return fail(all);
+        }
+    }
+    Ok(())
+}
+
+fn a_diff_can_be_json() -> Outcome {
+    let desk = long_work()?;
+    let found = desk.types(&["diff", "T1", "--json"], 0)?.json()?;
+    let diff = at(&found, "/diff")?.as_str().unwrap_or_default();
+    let same = desk.types(&["review", "T1", "--json"], 0)?.json()?;
+    let agrees = ["task", "commit", "tree", "files", "diff"].iter().all(|name| found[name] == same[name]);
+    if agrees && diff.contains("+100\n") && found["files"][0]["added"] == 101 { Ok(()) } else { fail(found) }
+}
+
+fn status_tells_what_an_agent_does() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Look\n- [ ] T2 Wait (run: sleep 60)\n")?;
+    let asks = Rule::task("T1").turn(2).call("run_shell_command", &json!({"command": "touch asked"}));
+    let model =
+        desk.script(&Script::default().rule(write("T1", "one.txt", "1\n").turn(1)).rule(asks).rule(done("T1")))?;
+    let run = ["run", "plan.md", "--model", &model, "--ask", "Bash(touch*)", "--output-format", "stream-json"];
+    let running = desk.home.orchestrate(desk.repository.path(), &run).env("ORCHESTRATE_ASK", "park").start()?;
+    running.line(|line| line.contains("\"approval.requested\""))?;
+    let status = until(PATIENCE, || {
+        let status = desk.types(&["status"], 0)?;
+        Ok((!status.stdout.contains("T2    pending") && status.stdout.contains("T2 runs")).then_some(status))
+    })?;
+    says(&status, &["T1 waits in turn 2\n", "T2 runs its command\n", "orchestrate log\n", "orchestrate stop\n"])?;
+    let working = desk.types(&["status", "--json"], 0)?.json()?;
+    let first = json!({"task": "T1", "state": "waiting", "turns": 2, "last_tool": "write_file"});
+    let is_told = *at(&working, "/working/0")? == first;
+    desk.types(&["stop", "--kill"], 0)?;
+    running.end()?.exits(130)?;
+    let after = desk.types(&["status", "--json"], 0)?.json()?;
+    if is_told { Ok(()) } else { fail(format!("{working}\n{after}")) }
+}
+
+fn a_plan_with_nothing_to_do_is_no_run() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
+    let first = desk.types(&["run", "plan.md", "--json"], 0)?.json()?;
+    desk.repository
+        .write("plan.md", "- [x] T1 Make it (run: touch made)\n- [-] T2 No more\n- [ ] T3 Last (depends: T2)\n")?;
+    for format in ["text", "json", "stream-json"] {
+        let again = desk.types(&["run", "plan.md", "--output-format", format], 0)?;
+        if format == "text" {
+            says(&again, &["there was nothing to do"])?;
+            continue;
+        }
+        let object = again.json()?;
+        let states: Vec<_> =
+            object["tasks"].as_array().into_iter().flatten().map(|task| task["state"].clone()).collect();
+        let is_none = object["run_id"].is_null() && object["exit_code"] == 0 && object["type"] == "run.finished";
+        if !is_none || object["base_commit"] != first["base_commit"] || states.len() != 3 || states[2] != "skipped" {
+            return fail(object);
+        }
+    }
+    let newest = desk.types(&["status", "--json"], 0)?.json()?;
+    if newest["run_id"] != first["run_id"] {
+        return fail(newest);
+    }
+    says(&desk.types(&["land"], 0)?, &["has landed: main went from"])
+}
+
+fn a_moved_repository_is_recognised() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
+    let run = desk.types(&["run", "plan.md", "--merge", "review", "--json"], 3)?.json()?;
+    let elsewhere = desk.home.path().join("else where");
+    std::fs::rename(desk.repository.path(), &elsewhere)?;
+    let types = |arguments: &[&str]| desk.home.orchestrate(&elsewhere, arguments).run();
+    let lost = types(&["status"])?.exits(2)?;
+    says(&lost, &["since it was moved here; its runs were recorded for"])?;
+    let commands: Vec<&str> =
+        lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("git ")).collect();
+    let script = commands.join(" && ");
+    desk.home.command("sh", &elsewhere, &["-ec", &script]).run()?.exits(0)?;
+    let found = types(&["status", "--json"])?.exits(0)?.json()?;
+    if found["run_id"] != run["run_id"] || commands.len() != 2 {
+        return fail(found);
+    }
+    says(&types(&["approve", "T1"])?.exits(0)?, &["T1    merged"])?;
+    says(&types(&["land"])?.exits(0)?, &["has landed"])?;
+    // A copy is another repository, as long as the first one is there; and so is one with other commits.
+    let copy = desk.home.path().join("copy");
+    desk.home.command("cp", desk.home.path(), &["-r", &elsewhere.display().to_string(), "copy"]).run()?.exits(0)?;
+    says(&desk.home.orchestrate(&copy, &["status"]).run()?.exits(2)?, &["there has been no run in this repository\n"])?;
+    std::fs::rename(&elsewhere, desk.home.path().join("gone"))?;
+    let other = desk.home.path().join("other");
+    std::fs::create_dir(&other)?;
+    let script = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m other";
+    desk.home.command("sh", &other, &["-ec", script]).run()?.exits(0)?;
+    let none = desk.home.orchestrate(&other, &["status"]).run()?.exits(2)?;
+    says(&none, &["there has been no run in this repository\n"])
+}
+
+fn a_new_test_is_no_risk() -> Outcome {
+    let desk = Desk::new(
+        "- [ ] T1 New (run: mkdir -p tests; echo 1 > tests/new.sh)\n- [ ] T2 Old (run: echo 1 >> tests/old.sh)\n",
+    )?;
+    desk.repository.write("tests/old.sh", "0\n")?;
+    desk.repository.commit_all("Add a test")?;
+    desk.types(&["run", "plan.md"], 0)?;
+    let listed = desk.types(&["review", "--json"], 0)?.json()?;
+    let risks = [&listed[0]["risk"], &listed[1]["risk"]];
+    says(&desk.types(&["review"], 0)?, &["TOKENS  COST\n"])?;
+    says(
+        &desk.types(&["review", "T2"], 0)?,
+        &["0 tokens, cost -\n", "risk: tests/old.sh is changed: it checks the others\n"],
+    )?;
+    if risks == ["low", "high"] { Ok(()) } else { fail(listed) }
+}

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn the_environment_chooses_the_pager() {
-        let table: [(&[(&str, &str)], Option<&str>); 5] = [
+        type Variables<'v> = &'v [(&'v str, &'v str)];
+        let table: [(Variables<'_>, Option<&str>); 5] = [
             (&[], Some("less")),
             (&[("PAGER", "more")], Some("more")),
             (&[("PAGER", "more"), ("GIT_PAGER", "less -S")], Some("less -S")),

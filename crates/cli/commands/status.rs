@@ -38,7 +38,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         return Ok(0);
     }
     let mut text = table::render(&report);
-    state.tasks().filter(|record| is_at_work(record)).for_each(|record| text.push_str(&activity(record)));
+    working(&report, &state).for_each(|record| text.push_str(&activity(record)));
     for (call, approval) in state.open_approvals() {
         text.push_str(&format!(
             "call {} of {} waits for you; `approve` shows all of it and asks: {}\n",
@@ -64,6 +64,12 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
         )),
         Err(error) => output::warning(&format!("failed to {error}")),
     }
+}
+
+/// Returns the tasks that are worked on; none of a run that nobody works on.
+fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
+    let is_attended = report.status == RUNNING;
+    state.tasks().filter(move |record| is_attended && is_at_work(record))
 }
 
 /// Says what an agent does.
@@ -96,8 +102,7 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
         .collect();
     if let Some(object) = value.as_object_mut() {
         object.insert("approvals".to_owned(), Value::from(calls));
-        let working = state.tasks().filter(|record| is_at_work(record));
-        let working = working.map(|record| {
+        let working = working(report, state).map(|record| {
             json!({"task": record.task.id, "state": record.state, "turns": record.turns, "last_tool": record.last_tool})
         });
         object.insert("working".to_owned(), working.collect());

@@ -1,4 +1,4 @@
-//! What a person who decides about a tool call is shown, as a hash: an approval by somebody who cannot be asked names it.
+//! What a person who decides about a tool call is shown, as a hash: an approval without a terminal names it.
 
 use orchestrate_core::CallHash;
 use orchestrate_core::run_state::Approval;

@@ -62,7 +62,7 @@ fn has_its_commits(folder: &Path, repo: &Repo) -> bool {
     let began = || {
         let store = Store::open_existing(folder).ok()??;
         let run = store.latest_run().ok()??;
-        store.state(&run).ok().map(|state| state.base.clone())
+        store.state(&run).ok().map(|state| state.base)
     };
     began().is_some_and(|base| repo.commit_info(&base).is_ok())
 }

@@ -236,13 +236,15 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
     }
 }
 
-/// Gives what a command finds of the secrets, and what git tells it.
+/// Returns what a command finds of the secrets, and what git tells it.
+///
+/// The command does not name the secret, or its redaction would change the command.
 fn look_around(stage: &Stage, tier: Confinement) -> Result<(String, String), Failed> {
     let files = SECRETS.map(|file| format!("\"$common/{file}\"")).join(" ");
     let command = format!(
         "echo kept > work.txt; common=$(sed 's/gitdir: //' .git)/../..; \
          (cat {files} \"$common/config\"; cat \"$common\"/*; cat \"$common\"/worktrees/*/*) 2>/dev/null | \
-         grep -a -o canary-4711 > found.txt; \
+         grep -a -o 'canary-471.' > found.txt; \
          (git status --short && git log --oneline && git diff HEAD --stat && git show --stat HEAD && \
          git blame kept.txt && git describe --always && git rev-parse HEAD && git branch --show-current && \
          git ls-files && git log -g --oneline) > told.txt 2>&1 && echo without complaints >> told.txt; true"

@@ -6,17 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::Repository;
 use rustix::fs::FileType;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
-use crate::refusal::Refusal;
-use crate::repo::Repo;
 use crate::room::read_plain;
-use crate::walk::join;
 
 /// The names of files of patterns.
 const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
@@ -26,6 +23,14 @@ pub(crate) const MAX_BYTES: u64 = 1 << 20;
 const MAX_LINES: usize = 20_000;
 /// The most `**` of one line: each doubles the time, and nobody writes more than three.
 const MAX_WAYS: usize = 8;
+
+/// A file of patterns that git should not read.
+pub(crate) struct Excess {
+    /// Its path in the checkout.
+    pub(crate) path: PathBuf,
+    /// Why not.
+    pub(crate) reason: String,
+}
 
 /// Reports whether git reads patterns from files of this name.
 pub(crate) fn is_patterns(name: &[u8]) -> bool {
@@ -62,35 +67,27 @@ pub(crate) fn excess_of_blob(repository: &Repository, id: git2::Oid) -> Result<O
     Ok(excess(repository.find_blob(id).map_err(failed())?.content()))
 }
 
-impl Repo {
-    /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git reads them; looked at
-    /// are the folders that hold tracked files.
-    ///
-    /// # Errors
-    /// [`GitError::Refused`] with the file and what to do about it.
-    pub(crate) fn require_bounded_patterns(&self) -> Result<(), GitError> {
-        let handle = self.handle()?;
-        let index = handle.index().map_err(GitError::library("read the index"))?;
-        let mut folders = BTreeSet::from([Vec::new()]);
-        for entry in index.iter() {
-            let mut folder = beneath::split(&entry.path).0;
-            while !folder.is_empty() && folders.insert(folder.to_vec()) {
-                folder = beneath::split(folder).0;
-            }
+/// Finds a file of patterns that git cannot read in bounded time in a checkout, below the folders that hold tracked
+/// files.
+pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Excess>, GitError> {
+    let mut folders = BTreeSet::from([Vec::new()]);
+    for entry in index.iter() {
+        let mut folder = beneath::split(&entry.path).0;
+        while !folder.is_empty() && folders.insert(folder.to_vec()) {
+            folder = beneath::split(folder).0;
         }
-        let root = beneath::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
-        for folder in folders {
-            // What was deleted or replaced has no patterns for git either.
-            let Ok(opened) = beneath::open_folder(&root, &folder) else { continue };
-            for name in FILES {
-                if let Some(reason) = excess_in(&opened, name)? {
-                    let refusal = Refusal::Patterns { path: path_of(&join(&folder, name)), reason };
-                    return Err(GitError::Refused { path: self.workdir().to_owned(), refusal });
-                }
-            }
-        }
-        Ok(())
     }
+    let opened_root = beneath::open_root(root).map_err(GitError::errno("open", root))?;
+    for folder in folders {
+        // What was deleted or replaced has no patterns for git either.
+        let Ok(opened) = beneath::open_folder(&opened_root, &folder) else { continue };
+        for name in FILES {
+            if let Some(reason) = excess_in(&opened, name)? {
+                return Ok(Some(Excess { path: path_of(&beneath::join(&folder, name)), reason }));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Says why git should not read a file of patterns in an open folder; none if it may, or if there is none.

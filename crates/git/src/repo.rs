@@ -12,6 +12,7 @@ use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
 use rustix::fs::Access;
 
+use crate::bounds::{self, Excess};
 use crate::configuration::Configuration;
 use crate::error::GitError;
 use crate::probe;
@@ -195,6 +196,18 @@ impl Repo {
         }
         self.require_temporary_folder()?;
         self.require_bounded_patterns()
+    }
+
+    /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git reads them.
+    fn require_bounded_patterns(&self) -> Result<(), GitError> {
+        let index = self.handle()?.index().map_err(GitError::library("read the index"))?;
+        match bounds::excess_below(self.workdir(), &index)? {
+            None => Ok(()),
+            Some(Excess { path, reason }) => {
+                let refusal = Refusal::Patterns { path, reason };
+                Err(GitError::Refused { path: self.workdir().to_owned(), refusal })
+            }
+        }
     }
 
     /// Refuses to go on where no temporary file can be made.

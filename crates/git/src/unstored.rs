@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use crate::beneath::{self, path_of};
+use crate::beneath::{self, join, path_of};
 use crate::error::GitError;
 use crate::ignore::{Rules, Standard};
 use crate::repo::Repo;
-use crate::walk::join;
 use crate::worktree::Worktree;
 
 /// A search through what no snapshot holds.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use git2::Repository;
 use rustix::fs::{FileType, Stat};
 
-use crate::beneath::{self, path_of};
+use crate::beneath::{self, join, path_of};
 use crate::bounds;
 use crate::error::GitError;
 use crate::ignore::{Rules, Standard};
@@ -162,9 +162,4 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
 /// Gives the first folder of a path.
 fn top_of(path: &[u8]) -> PathBuf {
     path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
-}
-
-/// Appends a name to git's path of a folder.
-pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }

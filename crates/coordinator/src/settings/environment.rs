@@ -39,7 +39,8 @@ const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 /// Variables that are understood and whose time has not come: what they ask for must not be passed over.
 const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 
-/// Variables of loops written for other programs that ask for a cache, which is not there yet; these values ask for none.
+/// Variables of loops written for other programs that ask for a cache, which is not there yet; these values ask for
+/// none.
 const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
 
 /// The user's directories.

@@ -66,8 +66,8 @@ impl Restrictions {
         }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("allow own debugging"))?;
-        // After that, since what hides its memory belongs to root. Whoever may not say so all the same has a job that the
-        // kernel kills when it holds the most, as any other process.
+        // After that, since what hides its memory belongs to root. Where it may not be written, the kernel kills the
+        // job when it holds the most memory, like any other process.
         let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
         for (resource, most) in self.limits.drain(..) {
             set_limit(resource, most).map_err(step("set a limit"))?;

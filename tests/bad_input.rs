@@ -195,6 +195,12 @@ pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<Stri
     Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
 }
 
+/// Finds the git program.
+pub(crate) fn git_program(home: &Home) -> Result<String, Failed> {
+    let found = home.command("sh", home.path(), &["-c", "command -v git"]).run()?.exits(0)?;
+    Ok(found.stdout.trim_end().to_owned())
+}
+
 fn a_git_that_is_too_old_is_refused() -> Outcome {
     let scene = Scene::new()?;
     let path = with_program(&scene.home, "git", "echo git version 2.37.9")?;

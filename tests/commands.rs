@@ -12,8 +12,11 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::bad_input::{git_program, with_program};
 use crate::run::{done, runtime};
-use crate::support::{Case, Home, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, sandboxed, until};
+use crate::support::{
+    Case, Home, Invocation, Need, Outcome, Repository, Rule, Script, at, case, fail, lines, sandboxed, until,
+};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -303,17 +306,27 @@ fn sent(store: &Store, run: &RunId) -> Result<Received, Failed> {
 /// Another process takes the run between the command's look, which finds nobody, and its own try.
 fn one_goes_to_whoever_was_quicker() -> Outcome {
     let (home, repository, store, run) = awaiting_review()?;
-    let folder = home.path().join("config/orchestrate");
-    std::fs::create_dir_all(&folder)?;
-    let pipe = folder.join("config.toml");
+    let (calls, pipe) = (home.path().join("calls"), home.path().join("pipe"));
+    let rejecting = |task: &str, git: &str| -> Result<Invocation, Failed> {
+        let script = format!("echo >> '{}'; {git}\nexec {} \"$@\"", calls.display(), git_program(&home)?);
+        let path = with_program(&home, "git", &script)?;
+        let typed = ["reject", task, "-m", "no", "--json"];
+        Ok(home.orchestrate(repository.path(), &typed).env("PATH", path))
+    };
+    // One that is sent nowhere calls git as often as any command does to find the run.
+    rejecting("T9", ":")?.run()?.exits(2)?;
+    let to_find_it = std::fs::read(&calls)?.len();
+    std::fs::remove_file(&calls)?;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-    let asking = home.orchestrate(repository.path(), &["reject", "T1", "-m", "no", "--json"]).start()?;
-    // The settings are read in between; a pipe can be opened so once somebody reads it.
-    let settings = until(Duration::from_secs(60), || {
+    let (calls, shown) = (calls.display(), pipe.display());
+    let waits = format!("if test $(wc -c < '{calls}') = {}; then cat '{shown}'; fi", to_find_it + 1);
+    let asking = rejecting("T1", &waits)?.start()?;
+    // The repository is opened in between; a pipe can be opened so once somebody reads it.
+    let opening = until(Duration::from_secs(60), || {
         Ok(OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&pipe).ok())
     })?;
     let quicker = Journal::resume(&store, &run)?;
-    drop(settings);
+    drop(opening);
     let received = sent(&store, &run)?;
     runtime()?.block_on(quicker.answer(received.id, Ok("heard".to_owned())))?;
     let answer = asking.end()?.exits(0)?.json()?;

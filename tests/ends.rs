@@ -9,7 +9,7 @@ use orchestrate_sandbox::Confinement;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::bad_input::with_program;
+use crate::bad_input::{git_program, with_program};
 use crate::cancel::{is_alive, require_gone, seconds};
 use crate::run::done;
 use crate::standing::{Desk, says};
@@ -303,8 +303,7 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
 /// The signal comes from the very process that moves the checkout.
 fn a_signal_while_a_landing_moves() -> Outcome {
     let (home, repository) = one_to_land(Home::new()?, &[])?;
-    let real = home.command("sh", home.path(), &["-c", "command -v git"]).run()?.exits(0)?.stdout;
-    let script = format!("case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"", real.trim_end());
+    let script = format!("case \"$*\" in *read-tree*) kill -INT $PPID;; esac\nexec {} \"$@\"", git_program(&home)?);
     let path = with_program(&home, "git", &script)?;
     let landed = home.orchestrate(repository.path(), &["land"]).env("PATH", &path).run()?.exits(0)?;
     if repository.git(&["status", "--porcelain"])?.is_empty() && repository.path().join("one").exists() {

@@ -311,7 +311,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
 
 /// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
 fn nobody_reads_while_a_check_runs() -> Outcome {
-    let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../go\" || sleep 60";
+    let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
     let of_task = (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "its check is running");
     let of_run =
         ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
@@ -331,7 +331,7 @@ fn nobody_reads_while_a_check_runs() -> Outcome {
                 return fail(refused.stderr);
             }
         }
-        desk.repository.write(".git/go", "")?;
+        desk.repository.write(".git/objects/go", "")?;
         desk.types(&["resume"], 0)?;
         says(&desk.types(&["message", "T1", "hello"], 2)?, &["`orchestrate reject T1 -m TEXT"])?;
     }

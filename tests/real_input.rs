@@ -90,9 +90,8 @@ fn change_and_check() -> Outcome {
     require_came_back(&server, &log)?;
     require_compiled(&home, &log)?;
     // A check builds on what those before it have left, as long as they have passed.
-    let built = |check: &str| {
-        check.lines().filter(|line| line.contains("Checking ") || line.contains("Compiling ")).count()
-    };
+    let built =
+        |check: &str| check.lines().filter(|line| line.contains("Checking ") || line.contains("Compiling ")).count();
     let checks: Vec<usize> = log.split("T4: check of the merged tree ").skip(1).map(built).collect();
     if matches!(checks[..], [1, anew] if anew > 1) { Ok(()) } else { fail(format!("{checks:?} in\n{log}")) }
 }

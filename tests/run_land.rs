@@ -5,14 +5,14 @@ use libtest_mimic::Failed;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::bad_input::with_program;
+use crate::bad_input::{git_program, with_program};
 use crate::run::{done, write};
 use crate::standing::{Desk, says};
 use crate::support::{Case, Outcome, Rule, Script, at, case, fail};
 
-/// A command that waits for a file beside the repository's own, which it can read.
-const WAITING: &str =
-    "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../go\"; do sleep 0.05; done; touch one)\n";
+/// A command that waits for a file among the repository's objects, which it can see.
+const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
+     touch one)\n";
 /// Work that a person has to approve.
 const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
 
@@ -40,7 +40,7 @@ fn killed(options: &[&str]) -> Result<Desk, Failed> {
     running.line(|line| line.contains("\"tool.started\""))?;
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
-    desk.repository.write(".git/go", "")?;
+    desk.repository.write(".git/objects/go", "")?;
     Ok(desk)
 }
 
@@ -65,8 +65,10 @@ fn whoever_resumes_a_killed_run_lands_it() -> Outcome {
 /// then does this instead.
 fn killed_while_landing(then: &str) -> Result<Desk, Failed> {
     let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
-    let script =
-        format!("case \"$*\" in *\"read-tree -m -u\"*) kill -KILL $PPID; {then};; esac\nexec {} \"$@\"", git(&desk)?);
+    let script = format!(
+        "case \"$*\" in *\"read-tree -m -u\"*) kill -KILL $PPID; {then};; esac\nexec {} \"$@\"",
+        git_program(&desk.home)?
+    );
     let path = with_program(&desk.home, "git", &script)?;
     let before = desk.repository.git(&["rev-parse", "main"])?;
     let run = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md", "--land"]);
@@ -74,12 +76,6 @@ fn killed_while_landing(then: &str) -> Result<Desk, Failed> {
     let facts = desk.types(&["log", "--json"], 0)?.stdout;
     let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"landing.started\""));
     if is_recorded && desk.repository.git(&["rev-parse", "main"])? == before { Ok(desk) } else { fail(facts) }
-}
-
-/// Finds the git program.
-fn git(desk: &Desk) -> Result<String, Failed> {
-    let found = desk.home.command("sh", desk.home.path(), &["-c", "command -v git"]).run()?.exits(0)?;
-    Ok(found.stdout.trim_end().to_owned())
 }
 
 fn whoever_resumes_finishes_a_landing() -> Outcome {

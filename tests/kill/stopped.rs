@@ -94,17 +94,17 @@ fn require_interrupted_once(scene: &Scene) -> Outcome {
     if ends == [ToolOutcome::Interrupted, ToolOutcome::Ok] { Ok(()) } else { fail(format!("{ends:?}")) }
 }
 
-/// It writes a file, then waits for another one beside the repository's own, which it can read.
+/// It writes a file, then waits for another one among the repository's objects, which it can see.
 fn a_command_of_the_plan_runs_again() -> Outcome {
-    let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../go\"; do \
-                sleep 0.05; done)\n";
+    let plan = "- [ ] T1 wait (run: echo 1 >> log.txt; until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; \
+                do sleep 0.05; done)\n";
     let scene = Scene::of(&Play { plan, script: Script::default() })?;
     let first = scene.start(NO_FAULT)?;
     until(PATIENCE, || Ok(scene.worktree("T1").is_ok_and(|path| path.join("log.txt").exists()).then_some(())))?;
     first.signal(Signal::KILL)?;
     first.end()?.exits(KILLED)?;
 
-    std::fs::write(scene.repository.path().join(".git/go"), "")?;
+    std::fs::write(scene.repository.path().join(".git/objects/go"), "")?;
     let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
     scene.require_untouched()?;
     let commit = scene.repository.git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;

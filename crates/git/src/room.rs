@@ -9,7 +9,7 @@
 //! process, and [`sweep`] removes those that nobody has locked. Git that goes on without us has a room of its own,
 //! which whoever holds the repository's lock next makes anew.
 
-use std::io::Read as _;
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -156,8 +156,11 @@ pub(crate) fn read_plain(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
 /// # Errors
 /// If the temporary folder cannot be listed.
 pub(crate) fn sweep() -> Result<(), GitError> {
-    let place = std::env::temp_dir();
-    let rooms = std::fs::read_dir(&place).map_err(GitError::io("list", &place))?;
+    sweep_in(&std::env::temp_dir())
+}
+
+fn sweep_in(place: &Path) -> Result<(), GitError> {
+    let rooms = std::fs::read_dir(place).map_err(GitError::io("list", place))?;
     let is_room = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     for room in rooms.filter_map(Result::ok).filter(is_room).map(|entry| entry.path()) {
         // Another user's room cannot be opened, nor can one that is just going; what stays is looked at next time.
@@ -172,10 +175,21 @@ pub(crate) fn sweep() -> Result<(), GitError> {
 /// Makes an empty folder and locks it.
 fn claim() -> Result<(TemporaryFolder, OwnedFd), GitError> {
     let place = std::env::temp_dir();
-    let failed = |error: Errno| GitError::errno("lock a folder in", &place)(error);
+    claim_made(&place, || TemporaryFolder::create(PREFIX, Some(&place)))
+}
+
+/// Locks the folder that this makes, or another one if a sweep was quicker.
+fn claim_made(
+    place: &Path,
+    mut make: impl FnMut() -> io::Result<TemporaryFolder>,
+) -> Result<(TemporaryFolder, OwnedFd), GitError> {
+    let failed = |error: Errno| GitError::errno("lock a folder in", place)(error);
     for _ in 0..TRIES {
-        let folder = TemporaryFolder::create(PREFIX, None);
-        let folder = folder.map_err(GitError::io("make a place to merge in", &place))?;
+        let folder = match make() {
+            // A sweep took it before it was ours alone.
+            Err(error) if error.kind() == ErrorKind::NotFound && place.is_dir() => continue,
+            made => made.map_err(GitError::io("make a place to merge in", place))?,
+        };
         let locked = match open(folder.path()) {
             Err(Errno::NOENT) => continue,
             opened => opened.map_err(failed)?,
@@ -196,17 +210,48 @@ fn open(room: &Path) -> Result<OwnedFd, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
     fn only_rooms_that_nobody_is_in_are_swept() {
-        let (held, locked) = claim().unwrap();
-        let left = TemporaryFolder::create(PREFIX, None).unwrap().keep();
+        let place = tempfile::tempdir().unwrap();
+        let make = || TemporaryFolder::create(PREFIX, Some(place.path()));
+        let (held, locked) = claim_made(place.path(), make).unwrap();
+        let left = make().unwrap().keep();
         std::fs::create_dir_all(left.join("refs/heads")).unwrap();
-        sweep().unwrap();
+        sweep_in(place.path()).unwrap();
         assert_eq!((held.path().exists(), left.exists()), (true, false));
         drop(locked);
-        sweep().unwrap();
+        sweep_in(place.path()).unwrap();
         assert!(!held.path().exists());
+    }
+
+    /// A sweep may come at any moment while a room is made: before its rights are set, or before it is locked.
+    #[test]
+    fn a_room_that_a_sweep_took_while_it_was_made_is_made_again() {
+        let place = tempfile::tempdir().unwrap();
+        let mut made = 0;
+        let (room, _locked) = claim_made(place.path(), || {
+            made += 1;
+            let folder = TemporaryFolder::create(PREFIX, Some(place.path()))?;
+            if made < 3 {
+                sweep_in(place.path()).unwrap();
+            }
+            if made < 2 {
+                std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))?;
+            }
+            Ok(folder)
+        })
+        .unwrap();
+        assert_eq!((made, room.path().exists()), (3, true));
+    }
+
+    #[test]
+    fn no_room_is_made_in_a_folder_that_there_is_not() {
+        let place = Path::new("/nowhere");
+        let error = claim_made(place, || TemporaryFolder::create(PREFIX, Some(place))).unwrap_err();
+        assert!(matches!(&error, GitError::Io { source, .. } if source.kind() == ErrorKind::NotFound), "{error}");
     }
 }

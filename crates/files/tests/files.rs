@@ -1,7 +1,5 @@
 //! Removal, and folders that others can replace.
 
-#![expect(clippy::unwrap_used, reason = "tests, also outside of the functions that are marked so")]
-
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -12,6 +12,8 @@ use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, Rule, 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("secrets::what_a_tool_reads_is_redacted", what_a_tool_reads_is_redacted),
+        case("secrets::what_was_redacted_is_never_written_back", what_was_redacted_is_never_written_back),
+        case("secrets::ordinary_words_stay_what_they_are", ordinary_words_stay_what_they_are),
         case("secrets::what_a_check_says_is_redacted", what_a_check_says_is_redacted),
         case("secrets::what_a_server_echoes_is_shown_to_nobody", what_a_server_echoes),
         case("secrets::a_plan_that_holds_a_key_is_refused", a_plan_that_holds_a_key),
@@ -112,6 +114,47 @@ fn what_a_tool_reads_is_redacted() -> Outcome {
     let told = format!("{:?}", played.requests()?).to_lowercase();
     let missing: Vec<String> = traces().into_iter().filter(|trace| !told.contains(trace)).collect();
     if missing == [PASSWORD[..14].to_lowercase()] { Ok(()) } else { fail(format!("{missing:?} in {told}")) }
+}
+
+/// An agent that writes back what it read would put the mark in the place of the key.
+fn what_was_redacted_is_never_written_back() -> Outcome {
+    let marked = "key = [redacted:OPENAI_API_KEY]";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "secret.txt", "content": marked})))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": format!("k={KEY}")})))
+        .rule(write("T1", "one.txt", "1\n").turn(3))
+        .rule(done("T1"));
+    let play = |name: &str| {
+        let stage = stage()?;
+        let played = stage.play("- [ ] T1 write\n", &script, |settings| {
+            let key = if name == "OPENAI_API_KEY" { KEY } else { "another-0a1b2c3d4e5f6g" };
+            settings.environment = [(name.to_owned(), key.to_owned())].into();
+        })?;
+        played.require(0, &[("T1", Merged)])?;
+        let merged = stage.merged(&played.report, "secret.txt")?;
+        Ok::<_, Failed>((merged, stage.merged(&played.report, "new.txt").ok(), played))
+    };
+    let (kept, new, played) = play("OPENAI_API_KEY")?;
+    if kept != KEY || new.is_some() || !format!("{:?}", played.requests()?).contains("nothing was done") {
+        return fail(format!("{kept} {new:?} {}", played.story()));
+    }
+    // Without that secret the same words are words.
+    let (kept, new, _) = play("ANTHROPIC_API_KEY")?;
+    if kept == marked && new == Some(format!("k={KEY}")) { Ok(()) } else { fail(format!("{kept} {new:?}")) }
+}
+
+/// A password that is a word hides neither the word nor what an agent writes with it.
+fn ordinary_words_stay_what_they_are() -> Outcome {
+    let code = "def check(password): return password != 'postgres'";
+    let script = Script::default().rule(write("T1", "check.py", code)).rule(done("T1"));
+    let stage = stage()?;
+    let played = stage.play("- [ ] T1 write\n", &script, |settings| {
+        let given = [("https_proxy", "http://me:password@127.0.0.1:1"), ("POSTGRES_PASSWORD", "postgres")];
+        settings.environment = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let merged = stage.merged(&played.report, "check.py")?;
+    if merged == code { Ok(()) } else { fail(merged) }
 }
 
 fn what_a_check_says_is_redacted() -> Outcome {

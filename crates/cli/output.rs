@@ -4,7 +4,8 @@
 //! quietly ([`CommandError::is_silent`]) and a run not at all: progress that nobody reads is dropped.
 //!
 //! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
-//! words, and whoever prints them need not remember that. The two that do not say so in their names.
+//! words, and whoever prints them need not remember that. Those that do not say so in their names, and let
+//! only a patch through with a secret in it.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -62,14 +63,28 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
 
 /// Writes one JSON value as one line to standard output, with what [`plain`] writes out in JSON's own way.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
-    bytes(&format!("{}\n", ascii_controls(&text)))
+    bytes(&json_line(value)?)
 }
 
-/// Writes a result for programs as it is, byte by byte.
+/// Writes one JSON value with a patch in it, which has to apply.
+pub(crate) fn json_exactly(value: &impl Serialize) -> Result<(), CommandError> {
+    exactly(&json_line(value)?)
+}
+
+fn json_line(value: &impl Serialize) -> Result<String, CommandError> {
+    let text = serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
+    Ok(format!("{}\n", ascii_controls(&text)))
+}
+
+/// Writes a result whose control characters are meant.
 pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
+    exactly(&shown(text))
+}
+
+/// Writes a patch for programs as it is, byte by byte: it has to apply, and its reader can read the files as well.
+pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(shown(text).as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| CommandError::of_output(&error))
 }
 
@@ -91,7 +106,7 @@ pub(crate) fn drawn(text: &str) {
 /// Writes lines that are drawn over to standard error; others' words in them have to be [`plain`] already.
 pub(crate) fn raw_progress(text: &str) {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr.write_all(shown(text).as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Asks a question that only a clear yes answers with yes.

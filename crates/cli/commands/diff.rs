@@ -22,7 +22,7 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     note_shown(&runs, &state, &task);
     if arguments.json.json {
         let entries = runs.review(&run)?;
-        return output::json(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
+        return output::json_exactly(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
     }
     if diff.is_empty() {
         let has_kept = state.task(&task).is_some_and(|record| record.snapshot.is_some());
@@ -33,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
         pager::show(context, &patch::shown(&diff, context.terminal.colour))?;
     } else {
         // A program gets the patch as it is, so that it applies.
-        output::bytes(&diff)?;
+        output::exactly(&diff)?;
     }
     Ok(0)
 }

@@ -52,16 +52,16 @@ mod tests {
     fn its_secrets_are_keys_files_and_logins() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        std::fs::write(&path, "key-of-a-file\n").unwrap();
+        std::fs::write(&path, "key-of-a-0123abcd-file\n").unwrap();
         let given = environment(&[
-            ("OPENAI_API_KEY", "key-of-openai"),
+            ("OPENAI_API_KEY", "key-of-0123abcd-openai"),
             ("GEMINI_API_KEY_FILE", path.to_str().unwrap()),
             ("OPENROUTER_API_KEY_FILE", "/nope"),
-            ("https_proxy", "http://me:password-of-proxy@proxy:1"),
+            ("https_proxy", "http://me:password0of0proxy@proxy:1"),
             ("GIT_AUTHOR_NAME", "somebody else"),
         ]);
         let redactor = orchestrate_core::Redactor::new(given.secrets());
-        let text = "key-of-openai key-of-a-file password-of-proxy somebody else /nope";
+        let text = "key-of-0123abcd-openai key-of-a-0123abcd-file password0of0proxy somebody else /nope";
         let expected = "[redacted:OPENAI_API_KEY] [redacted:GEMINI_API_KEY] [redacted:https_proxy] somebody else /nope";
         assert_eq!(redactor.text(text), expected);
     }

@@ -215,12 +215,24 @@ impl Shared {
     }
 
     fn conform(&self, tool: &dyn Tool, given: &Value, scope: &CallScope) -> Result<Value, ToolError> {
+        self.require_unredacted(given)?;
         let validator = self.validators.get(tool.name());
         let validator = validator.ok_or_else(|| ToolError::Execution("the tool has no validator".to_owned()))?;
         let mut arguments = arguments::conform(given, tool.schema(), validator)?;
         tool.validate(&arguments).map_err(|reason| arguments::invalid(&reason))?;
         tool.normalize(&mut arguments, &scope.worktree.path)?;
         Ok(arguments)
+    }
+
+    /// Refuses a call with the mark of a redacted secret in it: run, it would write or do something else than was meant,
+    /// and a file that was read and written back would lose the secret.
+    fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
+        let Some(name) = self.redactor.mark_in(&given.to_string()) else { return Ok(()) };
+        let reason = format!(
+            "the arguments hold `[redacted:{name}]`, the mark of a secret that agents are not shown; nothing was done. \
+             Change only what is around it, or leave that file to a person"
+        );
+        Err(ToolError::denied("secrets", reason))
     }
 
     fn not_found(&self, name: &str) -> ToolError {

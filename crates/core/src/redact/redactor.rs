@@ -22,6 +22,9 @@ const LEAST_PART_BYTES: usize = 16;
 /// The most white space that may stand between two characters of a secret: the end of a line and some indentation.
 const MOST_GAP_BYTES: usize = 8;
 
+/// How the mark begins that stands in the place of a secret.
+const MARK: &str = "[redacted:";
+
 /// Replaces the secrets of one run in texts; cheap to clone, and free where there are none.
 #[derive(Clone, Default)]
 pub struct Redactor(Option<Arc<Known>>);
@@ -93,6 +96,18 @@ impl Redactor {
         let known = self.0.as_ref()?;
         let first = known.spans(text).into_iter().next()?;
         known.forms.get(first.form).map(|form| form.name.as_str())
+    }
+
+    /// Returns the name of a secret whose mark stands in the text, where the secret itself has been replaced.
+    ///
+    /// Such a text is for reading only: whoever wrote it to a file or ran it as a command would change what it says.
+    pub fn mark_in(&self, text: &str) -> Option<&str> {
+        let known = self.0.as_ref()?;
+        let mut names = known.forms.iter().map(|form| form.name.as_str());
+        if !text.contains(MARK) {
+            return None;
+        }
+        names.find(|name| text.contains(&mark(name)))
     }
 
     /// Returns the value with the secrets in its texts and in its keys replaced.
@@ -210,14 +225,17 @@ impl Known {
         for Span { bytes, form } in spans {
             out.push_str(text.get(from..bytes.start).unwrap_or_default());
             let name = self.forms.get(*form).map_or("secret", |form| form.name.as_str());
-            out.push_str("[redacted:");
-            out.push_str(name);
-            out.push(']');
+            out.push_str(&mark(name));
             from = bytes.end;
         }
         out.push_str(text.get(from..).unwrap_or_default());
         out
     }
+}
+
+/// Returns what stands in a text in the place of a secret.
+fn mark(name: &str) -> String {
+    format!("{MARK}{name}]")
 }
 
 /// How much of a form and of a text are alike.

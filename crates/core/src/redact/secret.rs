@@ -3,6 +3,16 @@
 /// A secret of fewer bytes than this is not looked for: it would be found in ordinary words.
 const LEAST_BYTES: usize = 8;
 
+/// A secret that reads like words or like a name with a number is looked for from this length on: no identifier and no
+/// file of a project is called like that.
+const LEAST_PHRASE_BYTES: usize = 24;
+
+/// The longest mixture of letters and digits that is still part of a name, as in `gpt-4o` or `utf8`.
+const LONGEST_MIXED_WORD: usize = 5;
+
+/// What the names of query parameters contain that hold a secret.
+const SECRET_PARAMETERS: &[&str] = &["key", "token", "secret", "sig", "pass", "pwd", "auth", "code", "cred"];
+
 /// A user without a password is a token only if its name is this long; others are people's names.
 const LEAST_TOKEN_BYTES: usize = 20;
 
@@ -35,7 +45,7 @@ impl Secret {
         Self { name: name.into(), value: value.into().trim().to_owned() }
     }
 
-    /// Returns what is secret in a URL: its user and password, and each key in its query.
+    /// Returns what is secret in a URL: its user and password, and the keys in its query.
     pub fn in_url(name: &str, url: &str) -> Vec<Self> {
         let Some((_, rest)) = url.trim().split_once("://") else { return Vec::new() };
         let mut found: Vec<String> = Vec::new();
@@ -51,7 +61,8 @@ impl Secret {
         }
         let query = rest.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
-            if name != "api-version" {
+            let name = name.to_ascii_lowercase();
+            if SECRET_PARAMETERS.iter().any(|part| name.contains(part)) {
                 found.extend([value.to_owned(), decoded(value)]);
             }
         }
@@ -60,10 +71,25 @@ impl Secret {
         found.into_iter().map(|value| Self::new(name, value)).collect()
     }
 
-    /// Reports whether it can be told from ordinary words.
+    /// Reports whether it can be told from ordinary words. One that cannot would hide the words of the project, and its
+    /// agents could not write them.
     pub(super) fn can_be_recognised(&self) -> bool {
-        self.value.len() >= LEAST_BYTES && !PLACEHOLDERS.contains(&self.value.to_ascii_lowercase().as_str())
+        self.value.len() >= LEAST_BYTES
+            && (self.value.len() >= LEAST_PHRASE_BYTES || !is_words(&self.value))
+            && !PLACEHOLDERS.contains(&self.value.to_ascii_lowercase().as_str())
     }
+}
+
+/// Reports whether a text consists of words, numbers and short mixtures of both, as names of projects do.
+fn is_words(text: &str) -> bool {
+    // A login is none, however short its parts are.
+    !text.contains('@') && text.split(|letter: char| !letter.is_alphanumeric()).all(is_word)
+}
+
+fn is_word(part: &str) -> bool {
+    let digits = part.chars().filter(char::is_ascii_digit).count();
+    let letters = part.chars().count() - digits;
+    letters == 0 || digits == 0 || letters + digits <= LONGEST_MIXED_WORD
 }
 
 /// Its name only.

@@ -82,6 +82,24 @@ fn short_secrets_and_placeholders_hide_no_words() {
 }
 
 #[test]
+fn words_and_names_of_a_project_are_no_secrets() {
+    for value in ["password", "postgres", "whatever", "gpt-4o-mini", "my-database-01", "created_at_updated_at"] {
+        assert!(redactor(value).is_empty(), "{value}");
+    }
+    for value in ["hunter22", "sk-0a1b2c3d4e", "correct-horse-battery-staple-and-more", "Xk39x9Qp"] {
+        assert!(!redactor(value).is_empty(), "{value}");
+    }
+    assert!(Redactor::new(Secret::in_url("url", "https://h/v1?deployment=gpt4ominiforus")).is_empty());
+}
+
+#[test]
+fn the_mark_of_a_secret_is_found() {
+    let redactor = redactor(KEY);
+    let redacted = redactor.owned(format!("a = {KEY}"));
+    assert_eq!((redactor.mark_in(&redacted), redactor.mark_in("[redacted:OTHER] KEY")), (Some("KEY"), None));
+}
+
+#[test]
 fn what_is_secret_in_a_url() {
     let redacted = |url: &str, text: &str| Redactor::new(Secret::in_url("remote", url)).text(text).into_owned();
     for (url, text, expected) in [

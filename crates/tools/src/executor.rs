@@ -224,8 +224,8 @@ impl Shared {
         Ok(arguments)
     }
 
-    /// Refuses a call with the mark of a redacted secret in it: run, it would write or do something else than was meant,
-    /// and a file that was read and written back would lose the secret.
+    /// Refuses a call with the mark of a redacted secret in it: it would write or do something else than was meant, and
+    /// a file that was read and written back would lose the secret.
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
         let Some(name) = self.redactor.mark_in(&given.to_string()) else { return Ok(()) };
         let reason = format!(

@@ -1,37 +1,77 @@
 //! The forms in which a secret may stand in a text.
 //!
 //! They are compared whatever the case of their letters, so upper, lower and swapped case need no forms of their own.
+//! What escapes stand for is read in the text, so escaped forms stand here only where they may lie in another one.
 
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::secret::Secret;
+use super::needles::{LEAST_PART_BYTES, PIECE_BYTES};
+use super::views::{View, is_in_skeleton};
+
+/// The alphabet of base32, and the one that keeps the order.
+const BASE32: [&[u8; 32]; 2] = [b"abcdefghijklmnopqrstuvwxyz234567", b"0123456789abcdefghijklmnopqrstuv"];
+/// How many bytes programs that dump write as one number, the last byte first.
+const WORD_BYTES: [usize; 3] = [2, 4, 8];
 
 /// One form of a secret.
 pub(super) struct Form {
-    /// What is shown instead.
-    pub(super) name: String,
+    /// Whose form it is.
+    pub(super) secret: usize,
     pub(super) text: Vec<u8>,
 }
 
 /// Returns each form of a secret once.
-pub(super) fn forms_of(secret: &Secret) -> Vec<Form> {
-    let value = secret.value.as_str();
-    let backwards: String = value.chars().rev().collect();
-    let mut texts = BTreeSet::from([value.to_owned(), backwards]);
+pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
+    let mut texts = BTreeSet::from([value.as_bytes().to_vec(), backwards(value)]);
     let escaped = json(value);
-    texts.extend([json(&escaped), escaped.replace('/', "\\/"), escaped]);
-    texts.insert(value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect());
-    texts.extend([percent(value, false), percent(value, true)]);
-    texts.insert(value.bytes().map(|byte| format!("{byte:02x}")).collect());
-    texts.insert(value.bytes().map(|byte| format!("\\x{byte:02x}")).collect());
+    let escapes = [json(&escaped), escaped.replace('/', "\\/"), escaped, percent(value, false), percent(value, true)];
+    texts.extend(escapes.map(String::into_bytes));
+    // What is no escape within a secret is read as one within the text all the same.
+    texts.extend(unescaped(value).filter(|text| text.len() >= PIECE_BYTES));
+    let in_utf16: String = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    texts.insert(in_utf16.into_bytes());
+    texts.insert(hex(value.as_bytes()));
     for shift in 0..3 {
-        texts.extend(base64(value, shift));
+        texts.extend(base64(value.as_bytes(), shift).map(String::into_bytes));
     }
-    let form = |text: String| Form { name: secret.name.clone(), text: text.into_bytes() };
-    texts.into_iter().map(form).collect()
+    texts.into_iter().map(|text| Form { secret, text }).collect()
+}
+
+/// Returns the letters and digits of each form of a secret, where they are enough to tell it by.
+pub(super) fn skeletons_of(secret: usize, value: &str) -> Vec<Form> {
+    let own = BTreeSet::from_iter([value.as_bytes().to_vec(), backwards(value)].into_iter().chain(unescaped(value)));
+    let inner = own.iter().cloned().chain([json(value), percent(value, false)].map(String::into_bytes));
+    let mut encoded: BTreeSet<Vec<u8>> = inner.flat_map(|text| encodings(&text)).collect();
+    for inner in (0..3).flat_map(|shift| base64(value.as_bytes(), shift)) {
+        encoded.extend((0..3).flat_map(|shift| base64(inner.as_bytes(), shift)).map(String::into_bytes));
+    }
+    encoded.extend(numbers(value.as_bytes()));
+    // Without its other characters a short secret may be a word.
+    let tells = |skeleton: &Vec<u8>, whole: usize| {
+        skeleton.len() >= LEAST_PART_BYTES || skeleton.len() == whole && whole >= PIECE_BYTES
+    };
+    let skeletons: BTreeSet<Vec<u8>> = own
+        .into_iter()
+        .chain(encoded)
+        .map(|text| (text.iter().copied().filter(|byte| is_in_skeleton(*byte)).collect::<Vec<u8>>(), text.len()))
+        .filter(|(skeleton, whole)| tells(skeleton, *whole))
+        .map(|(skeleton, _)| skeleton.to_ascii_lowercase())
+        .collect();
+    skeletons.into_iter().map(|text| Form { secret, text }).collect()
+}
+
+fn backwards(value: &str) -> Vec<u8> {
+    value.chars().rev().collect::<String>().into_bytes()
+}
+
+/// Returns what a secret is where what looks like an escape in it is read as one.
+fn unescaped(value: &str) -> impl Iterator<Item = Vec<u8>> {
+    let first = View::of(value).unescaped();
+    let second = first.as_ref().and_then(View::unescaped);
+    first.into_iter().chain(second).map(|view| view.bytes)
 }
 
 /// Writes a text as it stands within the quotes of a JSON text.
@@ -46,13 +86,57 @@ fn percent(text: &str, every: bool) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()
 }
 
-/// Returns the characters that stand for the text alone in the base64 of a longer one, in both alphabets.
+/// Returns the bytes in each encoding that programs write whole texts in, at each alignment.
+fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = vec![hex(bytes)];
+    for shift in 0..3 {
+        all.extend(base64(bytes, shift).map(String::into_bytes));
+    }
+    for alphabet in BASE32 {
+        all.extend((0..5).map(|shift| base32(bytes, shift, alphabet)));
+    }
+    all
+}
+
+fn hex(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
+}
+
+/// Returns the bytes as dumps and lists of numbers write them, without what stands between the numbers.
+fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let octal: String = bytes.iter().map(|byte| format!("{byte:03o}")).collect();
+    let decimal: String = bytes.iter().map(u8::to_string).collect();
+    let mut all = vec![octal.into_bytes(), decimal.into_bytes()];
+    for size in WORD_BYTES {
+        for words in (0..size).map(|shift| bytes.get(shift..).unwrap_or_default().chunks_exact(size)) {
+            all.push(words.flat_map(|word| word.iter().rev()).flat_map(|byte| hex(&[*byte])).collect());
+        }
+    }
+    for words in (0..2).map(|shift| bytes.get(shift..).unwrap_or_default().as_chunks::<2>().0) {
+        let in_octal = |word: &[u8; 2]| format!("{:06o}", u16::from_le_bytes(*word)).into_bytes();
+        all.push(words.iter().flat_map(in_octal).collect());
+    }
+    all
+}
+
+/// Returns the characters that stand for the bytes alone in the base64 of a longer text, in both alphabets.
 ///
 /// `shift` is the number of bytes before it, by three.
-fn base64(text: &str, shift: usize) -> [String; 2] {
-    let bytes = [&vec![0; shift], text.as_bytes()].concat();
+fn base64(bytes: &[u8], shift: usize) -> [String; 2] {
+    let bytes = [&vec![0; shift], bytes].concat();
     // The first characters hold bits of what stands before, and the last one perhaps of what follows.
     let (from, to) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
     let own = |encoded: String| encoded.get(from..to).unwrap_or_default().to_owned();
     [own(STANDARD_NO_PAD.encode(&bytes)), own(URL_SAFE_NO_PAD.encode(&bytes))]
+}
+
+/// Returns the characters that stand for the bytes alone in the base32 of a longer text.
+///
+/// `shift` is the number of bytes before it, by five.
+fn base32(bytes: &[u8], shift: usize, alphabet: &[u8; 32]) -> Vec<u8> {
+    let before = shift * 8;
+    let bit = |at: usize| bytes.get((at - before) / 8).map_or(0, |byte| byte >> (7 - (at - before) % 8) & 1);
+    let (from, to) = (before.div_ceil(5), (before + bytes.len() * 8) / 5);
+    let digit = |five: usize| (five * 5..five * 5 + 5).fold(0_u8, |sum, at| sum << 1 | bit(at));
+    (from..to).filter_map(|five| alphabet.get(usize::from(digit(five))).copied()).collect()
 }

@@ -1,26 +1,20 @@
-//! Finds every form of every secret in a text in one pass, and replaces what it finds.
+//! Finds every form of every secret in a text in a few passes, and replaces what it finds.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::forms::{Form, forms_of};
+use super::forms::{forms_of, skeletons_of};
+use super::needles::{MOST_GAP_BYTES, Needles, PIECE_BYTES};
 use super::secret::Secret;
+use super::views::View;
 
-/// The length of the pieces of a form that are searched for; what stands around a piece is then compared.
-const PIECE_BYTES: usize = 8;
-
-/// So much of a form is redacted also where the rest is missing, since the text was cut or wrapped. Less of it tells
-/// little, and could be a word.
-const LEAST_PART_BYTES: usize = 16;
-
-/// The most white space that may stand between two characters of a secret: the end of a line and some indentation.
-const MOST_GAP_BYTES: usize = 8;
+/// How often escapes are read as what they stand for: text in JSON in a URL in JSON.
+const MOST_LAYERS: usize = 3;
 
 /// How the mark begins that stands in the place of a secret.
 const MARK: &str = "[redacted:";
@@ -30,45 +24,33 @@ const MARK: &str = "[redacted:";
 pub struct Redactor(Option<Arc<Known>>);
 
 struct Known {
-    forms: Vec<Form>,
-    pieces: AhoCorasick,
-    /// Where each piece stands.
-    sites: Vec<Site>,
-}
-
-/// Where a piece stands in a form.
-#[derive(Clone, Copy)]
-struct Site {
-    form: usize,
-    at: usize,
+    exact: Needles,
+    /// The same without anything but letters and digits, and what is only looked for so.
+    skeletons: Needles,
+    /// The names of the secrets; forms know theirs by its place.
+    names: Vec<String>,
 }
 
 /// A part of a text that has to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
     bytes: Range<usize>,
-    form: usize,
+    secret: usize,
 }
 
 impl Redactor {
     /// Creates the redactor of these secrets; what is too short to be told from words is left out.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let secrets: Vec<Secret> = secrets.into_iter().filter(Secret::can_be_recognised).collect();
-        let forms: Vec<Form> = secrets.iter().flat_map(forms_of).collect();
-        let (mut sites, mut texts) = (Vec::new(), Vec::new());
-        for (form, Form { text, .. }) in forms.iter().enumerate() {
-            let last = text.len().saturating_sub(PIECE_BYTES);
-            let starts = (0..last).step_by(PIECE_BYTES).chain([last]);
-            for at in starts {
-                texts.extend(text.get(at..text.len().min(at + PIECE_BYTES)));
-                sites.push(Site { form, at });
-            }
+        if secrets.is_empty() {
+            return Self(None);
         }
-        let pieces = AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::Standard).build(texts);
-        match pieces {
-            Ok(pieces) if !forms.is_empty() => Self(Some(Arc::new(Known { forms, pieces, sites }))),
-            _ => Self(None),
-        }
+        let of_each = || secrets.iter().enumerate();
+        Self(Some(Arc::new(Known {
+            exact: Needles::new(of_each().flat_map(|(at, secret)| forms_of(at, &secret.value)).collect()),
+            skeletons: Needles::new(of_each().flat_map(|(at, secret)| skeletons_of(at, &secret.value)).collect()),
+            names: secrets.iter().map(|secret| secret.name.clone()).collect(),
+        })))
     }
 
     /// Reports whether there is nothing to redact.
@@ -95,7 +77,7 @@ impl Redactor {
     pub fn finds(&self, text: &str) -> Option<&str> {
         let known = self.0.as_ref()?;
         let first = known.spans(text).into_iter().next()?;
-        known.forms.get(first.form).map(|form| form.name.as_str())
+        known.names.get(first.secret).map(String::as_str)
     }
 
     /// Returns the name of a secret whose mark stands in the text, where the secret itself has been replaced.
@@ -103,7 +85,7 @@ impl Redactor {
     /// Such a text is for reading only: whoever wrote it to a file or ran it as a command would change what it says.
     pub fn mark_in(&self, text: &str) -> Option<&str> {
         let known = self.0.as_ref()?;
-        let mut names = known.forms.iter().map(|form| form.name.as_str());
+        let mut names = known.names.iter().map(String::as_str);
         if !text.contains(MARK) {
             return None;
         }
@@ -165,7 +147,7 @@ impl Redactor {
 
     /// Returns the longest form in bytes, gaps included.
     fn longest(&self) -> usize {
-        let forms = self.0.iter().flat_map(|known| &known.forms);
+        let forms = self.0.iter().flat_map(|known| &known.exact.forms);
         forms.map(|form| form.text.len()).max().map_or(0, |longest| longest + longest / PIECE_BYTES * MOST_GAP_BYTES)
     }
 }
@@ -181,13 +163,14 @@ impl Known {
     /// Returns the parts that have to go, in order and apart from each other.
     fn spans(&self, text: &str) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
-        for piece in self.pieces.find_overlapping_iter(text) {
-            let inside = |span: &Span| span.bytes.start <= piece.start() && piece.end() <= span.bytes.end;
-            if found.last().is_some_and(inside) {
-                continue;
-            }
-            let site = self.sites.get(piece.pattern().as_usize()).copied();
-            found.extend(site.and_then(|site| self.extended(text, site, piece.range())));
+        let mut layer = Some(View::of(text));
+        for _ in 0..=MOST_LAYERS {
+            let Some(view) = layer else { break };
+            self.look_at(&view, &mut found);
+            layer = view.unescaped();
+        }
+        for span in &mut found {
+            span.bytes = text.floor_char_boundary(span.bytes.start)..text.ceil_char_boundary(span.bytes.end);
         }
         found.sort_by_key(|span| span.bytes.start);
         let mut apart: Vec<Span> = Vec::with_capacity(found.len());
@@ -202,29 +185,33 @@ impl Known {
         apart
     }
 
-    /// Compares what stands around a piece with the rest of its form; none if that is too little of it.
-    fn extended(&self, text: &str, site: Site, piece: Range<usize>) -> Option<Span> {
-        let form = self.forms.get(site.form)?;
-        let bytes = text.as_bytes();
-        let before = form.text.get(..site.at)?.iter().rev();
-        let after = form.text.get(site.at + piece.len()..)?.iter();
-        let back = alike(before, bytes.get(..piece.start)?.iter().rev());
-        let on = alike(after, bytes.get(piece.end..)?.iter());
-        let matched = back.of_form + piece.len() + on.of_form;
-        if matched < form.text.len().min(LEAST_PART_BYTES) {
-            return None;
+    /// Looks for the secrets in a view, and in what it is without what may stand between their characters.
+    fn look_at(&self, view: &View, found: &mut Vec<Span>) {
+        let mut add = |needles: &Needles, view: &View| {
+            let secret_of = |form: usize| needles.forms.get(form).map_or(usize::MAX, |form| form.secret);
+            let spans = needles.found_in(&view.bytes).into_iter();
+            found.extend(spans.map(|part| Span { bytes: view.source(&part.bytes), secret: secret_of(part.form) }));
+        };
+        add(&self.exact, view);
+        if let Some(squeezed) = view.squeezed() {
+            add(&self.exact, &squeezed);
         }
-        let start = text.floor_char_boundary(piece.start - back.of_text);
-        let end = text.ceil_char_boundary(piece.end + on.of_text);
-        Some(Span { bytes: start..end, form: site.form })
+        add(&self.skeletons, &view.skeleton());
+        if let Some(numbers) = view.without_prefixes() {
+            add(&self.skeletons, &numbers.skeleton());
+        }
+        for column in view.columns().into_iter().flatten() {
+            add(&self.exact, column.squeezed().as_ref().unwrap_or(&column));
+            add(&self.skeletons, &column.skeleton());
+        }
     }
 
     fn replaced(&self, text: &str, spans: &[Span]) -> String {
         let mut out = String::with_capacity(text.len());
         let mut from = 0;
-        for Span { bytes, form } in spans {
+        for Span { bytes, secret } in spans {
             out.push_str(text.get(from..bytes.start).unwrap_or_default());
-            let name = self.forms.get(*form).map_or("secret", |form| form.name.as_str());
+            let name = self.names.get(*secret).map_or("secret", String::as_str);
             out.push_str(&mark(name));
             from = bytes.end;
         }
@@ -236,31 +223,4 @@ impl Known {
 /// Returns what stands in a text in the place of a secret.
 fn mark(name: &str) -> String {
     format!("{MARK}{name}]")
-}
-
-/// How much of a form and of a text are alike.
-#[derive(Clone, Copy, Default)]
-struct Alike {
-    of_form: usize,
-    of_text: usize,
-}
-
-/// Compares a form with a text whatever the case, passing over ends of lines in the text.
-fn alike<'a>(form: impl Iterator<Item = &'a u8>, text: impl Iterator<Item = &'a u8>) -> Alike {
-    let mut alike = Alike::default();
-    let mut form = form.peekable();
-    let mut gap = 0;
-    for byte in text {
-        match form.peek() {
-            Some(wanted) if wanted.eq_ignore_ascii_case(byte) => {
-                form.next();
-                alike.of_form += 1;
-                alike.of_text += gap + 1;
-                gap = 0;
-            }
-            Some(_) if byte.is_ascii_whitespace() && gap < MOST_GAP_BYTES => gap += 1,
-            _ => break,
-        }
-    }
-    alike
 }

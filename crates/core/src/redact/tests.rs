@@ -52,6 +52,92 @@ fn every_form_is_known() {
     }
 }
 
+const HARD_KEY: &str = "sk-Q7w&e\"R/t<Y>u'I\\o+P=aS dF%41gH1jK2lZ3xC";
+
+/// Writes a key as programs that escape, dump or wrap texts do, each with what came of it.
+fn shapes(key: &str) -> Vec<(&'static str, String)> {
+    let each = |write: &dyn Fn(u8) -> String| key.bytes().map(write).collect::<Vec<String>>();
+    let json = serde_json::to_string(key).unwrap().trim_matches('"').to_owned();
+    let unsafe_as = |write: &dyn Fn(char) -> String| {
+        key.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_string() } else { write(c) }).collect::<String>()
+    };
+    let named = key.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+    let hex = each(&|byte| format!("{byte:02x}"));
+    let wrap = |text: &str, width: usize| {
+        let pieces = text.as_bytes().chunks(width).map(|piece| String::from_utf8_lossy(piece).into_owned());
+        pieces.collect::<Vec<_>>().join("\n")
+    };
+    let once = base64_of(key.as_bytes(), ['+', '/']);
+    let twice = base64_of(format!("{}\n", wrap(&once, 76)).as_bytes(), ['+', '/']);
+    vec![
+        ("json", json.clone()),
+        ("json of a browser", json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003E")),
+        ("html", named.clone()),
+        ("html twice", named.replace('&', "&amp;")),
+        ("html decimal", each(&|byte| format!("&#{byte};")).concat()),
+        ("html hexadecimal", each(&|byte| format!("&#x{byte:02X};")).concat()),
+        ("percent twice", unsafe_as(&|c| format!("%25{:02X}", u32::from(c)))),
+        ("octal escapes", each(&|byte| format!("\\{byte:03o}")).concat()),
+        ("hexadecimal escapes", each(&|byte| format!("\\x{byte:02x}")).concat()),
+        ("colons", hex.join(":")),
+        ("numbers of C", hex.iter().map(|byte| format!("0x{byte}")).collect::<Vec<_>>().join(", ")),
+        ("numbers of Rust", format!("{:?}", key.as_bytes())),
+        ("shell quoting", unsafe_as(&|c| format!("\\{c}"))),
+        ("base32", base32_of(key.as_bytes())),
+        ("base64 twice", twice),
+        ("fold -w 6", wrap(key, 6)),
+        ("od -An -tx1", hex.chunks(16).map(|line| format!(" {}", line.join(" "))).collect::<Vec<_>>().join("\n")),
+        ("od -c", each(&|byte| format!("   {}", char::from(byte))).concat()),
+        ("hexdump -C", dump(key, |at, bytes, text| format!("{at:08x}  {}  |{text}|", bytes.join(" ")))),
+        (
+            "xxd",
+            dump(key, |at, bytes, text| {
+                let pairs: Vec<String> = bytes.chunks(2).map(<[String]>::concat).collect();
+                format!("{at:08x}: {:<40} {text}", pairs.join(" "))
+            }),
+        ),
+        (
+            "hexdump",
+            dump(key, |at, bytes, _| {
+                let pairs: Vec<String> =
+                    bytes.chunks(2).map(|pair| pair.iter().rev().cloned().collect::<String>()).collect();
+                format!("{at:07x} {}", pairs.join(" "))
+            }),
+        ),
+    ]
+}
+
+fn dump(key: &str, line: impl Fn(usize, &[String], &str) -> String) -> String {
+    let lines = key.as_bytes().chunks(16).enumerate().map(|(at, bytes)| {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        line(at * 16, &hex, &String::from_utf8_lossy(bytes))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn base32_of(bytes: &[u8]) -> String {
+    let table: Vec<char> = ('A'..='Z').chain('2'..='7').collect();
+    let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
+    let fives = bits.chunks(5).map(|five| five.iter().chain([0; 5].iter()).take(5).fold(0, |sum, bit| sum * 2 + bit));
+    fives.map(|five| table[usize::from(five)]).collect()
+}
+
+#[test]
+fn a_key_goes_whole_however_it_is_written() {
+    for key in [HARD_KEY, KEY, "sk-proj-abcdefghijklmnopqrstuvwx0123456789"] {
+        let redactor = redactor(key);
+        for (name, shape) in shapes(key) {
+            for (before, after) in [("", ""), ("out: ", " end"), ("a\n", "\nb\n")] {
+                let text = format!("{before}{shape}{after}");
+                let left = redactor.text(&text).replace("[redacted:KEY]", "");
+                // An offset or a label before it, and what holds bits of its neighbours too.
+                let most = before.len() + after.len() + 32;
+                assert!(left.len() <= most, "{name} of {key}: {left:?} is left of {text:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn parts_and_wrapped_lines_are_known() {
     let redactor = redactor(KEY);
@@ -134,6 +220,9 @@ fn a_hostile_text_takes_no_time_beyond_its_length() {
 }
 
 proptest! {
+    // Each case builds a search.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     /// Wherever a stream is cut, what comes out is what comes out of the whole, and never the secret.
     #[test]
     fn a_stream_is_redacted_across_its_pieces(
@@ -154,6 +243,20 @@ proptest! {
         out.push_str(&stream.finish());
         prop_assert!(!out.contains(KEY));
         prop_assert_eq!(out, redactor.text(&text));
+    }
+
+    /// Around a key in any shape everything stays, and none of eight characters of it in a row.
+    #[test]
+    fn only_the_secret_goes(before in "[g-z \n]{0,40}\n", after in "\n[g-z \n]{0,40}", shape in 0_usize..21) {
+        let key = "sk-proj-ABCDEFGHIJKLMNOPQRSTUVWX0123456789";
+        let redactor = redactor(key);
+        let innocent = format!("{before}00000010  73 6b 2d |sk-|\n{after} a%20b &amp; \\u0041 0x12, 0x34");
+        prop_assert_eq!(redactor.text(&innocent), innocent.as_str());
+        let (_, shape) = shapes(key).swap_remove(shape);
+        let text = format!("{before}{shape}{after}");
+        let redacted = redactor.text(&text);
+        prop_assert!(redacted.starts_with(&before) && redacted.ends_with(&after), "{}", redacted);
+        prop_assert!(redacted.len() <= before.len() + after.len() + "[redacted:KEY]".len() + 16, "{}", redacted);
     }
 
     #[test]

@@ -1,0 +1,248 @@
+//! The ways of reading a text in which a secret is looked for: what escapes stand for, without what stands between
+//! its characters, and without the offsets of a dump. Each byte of a view knows where in the text it comes from.
+
+/// The most that may stand between two characters of a secret: the end of a line, some indentation, a separator.
+const MOST_GAP: usize = 16;
+/// Stands in a view where more was left out than may stand within a secret.
+const BARRIER: u8 = 0;
+/// A first word of fewer hexadecimal digits is an offset only if what follows says so.
+const LEAST_OFFSET_DIGITS: usize = 4;
+
+/// Names of characters in HTML that a key may hold.
+const ENTITIES: &[(&str, u8)] = &[
+    ("amp", b'&'),
+    ("lt", b'<'),
+    ("gt", b'>'),
+    ("quot", b'"'),
+    ("apos", b'\''),
+    ("sol", b'/'),
+    ("bsol", b'\\'),
+    ("plus", b'+'),
+    ("equals", b'='),
+    ("lowbar", b'_'),
+    ("period", b'.'),
+    ("colon", b':'),
+    ("commat", b'@'),
+    ("dollar", b'$'),
+    ("percnt", b'%'),
+    ("num", b'#'),
+    ("excl", b'!'),
+    ("ast", b'*'),
+    ("grave", b'`'),
+];
+
+/// A text as one way of reading gives it.
+#[derive(Clone, Default)]
+pub(super) struct View {
+    pub(super) bytes: Vec<u8>,
+    /// Where in the text each byte comes from.
+    sources: Vec<Source>,
+}
+
+/// Where in a text something stands.
+#[derive(Clone, Copy, Default)]
+struct Source {
+    start: usize,
+    end: usize,
+}
+
+/// What an escape at the beginning of a text stands for.
+struct Escape {
+    stands_for: u32,
+    is_byte: bool,
+    length: usize,
+}
+
+impl View {
+    /// Creates the view of a text as it is.
+    pub(super) fn of(text: &str) -> Self {
+        let sources = (0..text.len()).map(|at| Source { start: at, end: at + 1 }).collect();
+        Self { bytes: text.as_bytes().to_vec(), sources }
+    }
+
+    /// Returns where in the text a part of the view comes from.
+    pub(super) fn source(&self, part: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let at = |index: usize| self.sources.get(index).copied().unwrap_or_default();
+        at(part.start).start..at(part.end.saturating_sub(1)).end
+    }
+
+    /// Returns the view with each escape as what it stands for; none if there is no escape.
+    pub(super) fn unescaped(&self) -> Option<Self> {
+        if !self.bytes.iter().any(|byte| b"\\%&".contains(byte)) {
+            return None;
+        }
+        let mut out = Self::default();
+        let mut at = 0;
+        while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let Some(escape) = escape_at(rest) else {
+                out.take(self, at);
+                at += 1;
+                continue;
+            };
+            let source = self.source(&(at..at + escape.length));
+            out.push_escape(&escape, Source { start: source.start, end: source.end });
+            at += escape.length;
+        }
+        (out.bytes.len() < self.bytes.len()).then_some(out)
+    }
+
+    /// Returns the view without white space; none if it has none.
+    pub(super) fn squeezed(&self) -> Option<Self> {
+        let is_spaced = self.bytes.iter().any(u8::is_ascii_whitespace);
+        is_spaced.then(|| self.only(|byte| !byte.is_ascii_whitespace()))
+    }
+
+    /// Returns the view with letters and digits alone.
+    pub(super) fn skeleton(&self) -> Self {
+        self.only(is_in_skeleton)
+    }
+
+    /// Returns the view without the `0x` of numbers; none if there are no such numbers.
+    pub(super) fn without_prefixes(&self) -> Option<Self> {
+        let is_prefix = |at: usize| matches!(self.bytes.get(at..at + 3), Some([b'0', b'x' | b'X', digit]) if digit.is_ascii_hexdigit());
+        if !(0..self.bytes.len()).any(is_prefix) {
+            return None;
+        }
+        let mut out = Self::default();
+        let mut at = 0;
+        while at < self.bytes.len() {
+            if is_prefix(at) {
+                at += 2;
+                continue;
+            }
+            out.take(self, at);
+            at += 1;
+        }
+        Some(out)
+    }
+
+    /// Returns the columns of a dump: what it holds as numbers, and as text; none if no line begins like one.
+    pub(super) fn columns(&self) -> Option<[Self; 2]> {
+        let (mut numbers, mut text) = (Self::default(), Self::default());
+        let (mut from, mut is_dump) = (0, false);
+        for line in self.bytes.split_inclusive(|byte| *byte == b'\n') {
+            let offset = offset_length(line);
+            is_dump |= offset > 0;
+            let column = text_column(line, offset);
+            (offset..column.start).for_each(|at| numbers.take(self, from + at));
+            column.for_each(|at| text.take(self, from + at));
+            from += line.len();
+        }
+        is_dump.then_some([numbers, text])
+    }
+
+    fn only(&self, keeps: impl Fn(u8) -> bool) -> Self {
+        let mut out = Self::default();
+        let mut gap = 0;
+        for (at, byte) in self.bytes.iter().enumerate() {
+            if !keeps(*byte) {
+                gap += 1;
+                continue;
+            }
+            if gap > MOST_GAP {
+                out.push(BARRIER, self.sources.get(at).copied().unwrap_or_default());
+            }
+            gap = 0;
+            out.take(self, at);
+        }
+        out
+    }
+
+    fn take(&mut self, other: &Self, at: usize) {
+        if let (Some(byte), Some(source)) = (other.bytes.get(at), other.sources.get(at)) {
+            self.push(*byte, *source);
+        }
+    }
+
+    fn push_escape(&mut self, escape: &Escape, source: Source) {
+        match u8::try_from(escape.stands_for) {
+            Ok(byte) if escape.is_byte => self.push(byte, source),
+            _ => {
+                let stands_for = char::from_u32(escape.stands_for).unwrap_or(char::REPLACEMENT_CHARACTER);
+                stands_for.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.push(byte, source));
+            }
+        }
+    }
+
+    fn push(&mut self, byte: u8, source: Source) {
+        self.bytes.push(byte);
+        self.sources.push(source);
+    }
+}
+
+/// Reports whether a byte is a letter, a digit or a part of one.
+pub(super) fn is_in_skeleton(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+fn escape_at(rest: &[u8]) -> Option<Escape> {
+    match rest {
+        [b'%', ..] => number(rest, 1, 2, 16, true),
+        [b'&', b'#', b'x' | b'X', ..] => entity_number(rest, 3, 16),
+        [b'&', b'#', ..] => entity_number(rest, 2, 10),
+        [b'&', ..] => entity(rest),
+        [b'\\', b'x', ..] => number(rest, 2, 2, 16, true),
+        [b'\\', b'u', b'{', ..] => {
+            let digits = rest.iter().skip(3).take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+            let closed = rest.get(3 + digits) == Some(&b'}');
+            let found = number(rest, 3, digits, 16, false).filter(|_| closed)?;
+            Some(Escape { length: found.length + 1, ..found })
+        }
+        [b'\\', b'u', ..] => number(rest, 2, 4, 16, false),
+        [b'\\', b'U', ..] => number(rest, 2, 8, 16, false),
+        [b'\\', b'0', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => number(rest, 2, 3, 8, true),
+        [b'\\', b'0'..=b'3', ..] => number(rest, 1, 3, 8, true),
+        [b'\\', next, ..] if next.is_ascii_punctuation() => {
+            Some(Escape { stands_for: u32::from(*next), is_byte: true, length: 2 })
+        }
+        _ => None,
+    }
+}
+
+/// Reads so many digits as the number of a character or of a byte.
+fn number(rest: &[u8], from: usize, digits: usize, radix: u32, is_byte: bool) -> Option<Escape> {
+    let text = std::str::from_utf8(rest.get(from..from + digits)?).ok()?;
+    let all_digits = text.chars().all(|c| c.is_digit(radix));
+    let stands_for = u32::from_str_radix(text, radix).ok().filter(|_| all_digits)?;
+    Some(Escape { stands_for, is_byte, length: from + digits })
+}
+
+fn entity_number(rest: &[u8], from: usize, radix: u32) -> Option<Escape> {
+    let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+    let digits = rest.iter().skip(from).take(8).take_while(is_digit).count();
+    let found = number(rest, from, digits, radix, false)?;
+    let end = usize::from(rest.get(found.length) == Some(&b';'));
+    Some(Escape { length: found.length + end, ..found })
+}
+
+fn entity(rest: &[u8]) -> Option<Escape> {
+    let after = rest.get(1..)?;
+    let is_it = |name: &str| after.starts_with(name.as_bytes()) && after.get(name.len()) == Some(&b';');
+    let (name, byte) = ENTITIES.iter().find(|(name, _)| is_it(name))?;
+    Some(Escape { stands_for: u32::from(*byte), is_byte: true, length: name.len() + 2 })
+}
+
+/// Returns the length of the offset or the line's number at the beginning of a line; 0 if there is none.
+fn offset_length(line: &[u8]) -> usize {
+    let blank = line.iter().take_while(|byte| **byte == b' ').count();
+    let digits = line.iter().skip(blank).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    match line.get(blank + digits) {
+        Some(b':' | b'\t') if digits > 0 => blank + digits + 1,
+        Some(b' ') if digits >= LEAST_OFFSET_DIGITS => blank + digits,
+        _ => 0,
+    }
+}
+
+/// Returns where a line of a dump holds its text: between bars, or after two blanks where the offset has a colon.
+fn text_column(line: &[u8], offset: usize) -> std::ops::Range<usize> {
+    let end = line.len() - line.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    if let Some(bar) = line.iter().position(|byte| b"|>".contains(byte)) {
+        let closed = line.get(..end).is_some_and(|line| line.ends_with(b"|") || line.ends_with(b"<"));
+        let close = end - usize::from(closed);
+        return bar + 1..close.max(bar + 1);
+    }
+    let has_colon = offset.checked_sub(1).and_then(|at| line.get(at)) == Some(&b':');
+    let blanks = line.iter().skip(offset + 1).zip(line.iter().skip(offset + 2));
+    let gap = blanks.into_iter().position(|pair| pair == (&b' ', &b' ')).filter(|_| has_colon);
+    gap.map_or(line.len()..line.len(), |gap| (offset + gap + 3).min(end)..end)
+}

@@ -6,7 +6,6 @@
 //! cannot hang us.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use git2::Repository;
@@ -63,7 +62,7 @@ impl Standard {
         let config = repository.config().map_err(GitError::library("read the configuration"))?;
         let own = match config.get_path("core.excludesfile") {
             Ok(path) => Some(path),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => users_rules(),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => bounds::users_file("git/ignore"),
             Err(error) => return Err(GitError::library("read core.excludesfile")(error)),
         };
         let ignore_case = config.get_bool("core.ignorecase").unwrap_or(false);
@@ -207,14 +206,6 @@ fn without_trailing_spaces(line: &[u8]) -> &[u8] {
 fn is_folder(opened: &std::os::fd::OwnedFd) -> bool {
     beneath::look(opened, RULES)
         .is_ok_and(|stat| stat.is_some_and(|stat| beneath::kind(&stat) == rustix::fs::FileType::Directory))
-}
-
-/// Gives where the user's rules are if the configuration does not say.
-#[expect(clippy::disallowed_methods, reason = "git itself reads these two to find the user's rules")]
-fn users_rules() -> Option<PathBuf> {
-    let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let folder = folder.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")));
-    Some(folder?.join("git/ignore"))
 }
 
 #[cfg(test)]

@@ -200,8 +200,13 @@ impl Repo {
 
     /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git reads them.
     fn require_bounded_patterns(&self) -> Result<(), GitError> {
-        let index = self.handle()?.index().map_err(GitError::library("read the index"))?;
-        match bounds::excess_below(self.workdir(), &index)? {
+        let handle = self.handle()?;
+        let index = handle.index().map_err(GitError::library("read the index"))?;
+        let found = match bounds::excess_below(self.workdir(), &index)? {
+            None => bounds::excess_elsewhere(&handle)?,
+            found => found,
+        };
+        match found {
             None => Ok(()),
             Some(Excess { path, reason }) => {
                 let refusal = Refusal::Patterns { path, reason };

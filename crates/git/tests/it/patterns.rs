@@ -112,3 +112,91 @@ fn an_agents_patterns_that_take_for_ever_are_not_stored() {
         repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     }
 }
+
+/// Lines that take libgit2 or a git for ever on the files of [`hostile`], and are none that people write.
+fn bombs() -> [String; 3] {
+    let rules: String = (0..200).map(|at| format!("{}{}b{at}\n", "**/".repeat(8), "a*".repeat(8))).collect();
+    [format!("{}b text\n", "a*".repeat(9)), format!("{}b text\n", "**/a*".repeat(12)), rules]
+}
+
+/// A repository with thirty folders and a long name, which stars can be laid over in many ways.
+fn hostile() -> Fixture {
+    let long = format!("{}0", "a".repeat(60));
+    Fixture::new(&[(&format!("{}f", deep()), "1\n"), (&long, "1\n"), (&format!("{}{long}", deep()), "1\n")])
+}
+
+#[test]
+fn stars_of_any_kind_are_bounded_wherever_patterns_are_read_from() {
+    let own = ["info/exclude", "info/attributes"].map(|name| format!(".git/{name}"));
+    for file in FILES.map(str::to_owned).into_iter().chain(own) {
+        let fixture = hostile();
+        std::fs::create_dir_all(fixture.project().join(".git/info")).unwrap();
+        let named = if file.starts_with(".git/") { fixture.project().join(&file) } else { file.clone().into() };
+        for text in bombs() {
+            write_files(&fixture.project(), &[(&file, &text)]);
+            refuses(&fixture.repo(), named.to_str().unwrap());
+        }
+        // With lines that people write, the same repository is worked with.
+        write_files(&fixture.project(), &[(&file, USUAL)]);
+        fixture.repo().require_ready().unwrap();
+        fixture.repo().warnings().unwrap();
+    }
+}
+
+/// Lines that people write.
+const USUAL: &str = "*.min.*.js\n**/node_modules/**\ndocs/**/*.md\n[Bb]in/\n*-*-*-*.log\n";
+
+#[test]
+fn stars_are_bounded_in_files_that_the_configuration_names() {
+    for key in ["core.excludesFile", "core.attributesFile"] {
+        let fixture = hostile();
+        let patterns = fixture.path().join("patterns");
+        fixture.configure(key, patterns.to_str().unwrap());
+        for text in bombs() {
+            std::fs::write(&patterns, text).unwrap();
+            refuses(&fixture.repo(), patterns.to_str().unwrap());
+        }
+        std::fs::write(&patterns, USUAL).unwrap();
+        fixture.repo().require_ready().unwrap();
+    }
+}
+
+#[test]
+fn an_agents_stars_of_any_kind_are_bounded() {
+    let name = format!("{}0", "a".repeat(60));
+    for file in FILES {
+        let fixture = hostile();
+        let repo = fixture.repo();
+        let worktree = fixture.worktree(&repo, "T1");
+        for text in bombs() {
+            write_files(worktree.path(), &[(file, &text), (&name, "2\n")]);
+            let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
+            assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(file)), "{error}");
+        }
+        write_files(worktree.path(), &[(file, USUAL)]);
+        repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
+    }
+}
+
+#[test]
+fn libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_are_not() {
+    const FILE: &str = "ORCHESTRATE_TEST_PATTERNS";
+    if let Some(folder) = std::env::var_os(FILE) {
+        let repository = git2::Repository::open(folder).unwrap();
+        let name = format!("{}0", "a".repeat(60));
+        let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
+        repository.get_attr(Path::new(&name), "text", flags).unwrap();
+        return;
+    }
+    for (stars, ends) in [(9, false), (4, true)] {
+        let fixture = hostile();
+        write_files(&fixture.project(), &[(".gitattributes", &format!("{}b text\n", "a*".repeat(stars)))]);
+        assert_eq!(fixture.repo().require_ready().is_ok(), ends);
+        let name = "patterns::libgit2_never_ends_with_stars_that_are_refused_and_does_with_the_worst_that_are_not";
+        let mut itself = Command::new("sh");
+        itself.args(["-c", "ulimit -t 1; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+        itself.args(["--exact", name]).env(FILE, fixture.project()).stdout(Stdio::null());
+        let ended = itself.status().unwrap();
+        assert_eq!(ended.code(), ends.then_some(0), "{stars} stars");
+    }
+}

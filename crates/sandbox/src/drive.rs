@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::accounts::Account;
 use crate::cancel::Cancel;
 use crate::capture::Capture;
 use crate::error::SandboxError;
@@ -72,7 +73,7 @@ pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finishe
 
 fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
     let started = Instant::now();
-    let Launched { mut child, control, _scratch } = launch::launch(tier, job)?;
+    let Launched { mut child, control, folders, _scratch } = launch::launch(tier, job)?;
     control.set_nonblocking(true).map_err(SandboxError::io("read the control socket without blocking"))?;
     let kept = job.limits.kept_output_bytes;
     let mut drive = Drive {
@@ -95,6 +96,9 @@ fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, San
     let waited = drive.child.wait().map_err(SandboxError::io("wait for the supervisor"));
     drive.read_last_output()?;
     waited?;
+    if let Some(account) = drive.account() {
+        tier.accounts.keep(folders, account);
+    }
     drive.finish(started.elapsed())
 }
 
@@ -207,6 +211,10 @@ impl Drive<'_> {
         self.reports().last()
     }
 
+    fn account(&self) -> Option<Account> {
+        self.reports().find_map(|report| if let Report::Holds(account) = report { Some(account) } else { None })
+    }
+
     fn finish(self, duration: Duration) -> Result<Finished, SandboxError> {
         let program = || self.job.program.clone();
         let exit = match (self.stopped, self.last_report()) {
@@ -223,7 +231,7 @@ impl Drive<'_> {
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
             // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
-            (None, Some(Report::Starting)) => Exit::Signal(libc::SIGKILL),
+            (None, Some(Report::Starting | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
         };
         Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration })
     }

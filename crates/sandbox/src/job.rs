@@ -85,8 +85,8 @@ pub struct Limits {
     /// Memory of all processes of the job together, shared memory and files in memory included, which is looked at
     /// again and again.
     pub memory_bytes: Option<u64>,
-    /// What the folders that the job may write to hold together, which is looked at again and again. One that begins
-    /// with more may make room.
+    /// What the folders that the job may write to hold together, which is looked at again and again and at its end. One
+    /// that begins with more may make room; one that begins with far more may write nothing before there is some.
     pub disk_bytes: Option<u64>,
     /// Processes and threads of the job alive at once.
     pub processes: Option<u32>,

@@ -24,6 +24,8 @@ use crate::view::Checked;
 pub(crate) struct Launched {
     pub(crate) child: Child,
     pub(crate) control: UnixStream,
+    /// The folders that an account is kept of.
+    pub(crate) folders: Vec<OsString>,
     /// Removed when the job is over.
     pub(crate) _scratch: Option<Scratch>,
 }
@@ -38,7 +40,9 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
         Confinement::Fallback => Some(Scratch::make(Toolchain::of_user())?),
         _ => None,
     };
-    let spec = spec(tier.confinement, job, &view, scratch.as_ref());
+    let folders: Vec<OsString> = view.writable().map(OsString::from).collect();
+    let disk_known = tier.accounts.take(&folders);
+    let spec = Spec { disk_known, ..spec(tier.confinement, job, &view, scratch.as_ref()) };
     let (control, theirs) = UnixStream::pair().map_err(SandboxError::io("make a control socket"))?;
     let json = serde_json::to_vec(&spec)
         .map_err(|cause| SandboxError::Setup { detail: format!("write the helper's orders: {cause}") })?;
@@ -55,7 +59,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     command.env_clear().process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.stdin(if job.stdin.is_empty() { Stdio::null() } else { memory_file("stdin", &job.stdin)?.into() });
     let child = spawner::spawn(given.into_inherited(), move || command.spawn())?;
-    Ok(Launched { child, control, _scratch: scratch })
+    Ok(Launched { child, control, folders, _scratch: scratch })
 }
 
 /// The descriptors that the supervisor gets.
@@ -131,6 +135,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
         memory_bytes: job.limits.memory_bytes,
         file_bytes: job.limits.file_bytes,
         disk_bytes: job.limits.disk_bytes,
+        disk_known: None,
         disk_folders: view.writable().map(OsString::from).chain(scratch.map(|scratch| scratch.path().into())).collect(),
         memory_folders: memory_folders(confinement, toolchain),
         scratch: scratch.map(|scratch| scratch.path().into()),

@@ -11,6 +11,7 @@
 //! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only);
 //! and in the fallback tier the names, sizes and times of files outside (`stat`), and masks below writable roots.
 
+mod accounts;
 mod cancel;
 mod capture;
 mod drive;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::accounts::Accounts;
 use crate::cancel::Cancel;
 use crate::drive;
 use crate::error::SandboxError;
@@ -33,7 +34,7 @@ pub fn probe(helper: &Helper) -> Probe {
 }
 
 pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), String> {
-    let tier = Tier { confinement, helper: helper.clone() };
+    let tier = Tier { confinement, helper: helper.clone(), accounts: Accounts::default() };
     let job = Job {
         view: View::Host(HostView { read_only: vec![PathBuf::from("/usr")], ..HostView::default() }),
         program: "true".into(),

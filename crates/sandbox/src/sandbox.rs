@@ -1,5 +1,6 @@
 //! The one door to confined processes: which tier, which helper, and running a job in it.
 
+use crate::accounts::Accounts;
 use crate::cancel::Cancel;
 use crate::error::SandboxError;
 use crate::job::{Finished, Job};
@@ -49,7 +50,7 @@ impl Sandbox {
     }
 
     fn unbounded(confinement: Confinement, helper: Helper) -> Self {
-        Self { tier: Tier { confinement, helper }, bounds: Bounds::default() }
+        Self { tier: Tier { confinement, helper, accounts: Accounts::default() }, bounds: Bounds::default() }
     }
 
     /// Sets what jobs may use up.

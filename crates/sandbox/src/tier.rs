@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Accounts;
+
 /// Says how strongly a process is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,4 +63,6 @@ impl Helper {
 pub(crate) struct Tier {
     pub(crate) confinement: Confinement,
     pub(crate) helper: Helper,
+    /// What is known of the folders of earlier jobs.
+    pub(crate) accounts: Accounts,
 }

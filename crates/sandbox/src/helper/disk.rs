@@ -1,77 +1,153 @@
 //! How much the folders hold that a job may write to.
 //!
-//! Going through them is dear, so it is done only when the file system has less room than before by a good part of what
-//! is allowed, and now and then besides. A job that begins with folders that are full may make room, and gets a little
-//! of it to work with.
+//! Going through them is dear, so an account is kept from one job to the next: what they held at the last look and all
+//! that their file systems have lost since, whoever took it, which cannot be too little. Only if that is over the limit
+//! they are gone through, and now and then besides, for others may give back what a job takes. A job that begins with
+//! folders that are full may make room, and gets a little of it to work with, but only once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
+
+use super::memory::{NAMELESS, has_descriptors_waiting};
+use super::protocol::Spec;
+use crate::accounts::Account;
+use crate::sys;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
 /// What every file takes at least: its own number, and mostly a block.
 const LEAST_PER_FILE: u64 = 4096;
-/// The share of the limit after which the folders are looked through again.
+/// The share of the limit after which folders that may be full are looked through again at once.
 const SHARE: u64 = 16;
-/// What a job may add to folders that are full when it begins, so that it can make room.
+/// How far above the limit jobs may go that begin with full folders, so that they can make room.
 const TO_WORK_WITH: u64 = 16 << 20;
-/// How long nothing is looked through while the file system shows no need.
+/// How long nothing is looked through while the file system shows no need, while jobs run.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
 /// How many times longer than one look the time until the next is: looking takes a small part of a processor.
 const REST: u32 = 20;
+/// What the kernel appends to the name of a mapped file that has none any more (proc_pid_maps(5)).
+const UNLINKED: &str = " (deleted)";
 
 /// Watches over the folders of one job.
 pub(super) struct Disk {
     folders: Vec<PathBuf>,
+    /// The one among them that goes with the job.
+    scratch: Option<PathBuf>,
     most: u64,
-    /// When the job started, in seconds and nanoseconds since 1970, as file systems write it down.
-    started: (i64, i64),
-    free_at_start: BTreeMap<u64, u64>,
-    taken_at_look: u64,
-    looked: Instant,
-    rest: Duration,
-    /// What is allowed, once it is known how much there was at the start.
-    allowed: Option<u64>,
+    account: Account,
+    /// What they held at the start, if that had to be known.
+    at_start: Option<u64>,
+    /// What the account said at the start, as far as no look came after it.
+    grown_before: u64,
+    /// Since when the job's time is not in the account.
+    since: Instant,
+    /// The room that there was when the account's balance was drawn.
+    free_at_balance: BTreeMap<u64, u64>,
 }
 
 impl Disk {
-    pub(super) fn new(folders: &[OsString], most: u64) -> Self {
-        let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
-        let free_at_start = free(&folders);
-        let (looked, rest) = (Instant::now(), NOW_AND_THEN);
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let started = (since_1970.as_secs().cast_signed(), since_1970.subsec_nanos().into());
-        Self { folders, most, started, free_at_start, taken_at_look: 0, looked, rest, allowed: None }
+    /// Begins with what is known from the job before, and looks if that may be over the limit.
+    pub(super) fn new(spec: &Spec, most: u64) -> Self {
+        let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
+        let free_at_balance = free(&folders);
+        let mut disk = Self {
+            scratch: spec.scratch.as_ref().map(PathBuf::from),
+            account: spec.disk_known.clone().unwrap_or_default(),
+            folders,
+            most,
+            at_start: None,
+            grown_before: 0,
+            since: Instant::now(),
+            free_at_balance,
+        };
+        disk.note();
+        disk.grown_before = disk.account.grown;
+        if spec.disk_known.is_none() || disk.account.bound() > most {
+            disk.at_start = Some(disk.look(std::iter::empty()));
+        }
+        disk
     }
 
-    /// Reports whether the folders hold too much, files without a name that these processes have open included.
+    /// Reports whether the job began without any room, so that it may only make some.
+    pub(super) fn has_no_room(&self) -> bool {
+        self.at_start.is_some_and(|held| held >= self.most.saturating_add(TO_WORK_WITH))
+    }
+
+    /// Reports whether the folders hold too much, files without a name that these processes have included.
     pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> bool {
-        let taken = self.taken();
-        let has_grown = taken.saturating_sub(self.taken_at_look) >= self.most / SHARE;
-        if !has_grown && self.looked.elapsed() < self.rest {
+        self.note();
+        let may_be_over = self.account.bound() > self.most;
+        let has_grown = self.account.grown >= self.most / SHARE || self.rested() >= self.account.look * REST;
+        let has_to_look = self.is_time() || may_be_over && has_grown;
+        if !has_to_look {
             return false;
         }
-        let begun = Instant::now();
-        let mut found = Found { started: self.started, ..Found::default() };
-        self.folders.iter().for_each(|folder| found.add(folder));
-        processes.for_each(|pid| found.add_open(pid, &self.free_at_start));
-        // Where something cannot be looked through, what the file system has lost is taken for it.
-        let held = if found.hides { found.bytes.max(taken) } else { found.bytes };
-        (self.looked, self.taken_at_look) = (Instant::now(), taken);
-        self.rest = NOW_AND_THEN.max(begun.elapsed() * REST);
-        held > *self.allowed.get_or_insert(self.most.max(found.older.saturating_add(TO_WORK_WITH)))
+        let full = self.at_start.filter(|held| *held > self.most);
+        let allowed = full.map_or(self.most, |held| held.max(self.most.saturating_add(TO_WORK_WITH)));
+        self.look(processes) > allowed
     }
 
-    /// Returns by how much the file systems have less room than at the start, whoever took it.
-    fn taken(&self) -> u64 {
+    /// Reports whether a job that has ended leaves too much, and more than it found.
+    pub(super) fn ends_over(&mut self) -> bool {
+        self.note();
+        // Others may have given back as much meanwhile.
+        self.account.grown = self.account.grown.max(self.grown_before.saturating_add(sys::written_by_children()));
+        if self.account.bound() <= self.most && !self.is_time() {
+            return false;
+        }
+        let scratch = self.scratch.take();
+        self.folders.retain(|folder| Some(folder) != scratch.as_ref());
+        let held = self.look(std::iter::empty());
+        held > self.most && self.at_start.is_none_or(|before| held > before)
+    }
+
+    /// Returns what the next job begins with.
+    pub(super) fn account(mut self) -> Account {
+        self.note();
+        let balance = self.balance();
+        Account { rested: self.rested(), balance, ..self.account }
+    }
+
+    fn rested(&self) -> Duration {
+        self.account.rested.saturating_add(self.since.elapsed())
+    }
+
+    fn is_time(&self) -> bool {
+        self.rested() >= NOW_AND_THEN.max(self.account.look * REST)
+    }
+
+    /// Adds to the account what the file systems have lost since the last time; what they have won may be others'.
+    fn note(&mut self) {
         let now = free(&self.folders);
-        self.free_at_start
-            .iter()
-            .map(|(device, before)| before.saturating_sub(*now.get(device).unwrap_or(before)))
-            .sum()
+        let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).saturating_sub(*room));
+        self.account.grown = self.account.grown.saturating_add(lost.sum());
+        self.account.free = now;
+    }
+
+    /// Returns what the folders can hold at most if only these jobs have used their file systems.
+    fn balance(&self) -> u64 {
+        let sum = |free: &BTreeMap<u64, u64>| free.values().sum::<u64>();
+        (self.account.balance.saturating_add(sum(&self.free_at_balance))).saturating_sub(sum(&free(&self.folders)))
+    }
+
+    /// Goes through the folders, and returns what they hold.
+    fn look(&mut self, processes: impl Iterator<Item = i32>) -> u64 {
+        let begun = Instant::now();
+        let devices = free(&self.folders);
+        let mut found = Found::default();
+        self.folders.iter().for_each(|folder| found.add(folder));
+        processes.for_each(|pid| found.add_nameless(pid, &devices));
+        // Where something cannot be looked through, what the file system has lost is taken for it.
+        let held = if found.hides { found.bytes.max(self.balance()) } else { found.bytes };
+        (self.since, self.grown_before) = (Instant::now(), 0);
+        self.account =
+            Account { held, grown: 0, balance: held, free: devices, rested: Duration::ZERO, look: begun.elapsed() };
+        self.free_at_balance.clone_from(&self.account.free);
+        held
     }
 }
 
@@ -88,11 +164,8 @@ fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
 #[derive(Default)]
 struct Found {
     bytes: u64,
-    /// The part that nobody has changed since the start; a job cannot set this time of a file.
-    older: u64,
-    started: (i64, i64),
-    /// Files with several names that were counted, by device and number.
-    linked: BTreeSet<(u64, u64)>,
+    /// Files with several names, or none, that were counted, by device and number.
+    counted: BTreeSet<(u64, u64)>,
     /// Whether something could not be looked at.
     hides: bool,
 }
@@ -108,32 +181,69 @@ impl Found {
                 continue;
             };
             // Build tools give large files several names.
-            let is_new = found.is_dir() || found.nlink() < 2 || self.linked.insert((found.dev(), found.ino()));
-            let bytes = if is_new { (found.blocks() * BLOCK).max(LEAST_PER_FILE) } else { 0 };
-            self.bytes += bytes;
-            self.older += if (found.ctime(), found.ctime_nsec()) < self.started { bytes } else { 0 };
+            let is_new = found.is_dir() || found.nlink() < 2 || self.counted.insert((found.dev(), found.ino()));
+            self.bytes += if is_new { (found.blocks() * BLOCK).max(LEAST_PER_FILE) } else { 0 };
             if !found.is_dir() {
                 continue;
             }
             match std::fs::read_dir(&path) {
                 Ok(entries) => left.extend(entries.flatten().map(|entry| entry.path())),
-                Err(error) => self.hides |= error.kind() != std::io::ErrorKind::NotFound,
+                Err(error) => self.hides |= error.kind() != ErrorKind::NotFound,
             }
         }
     }
 
-    fn add_open(&mut self, pid: i32, devices: &BTreeMap<u64, u64>) {
-        let entries = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.hides |= error.kind() == std::io::ErrorKind::PermissionDenied;
-                return;
+    /// Adds the files without a name that a process has open or mapped.
+    fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, u64>) {
+        match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+            Ok(entries) => entries.flatten().for_each(|entry| {
+                self.add_unlinked(std::fs::metadata(entry.path()), devices);
+                self.hides |= has_descriptors_waiting(pid, &entry);
+            }),
+            Err(error) => self.missed(&error),
+        }
+        match std::fs::read_to_string(format!("/proc/{pid}/maps")) {
+            Ok(text) => text.lines().filter_map(unlinked_mapping).for_each(|range| {
+                self.add_unlinked(std::fs::metadata(format!("/proc/{pid}/map_files/{range}")), devices);
+            }),
+            Err(error) => self.missed(&error),
+        }
+    }
+
+    fn add_unlinked(&mut self, found: std::io::Result<Metadata>, devices: &BTreeMap<u64, u64>) {
+        match found {
+            Ok(found) => {
+                let is_ours = found.nlink() == 0 && devices.contains_key(&found.dev());
+                let is_new = is_ours && self.counted.insert((found.dev(), found.ino()));
+                self.bytes += if is_new { found.blocks() * BLOCK } else { 0 };
             }
-        };
-        let nameless = entries.flatten().filter_map(|entry| {
-            let found = std::fs::metadata(entry.path()).ok()?;
-            (found.nlink() == 0 && devices.contains_key(&found.dev())).then_some(found.blocks() * BLOCK)
-        });
-        self.bytes += nameless.sum::<u64>();
+            Err(error) => self.missed(&error),
+        }
+    }
+
+    /// One that has ended holds nothing; another keeps itself from being looked at, or the kernel does.
+    fn missed(&mut self, error: &std::io::Error) {
+        let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
+        self.hides |= !has_ended;
+    }
+}
+
+/// Returns the addresses of a mapping of a file without a name, as `map_files` calls them.
+fn unlinked_mapping(line: &str) -> Option<&str> {
+    let is_memorys = NAMELESS.iter().any(|name| line.contains(&format!(" {name}")));
+    line.split_once(' ').map(|(range, _)| range).filter(|_| line.ends_with(UNLINKED) && !is_memorys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_mappings_of_files_that_were_removed() {
+        let at = |name: &str| format!("7f0000000000-7f0000100000 rw-s 00000000 fe:00 77      {name}");
+        assert_eq!(unlinked_mapping(&at("/w/a b (deleted)")), Some("7f0000000000-7f0000100000"));
+        for other in ["/w/a", "", "[heap]", "/memfd:a (deleted)", "/dev/zero (deleted)", "/SYSV00000000 (deleted)"] {
+            assert_eq!(unlinked_mapping(&at(other)), None, "{other}");
+        }
     }
 }

@@ -17,7 +17,7 @@ const BLOCK: u64 = 512;
 const PER_FILE: u64 = 1 << 10;
 const KIB: u64 = 1 << 10;
 /// What `maps` and links of descriptors call memory that is shared without a place in the file system.
-const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
+pub(super) const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
 
 /// Reports whether these processes and the folders in memory hold more than `most` bytes together.
 pub(super) fn is_over(most: u64, resident: u64, processes: &BTreeMap<i32, u64>, folders: &[OsString]) -> bool {
@@ -120,10 +120,8 @@ impl Held {
             && let Ok(found) = std::fs::metadata(entry.path())
         {
             self.files.insert((found.dev(), found.ino()), found.blocks() * BLOCK);
-        } else if link.starts_with("socket:") {
-            // What is on its way through a socket is in no process's table.
-            let about = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()));
-            self.hides |= about.is_ok_and(|text| kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0));
+        } else {
+            self.hides |= has_descriptors_waiting(pid, entry);
         }
     }
 
@@ -139,6 +137,14 @@ impl Held {
             *self.mapped.entry(number).or_default() += address(last).saturating_sub(address(first));
         }
     }
+}
+
+/// Reports whether an entry of a process's `fd` is a socket with descriptors on their way through it: those are in no
+/// process's table.
+pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bool {
+    let is_socket = std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
+    let about = || std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()));
+    is_socket && about().is_ok_and(|text| kib_of(&text, "scm_fds:").is_some_and(|waiting| waiting > 0))
 }
 
 #[cfg(test)]

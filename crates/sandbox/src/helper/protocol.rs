@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::Account;
 use crate::tier::Confinement;
 
 /// Tells the helper what to run and how to hold it.
@@ -31,6 +32,8 @@ pub(crate) struct Spec {
     pub(crate) file_bytes: Option<u64>,
     /// What the folders below may hold together.
     pub(crate) disk_bytes: Option<u64>,
+    /// What is known of what they hold, from the job before.
+    pub(crate) disk_known: Option<Account>,
     /// The folders on a disk that the job may write to.
     pub(crate) disk_folders: Vec<OsString>,
     /// The folders in memory that are the job's own.
@@ -72,6 +75,8 @@ pub(crate) enum Report {
     NotExecutable(String),
     /// A step of the set-up failed.
     Failed(String),
+    /// What is known of how much the job's folders hold; how it ended follows.
+    Holds(Account),
     /// The program exited; nothing of the job is left.
     Exited(i32),
     /// A signal ended the program; nothing of the job is left.

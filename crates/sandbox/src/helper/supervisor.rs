@@ -26,6 +26,8 @@ const WATCH: Duration = Duration::from_millis(50);
 const REST: u32 = 10;
 /// A tick without limits, only so that orphans that ended are reaped.
 const IDLE: Duration = Duration::from_millis(500);
+/// What shells add to the number of the signal that ended a program.
+const SHELL_SIGNALLED: i32 = 128;
 /// What stays the same for so long hangs inside the kernel, where no signal reaches it.
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long the full tier kills one by one, before the end of the namespace takes all at once.
@@ -46,7 +48,7 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     let control = UnixStream::from(sys::adopt(control)?);
     let mut json = Vec::new();
     File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
-    let spec: Spec = serde_json::from_slice(&json)?;
+    let mut spec: Spec = serde_json::from_slice(&json)?;
     // In the full tier the pid namespace ends with this process, which no guardian could do better.
     let guardian = match spec.confinement {
         Confinement::Full => None,
@@ -56,12 +58,19 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
         },
     };
     // Said before and not after: the program may have run by then, and this process been killed.
-    let end = match report(&control, &Report::Starting).ok().map(|()| start(&spec, &control)) {
-        Some(Ok((program, modes))) => supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }),
+    let told = report(&control, &Report::Starting);
+    let mut disk = spec.disk_bytes.map(|most| Disk::new(&spec, most));
+    if disk.as_ref().is_some_and(Disk::has_no_room) {
+        spec.file_bytes = Some(0);
+    }
+    let end = match told.ok().map(|()| start(&spec, &control)) {
+        Some(Ok((program, modes))) => {
+            supervise(&spec, &control, &Watched { program, modes: modes.as_ref(), guardian }, disk.as_mut())
+        }
         Some(Err(failed)) => End::NotStarted(failed),
         None => End::CoordinatorGone,
     };
-    finish(&spec, &control, end)
+    finish(&spec, &control, end, disk)
 }
 
 /// Starts the program; `Err(None)` if the child has already reported what failed.
@@ -102,9 +111,8 @@ struct Watched<'a> {
 }
 
 /// Waits until the program ends, an order comes, the coordinator or the guardian dies, or a limit is passed.
-fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> End {
+fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut disk: Option<&mut Disk>) -> End {
     let limited = spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk_bytes.is_some();
-    let mut disk = spec.disk_bytes.map(|most| Disk::new(&spec.disk_folders, most));
     let tick = if limited { WATCH } else { IDLE };
     let mut look_again = Instant::now() + WATCH;
     let Ok(program_end) = rustix::process::pidfd_open(watched.program, PidfdFlags::empty()) else {
@@ -118,7 +126,7 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>) -> En
         }
         if limited && Instant::now() >= look_again {
             let begun = Instant::now();
-            if let Some(over) = over_limit(spec, disk.as_mut()) {
+            if let Some(over) = over_limit(spec, disk.as_deref_mut()) {
                 return End::Over(over);
             }
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
@@ -159,9 +167,13 @@ fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
 }
 
 /// Ends what is left, says how the job ended, and removes its folder.
-fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
+fn finish(spec: &Spec, control: &UnixStream, end: End, disk: Option<Disk>) -> io::Result<()> {
     // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
     tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
+    let end = match disk {
+        Some(disk) => settle(control, end, disk),
+        None => end,
+    };
     // Before the folder is removed, which may take long: no limit and no order stops what has ended.
     let told = match end {
         End::Program(status) => report(control, &ended(status)),
@@ -175,6 +187,23 @@ fn finish(spec: &Spec, control: &UnixStream, end: End) -> io::Result<()> {
     // folder too, may be killed before it has.
     let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| orchestrate_files::remove_folder(Path::new(scratch)));
     told.and(cleared)
+}
+
+/// Tells what the job's folders hold now, and ends a program by the limit that has ended above it.
+fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
+    let is_over = match &end {
+        End::Program(status) => disk.ends_over() || disk.has_no_room() && wrote_too_much(*status),
+        _ => false,
+    };
+    // Nobody may be there to hear it.
+    let _ = report(control, &Report::Holds(disk.account()));
+    if is_over { End::Over(Report::TooMuchDisk) } else { end }
+}
+
+/// Reports whether a program, or one that a shell ran last, went over the size that a file may have.
+fn wrote_too_much(status: WaitStatus) -> bool {
+    let signal = Signal::XFSZ.as_raw();
+    status.terminating_signal() == Some(signal) || status.exit_status() == Some(SHELL_SIGNALLED + signal)
 }
 
 fn ended(status: WaitStatus) -> Report {

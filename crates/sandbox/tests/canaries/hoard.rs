@@ -1,4 +1,4 @@
-//! Attempts to hold memory that is in no process's size, made by this program inside the sandbox.
+//! Attempts to hold memory that is in no process's size, and files that no process has open, made inside the sandbox.
 
 #![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
 
@@ -24,7 +24,9 @@ pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
         "hoard-memory-file" => memory_files(),
         "hoard-hidden" => super::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) }).and_then(|()| memory_files()),
         "hoard-let-go-mapping" => let_go_mapping(),
-        "hoard-in-a-socket" => in_a_socket(),
+        "hoard-in-a-socket" => in_a_socket(memory_file),
+        "fill-in-a-socket" => in_a_socket(unlinked_file),
+        "fill-mapped" => mapped(),
         "hoard-own" => {
             vec![1_u8; PIECES * PIECE].leak();
             Ok(Vec::new())
@@ -52,6 +54,26 @@ fn memory_files() -> io::Result<Vec<File>> {
     (0..PIECES).map(|_| memory_file()).collect()
 }
 
+fn unlinked_file() -> io::Result<File> {
+    let mut file = File::options().read(true).write(true).create_new(true).open("unlinked")?;
+    std::fs::remove_file("unlinked")?;
+    file.write_all(&vec![1; PIECE])?;
+    Ok(file)
+}
+
+/// A mapping of its first page alone keeps all of a file.
+fn mapped() -> io::Result<Vec<File>> {
+    for _ in 0..PIECES {
+        let file = unlinked_file()?;
+        let fd = file.as_raw_fd();
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(Vec::new())
+}
+
 /// Shared memory stays when no process has it in its tables any more.
 fn let_go_mapping() -> io::Result<Vec<File>> {
     let (size, both) = (PIECES * PIECE, libc::PROT_READ | libc::PROT_WRITE);
@@ -68,10 +90,10 @@ fn let_go_mapping() -> io::Result<Vec<File>> {
 }
 
 /// What is on its way to nobody is in no process's table.
-fn in_a_socket() -> io::Result<Vec<File>> {
+fn in_a_socket(file: impl Fn() -> io::Result<File>) -> io::Result<Vec<File>> {
     let (here, there) = std::os::unix::net::UnixStream::pair()?;
     for _ in 0..PIECES {
-        let file = memory_file()?;
+        let file = file()?;
         let fds = [unsafe { std::os::fd::BorrowedFd::borrow_raw(file.as_raw_fd()) }];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);

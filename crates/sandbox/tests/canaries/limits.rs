@@ -12,6 +12,8 @@ use crate::{Body, Named};
 /// Ways to hold 192 MiB, none of which shows in the size of a process.
 const HOARDS: [&str; 5] =
     ["hoard-memory-file", "hoard-let-go-mapping", "hoard-in-a-socket", "hoard-hidden", "hoard-own"];
+/// Ways to hold 192 MiB on a disk in files that have no name and that no process has open.
+const FILLS: [&str; 2] = ["fill-mapped", "fill-in-a-socket"];
 /// Half of what is hoarded.
 const MEMORY_LIMIT: u64 = 96 << 20;
 const DISK_LIMIT: u64 = 48 << 20;
@@ -23,12 +25,17 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     for name in HOARDS {
         tests.push((format!("limits::{name}"), Box::new(move || hoards(&Room::new(confinement), name))));
     }
+    for name in FILLS {
+        tests.push((format!("limits::{name}"), Box::new(move || fills_unseen(&Room::new(confinement), name))));
+    }
     let mut all: Vec<Named> = vec![
         ("shared_pages_count_once", shared_pages_count_once),
         ("the_kernel_kills_a_command_first", the_kernel_kills_a_command_first),
         ("a_full_worktree_ends_the_command_alone", a_full_worktree_ends_the_command_alone),
         ("files_without_a_name_count", files_without_a_name_count),
         ("many_small_files_count", many_small_files_count),
+        ("short_commands_add_up", short_commands_add_up),
+        ("one_file_of_many_processes_counts_once", one_file_of_many_processes_counts_once),
         ("a_full_worktree_can_be_cleared", a_full_worktree_can_be_cleared),
     ];
     if confinement == Confinement::Full {
@@ -106,10 +113,48 @@ fn a_full_worktree_can_be_cleared(room: &Room) {
     for name in ["a", "b"] {
         std::fs::write(file(name), vec![1; 48 << 20]).unwrap();
     }
-    let more = room.run(&limited(room.sh("head -c 64000000 /dev/zero > c; sleep 90"), None, Some(DISK_LIMIT)));
-    assert_eq!(more.exit, Exit::DiskLimit);
-    let clear = room.run(&limited(room.sh("rm a c; echo less > d; cat d"), None, Some(DISK_LIMIT)));
-    assert_eq!((clear.exit, clear.stdout.text().as_str()), (Exit::Code(0), "less\n"));
+    let run = |script: &str| room.run(&limited(room.sh(script), None, Some(DISK_LIMIT)));
+    assert_eq!(run("head -c 64000000 /dev/zero > c").exit, Exit::DiskLimit);
+    assert_eq!(run("head -c 64000000 /dev/zero >> b").exit, Exit::DiskLimit);
+    assert!(folder_bytes(room) < 97 << 20);
+    assert_eq!(run("ls; rm a c").stdout.text(), "a\nb\nc\n");
+    let less = run("truncate -s 9 b; echo less > d; cat d");
+    assert_eq!((less.exit, less.stdout.text().as_str()), (Exit::Code(0), "less\n"));
+}
+
+fn folder_bytes(room: &Room) -> u64 {
+    room.root.path().read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+/// No command is there long enough to be looked at.
+fn short_commands_add_up(room: &Room) {
+    let run = |script: &str, most| room.run(&limited(room.sh(script), None, most)).exit;
+    let write = |number: u64, most| run(&format!("head -c 5000000 /dev/zero > {number}"), most);
+    let ends: Vec<Exit> = (0..40).map(|number| write(number, Some(DISK_LIMIT))).collect();
+    assert_eq!(ends.iter().position(|end| *end == Exit::DiskLimit), Some(10), "{ends:?}");
+    assert!(ends[10..].iter().all(|end| *end == Exit::DiskLimit), "{ends:?}");
+    assert!(folder_bytes(room) < DISK_LIMIT + (32 << 20), "{}", folder_bytes(room));
+    assert_eq!(run("rm *", Some(DISK_LIMIT)), Exit::Code(0));
+    assert_eq!(write(1, Some(DISK_LIMIT)), Exit::Code(0));
+    assert!((0..15).all(|number| write(number, None) == Exit::Code(0)));
+    // What was written without a limit is known too.
+    assert_eq!(write(15, Some(DISK_LIMIT)), Exit::DiskLimit);
+}
+
+fn fills_unseen(room: &Room, name: &str) {
+    let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
+    let ended = room.run(&limited(job("wait"), None, Some(DISK_LIMIT)));
+    assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    let control = room.run(&limited(job("end"), None, None));
+    assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", control.stderr.text());
+}
+
+/// A log without a name that every child has open.
+fn one_file_of_many_processes_counts_once(room: &Room) {
+    let hold = "exec 8>f; rm f; head -c 20000000 /dev/zero >&8; for i in 1 2 3 4; do sleep 1 & done; \
+                for i in 1 2 3 4 5 6; do head -c 40000000 /dev/zero > g; rm g; done; wait";
+    let ended = room.run(&limited(room.sh(hold), None, Some(64 << 20)));
+    assert_eq!(ended.exit, Exit::Code(0), "{}", ended.stderr.text());
 }
 
 fn temporary_files_in_memory_count(room: &Room) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::Settings;
+use orchestrate_coordinator::{Runs, Settings};
 use orchestrate_core::CallHash;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
@@ -29,6 +29,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
         case("approvals::what_is_approved_is_what_was_shown", what_is_approved_is_what_was_shown),
+        case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it", no_word_of_a_call_is_kept),
+        case("approvals::what_nobody_is_shown_is_not_approved", what_nobody_is_shown_is_not_approved),
         case("approvals::a_terminal_shows_the_whole_call_and_asks", a_terminal_shows_the_whole_call_and_asks)
             .needs(Need::TERMINAL),
         case("approvals::work_that_nobody_has_looked_at_is_asked_about", work_that_nobody_has_looked_at_is_asked_about)
@@ -387,6 +389,75 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
         return fail(waits);
     }
     says(&desk.types(&["approve", &call, "--hash", &hash], 0)?, &["T1    merged"])
+}
+
+/// What a key looks like, in words that an agent chose.
+const WORDS_LIKE_KEYS: &str = "touch sk-published-to.attacker.example.com eyJhbGciOi.of.an.agent; \
+    : AKIAIOSFODNN7EXAMPLE AIzaSyA0123456789 ghp_0123456789abcdefgh";
+
+/// A run whose agent asks for one command.
+fn parked_with(command: &str) -> Result<(Desk, String), Failed> {
+    let desk = Desk::new("- [ ] T1 publish\n")?;
+    let asks = Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command, "timeout": 9}));
+    let model = desk.script(&Script::default().rule(asks).rule(done("T1")))?;
+    let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
+    desk.home.orchestrate(desk.repository.path(), &run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
+    let status = desk.types(&["status", "--json"], 0)?.json()?;
+    let call = at(&status, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
+    Ok((desk, call))
+}
+
+fn no_word_of_a_call_is_kept() -> Outcome {
+    let (desk, call) = parked_with(WORDS_LIKE_KEYS)?;
+    let shown = desk.types(&["approve", &call], 2)?;
+    says(&shown, &[WORDS_LIKE_KEYS])?;
+    let status = desk.types(&["status", "--json"], 0)?.json()?;
+    if *at(&status, "/approvals/0/arguments/command")? != json!(WORDS_LIKE_KEYS) {
+        return fail(status);
+    }
+    let hash = shown.stdout.rsplit("hash ").next().unwrap_or_default().trim();
+    says(&desk.types(&["approve", &call, "--hash", hash], 0)?, &["T1    merged"])?;
+    says(&desk.types(&["diff", "T1"], 0)?, &["sk-published-to.attacker.example.com"])?;
+    says(&desk.types(&["log", "--tools"], 0)?, &[WORDS_LIKE_KEYS])
+}
+
+/// A call that holds the mark of a secret, and one with a secret that only whoever approves it knows.
+fn what_nobody_is_shown_is_not_approved() -> Outcome {
+    let key = ("OPENAI_API_KEY", "key-of-a-person-0123456789");
+    for (word, is_recorded) in [("[redacted:SOMETHING]", true), (key.1, false)] {
+        let command = format!("touch '{word}'");
+        let (desk, call) = parked_with(&command)?;
+        let types =
+            |arguments: &[&str]| desk.home.orchestrate(desk.repository.path(), arguments).env(key.0, key.1).run();
+        let status = types(&["status", "--json"])?.exits(0)?.json()?;
+        if !at(&status, "/approvals/0/hash")?.is_null() {
+            return fail(status);
+        }
+        for arguments in [["approve", &call].as_slice(), &["approve", &call, "--hash", "0123456789ab"]] {
+            says(&types(arguments)?.exits(2)?, &["cannot be shown", "blotted out", "orchestrate reject"])?;
+        }
+        if is_recorded {
+            refuses_to_approve(&desk)?;
+        } else {
+            // The control: whoever knows no such secret is shown all of the call.
+            says(&desk.types(&["approve", &call], 2)?, &[&command, "hash "])?;
+        }
+    }
+    Ok(())
+}
+
+/// Requires that a run does not take an approval of its call, whatever sent it.
+fn refuses_to_approve(desk: &Desk) -> Outcome {
+    let store = Runs::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
+    let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
+    let open = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
+    let Some(call) = open else { return fail("no call asks") };
+    let sent = store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    desk.types(&["resume"], 3)?;
+    match store.answer(sent)? {
+        Some(Err(why)) if why.contains("blotted out") => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
 }
 
 fn a_terminal_shows_the_whole_call_and_asks() -> Outcome {

@@ -26,6 +26,11 @@ pub(crate) fn hide(redactor: Redactor) {
     *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
 }
 
+/// Reports whether a door would leave something out of a text.
+pub(crate) fn hides_in(text: &str) -> bool {
+    matches!(shown(text), Cow::Owned(_))
+}
+
 /// Returns a text as a door lets it through.
 fn shown(text: &str) -> Cow<'_, str> {
     let hidden = HIDDEN.read().unwrap_or_else(PoisonError::into_inner);

@@ -49,9 +49,14 @@ fn require_shown(
     };
     let (short, hash, named) = (short(call.as_str()), shown_hash(call, approval), Named::new(store, &state.run_id)?);
     if !asked::is_whole(approval) {
-        let message = format!("call {short} was recorded in part, so what it would run cannot be shown");
+        let message = format!(
+            "the whole of call {short} cannot be shown: a part was cut, or blotted out where `[redacted:…]` stands; \
+             what nobody sees is not approved"
+        );
         let reject = named.within(format!("reject {short} -m TEXT"));
-        return Err(CommandError::usage(message).hint(format!("`{reject}` lets its agent ask again")));
+        return Err(CommandError::usage(message).hint(format!(
+            "`{reject}` lets its agent ask again; say that the call must not hold a secret, or these words"
+        )));
     }
     let whole = || format!("{}\ncall {short}, hash {hash}", asked::whole(approval));
     let by_hash = named.within(format!("approve {short} --hash {hash}"));

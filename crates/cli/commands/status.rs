@@ -97,7 +97,7 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
         .map(|(call, approval)| {
             json!({"call": call.as_str(), "task": approval.task.as_str(), "tool": approval.tool,
                    "summary": approval.summary, "arguments": approval.arguments, "rule": approval.rule,
-                   "hash": shown_hash(call, approval)})
+                   "hash": asked::is_whole(approval).then(|| shown_hash(call, approval))})
         })
         .collect();
     if let Some(object) = value.as_object_mut() {

@@ -1,7 +1,7 @@
 //! What a person who decides about a tool call is shown, as a hash: an approval without a terminal names it.
 
-use orchestrate_core::CallHash;
 use orchestrate_core::run_state::Approval;
+use orchestrate_core::{CallHash, REDACTED};
 use sha2::{Digest as _, Sha256};
 
 /// How much of the hash is shown and typed, in hexadecimal digits: 48 bits, which nobody finds a second call for while
@@ -19,6 +19,16 @@ pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
     }
     let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     digits.chars().take(SHOWN_DIGITS).collect()
+}
+
+/// Reports whether all of a call is recorded, so that whoever looks at it sees what would run.
+///
+/// It is not where a secret was blotted out, whatever its words were, and where a journal of before has only a line that
+/// was cut. A call that holds the words for a blot itself cannot be told from one, so it counts as one.
+pub fn is_whole(approval: &Approval) -> bool {
+    let is_cut = approval.arguments.is_null() && approval.summary.ends_with("more characters)");
+    let arguments = approval.arguments.to_string();
+    !is_cut && ![&approval.tool, &approval.summary, &arguments].iter().any(|part| part.contains(REDACTED))
 }
 
 #[cfg(test)]
@@ -45,5 +55,34 @@ mod tests {
         assert_eq!((hash.len(), shown_hash(&call, &asked)), (SHOWN_DIGITS, hash.clone()));
         assert!(others.iter().all(|other| shown_hash(&call, other) != hash));
         assert_ne!(shown_hash(&CallHash::new("c2"), &asked), hash);
+    }
+
+    #[test]
+    fn what_was_cut_or_blotted_out_is_not_whole() {
+        let whole = Approval {
+            task: "T1".into(),
+            tool: "run_shell_command".to_owned(),
+            summary: "run".to_owned(),
+            arguments: serde_json::json!({"command": "echo", "deep": [{"a": "b"}]}),
+            rule: "ask".to_owned(),
+            decision: None,
+        };
+        let blotted = format!("sh {REDACTED}KEY]");
+        let null = serde_json::Value::Null;
+        let cases = [
+            (whole.clone(), true),
+            (Approval { arguments: null.clone(), ..whole.clone() }, true),
+            (
+                Approval { arguments: null.clone(), summary: "run… (9 more characters)".to_owned(), ..whole.clone() },
+                false,
+            ),
+            (Approval { arguments: null, summary: blotted.clone(), ..whole.clone() }, false),
+            (Approval { arguments: serde_json::json!({"command": blotted}), ..whole.clone() }, false),
+            (Approval { arguments: serde_json::json!({"deep": [{blotted.clone(): 1}]}), ..whole.clone() }, false),
+            (Approval { tool: blotted, ..whole }, false),
+        ];
+        for (approval, expected) in cases {
+            assert_eq!(is_whole(&approval), expected, "{approval:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
 
+use crate::asking::is_whole;
 use crate::error::CoordinatorError;
 use crate::prompts::Prompts;
 use crate::run_context::RunContext;
@@ -109,8 +110,13 @@ fn decide(state: &RunState, command: &Command, prompts: &Prompts) -> Result<(Bat
             send_back(state, task, prompts, ReturnCause::Retried, text)
         }
         Command::Decide { call, allowed, message } => {
-            if !state.open_approvals().any(|(open, _)| open == call) {
+            let Some((_, approval)) = state.open_approvals().find(|(open, _)| *open == call) else {
                 return Err(format!("no call {call} waits for an answer"));
+            };
+            if *allowed && !is_whole(approval) {
+                return Err(format!(
+                    "a part of call {call} was cut or blotted out, and what nobody sees is not approved"
+                ));
             }
             require_time(state)?;
             let fact = Event::ApprovalDecided { call: call.clone(), allowed: *allowed, message: message.clone() };

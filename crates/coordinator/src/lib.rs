@@ -53,7 +53,7 @@ mod worker_link;
 mod workplace;
 mod worktrees;
 
-pub use asking::shown_hash;
+pub use asking::{is_whole, shown_hash};
 pub use children::{ChildEvents, ChildHandle, ChildSpec};
 pub use cleaning::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
 pub use commands::Allowance;

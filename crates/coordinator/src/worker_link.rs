@@ -16,7 +16,6 @@ use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::{MessageRefused, Verdict};
 use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
 use orchestrate_journal::{Batch, Blob, Slot};
-use orchestrate_tools::{redact_arguments, redact_text};
 use serde::de::DeserializeOwned;
 
 use crate::error::CoordinatorError;
@@ -203,7 +202,7 @@ impl WorkerLink {
             summary: summary(&call),
             call_id: call.id,
             tool: call.name,
-            arguments: redact_arguments(&call.arguments),
+            arguments: call.arguments,
             rule,
         };
         self.record(vec![asked]).await
@@ -251,10 +250,9 @@ impl WorkerLink {
     }
 }
 
-/// Writes a call in one line, for a person who decides about it; what is left out is counted, and secrets are blotted
-/// out.
+/// Writes a call in one line, for a person who decides about it; what is left out is counted.
 fn summary(call: &ToolCall) -> String {
-    let whole = redact_text(&format!("{} {}", call.name, call.arguments));
+    let whole = format!("{} {}", call.name, call.arguments);
     // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.
     let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
     let mut shown: String = whole

@@ -43,7 +43,7 @@ pub use metrics::ToolMetrics;
 pub use output::{Answer, CallOutcome, ToolOutput};
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
-pub use redact::{describe_call, redact_arguments, redact_text};
+pub use redact::describe_call;
 pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{

@@ -11,7 +11,7 @@ use orchestrate_core::TaskId;
 use orchestrate_core::event::Event;
 use orchestrate_tools::{
     AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitCommit,
-    GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services, redact_arguments,
+    GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services,
 };
 
 use super::call_end::{CallOf, finished};
@@ -133,7 +133,7 @@ impl AgentDesk {
             turn: self.turn()?,
             call_id: record.call.clone(),
             tool: record.tool.clone(),
-            arguments: redact_arguments(&record.arguments),
+            arguments: record.arguments.clone(),
             rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
         })
     }

@@ -15,6 +15,6 @@ mod stream;
 mod tests;
 mod views;
 
-pub use redactor::Redactor;
+pub use redactor::{MARK as REDACTED, Redactor};
 pub use secret::Secret;
 pub use stream::RedactedStream;

@@ -17,7 +17,7 @@ use super::views::View;
 const MOST_LAYERS: usize = 3;
 
 /// How the mark begins that stands in the place of a secret.
-const MARK: &str = "[redacted:";
+pub const MARK: &str = "[redacted:";
 
 /// Replaces the secrets of one run in texts; cheap to clone, and free where there are none.
 #[derive(Clone, Default)]

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use orchestrate_core::policy::Decision;
-use orchestrate_core::{CallId, TaskId};
+use orchestrate_core::{CallId, Redactor, Secret, TaskId};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{Answer, CallEnd, ErrorKind};
+use orchestrate_tools::{Answer, CallEnd, Category, ErrorKind, Executor, ToolRegistry};
 use serde_json::json;
 use tokio::sync::Notify;
 use tracing::field::{Field, Visit};
@@ -133,11 +133,16 @@ pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
 }
 
 pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
-    let harness = harness_of(probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) })));
-    harness.call("probe", json!({"text": "as it is logged", "api_key": "hunter2"})).await;
+    let tool = || probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) }));
+    let mut harness = harness_of(tool());
+    let mut registry = ToolRegistry::new();
+    registry.register(Arc::new(tool()), Category::Memory).unwrap();
+    let secret = Secret::new("KEY", "the-key-of-this-run");
+    harness.executor = Arc::new(Executor::redacting(registry, Redactor::new([secret])).unwrap());
+    harness.call("probe", json!({"text": "as it is logged", "api_key": "x the-key-of-this-run"})).await;
     let lines: Vec<String> =
         LOG.lock().unwrap().iter().filter(|line| line.contains("as it is logged")).cloned().collect();
-    assert_eq!(lines, ["probe(text: \"as it is logged\", api_key: [redacted:api_key])"]);
+    assert_eq!(lines, [r#"probe(text: "as it is logged", api_key: "x [redacted:KEY]")"#]);
 }
 
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());

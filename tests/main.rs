@@ -40,6 +40,7 @@ mod standing;
 mod support;
 mod told;
 mod verifier;
+mod waiting;
 mod words;
 
 use std::process::ExitCode;
@@ -82,6 +83,7 @@ fn cases() -> Vec<Case> {
         secrets::cases,
         verifier::cases,
         told::cases,
+        waiting::cases,
         words::cases,
         shown::cases,
     ];

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
 use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded, named};
-use orchestrate_coordinator::{Moved, Project, Runs, redactor_of, settings_of};
+use orchestrate_coordinator::{Moved, Project, Runs, Settings, redactor_of, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
@@ -117,7 +117,16 @@ impl Context {
     /// Opens the repository's runs for what is done with them afterwards.
     pub(crate) fn runs(&self) -> Result<Runs, CommandError> {
         let loaded = self.load(Vec::new(), Layer::default())?;
-        Ok(Runs::open(&self.directory, settings_of(&loaded, &self.directories()?))?)
+        Ok(Runs::open(&self.directory, self.settings(&loaded)?)?)
+    }
+
+    /// Returns the settings with which a repository is opened; its user is told of what we have to wait for.
+    pub(crate) fn settings(&self, loaded: &Loaded) -> Result<Settings, CommandError> {
+        let settings = settings_of(loaded, &self.directories()?);
+        if loaded.resolved.is_on("quiet") {
+            return Ok(settings);
+        }
+        Ok(Settings { waiting: |waiting| output::note(&waiting.to_string()), ..settings })
     }
 
     /// Makes sure that the user has consented to every command that the project's files name.

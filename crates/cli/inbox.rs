@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::Layer;
-use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover, settings_of};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
 use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
@@ -113,7 +113,7 @@ fn take_over(
     let state = asked.store.state(asked.run)?;
     loaded.run = state.settings;
     follow::require_sandbox(&loaded, asked.run)?;
-    let settings = settings_of(&loaded, &context.directories()?);
+    let settings = context.settings(&loaded)?;
     let coordinator = Coordinator::open(&context.directory, settings)?;
     let runtime = follow::runtime()?;
     let ended = runtime.block_on(carry_out(&coordinator, asked, style, state.seq));

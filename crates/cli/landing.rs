@@ -1,7 +1,7 @@
 //! Landing, for the command of that name and for whoever brings a run to its end whose setting it is.
 
 use orchestrate_coordinator::settings::Loaded;
-use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs, settings_of};
+use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::{Report, RunId, RunState};
@@ -70,7 +70,7 @@ pub(crate) fn attended(
 }
 
 fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
-    let runs = Runs::open(&context.directory, settings_of(loaded, &context.directories()?))?;
+    let runs = Runs::open(&context.directory, context.settings(loaded)?)?;
     let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
     Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestrate_coordinator::settings::Layer;
-use orchestrate_coordinator::{Allowance, Coordinator, settings_of};
+use orchestrate_coordinator::{Allowance, Coordinator};
 
 use crate::args::ResumeArgs;
 use crate::context::Context;
@@ -27,7 +27,7 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
     let begun = store.state(&run)?.seq;
     loaded.run = store.state(&run)?.settings;
     follow::require_sandbox(&loaded, &run)?;
-    let settings = settings_of(&loaded, &context.directories()?);
+    let settings = context.settings(&loaded)?;
     let runtime = follow::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;

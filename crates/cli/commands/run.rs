@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use orchestrate_coordinator::settings::Loaded;
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_programs, require_model, settings_of};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_programs, require_model};
 use orchestrate_core::plan::Plan;
 use orchestrate_core::task::Work;
 
@@ -33,7 +33,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     }
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
-    let coordinator_settings = settings_of(loaded, &directories);
+    let coordinator_settings = context.settings(loaded)?;
     let runtime = follow::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         require_model(loaded, roles, &plan.tasks).await?;

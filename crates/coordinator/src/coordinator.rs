@@ -11,7 +11,7 @@ use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
-use orchestrate_git::{GitError, Identities, NoGc, Repo};
+use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
 use orchestrate_sandbox::{Bounds, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
@@ -63,6 +63,8 @@ pub struct Settings {
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
     pub user_config_dir: Option<PathBuf>,
+    /// Is told of a wait for another process that works on the same repository, if it takes long.
+    pub waiting: fn(&Waiting),
 }
 
 impl Settings {
@@ -79,6 +81,7 @@ impl Settings {
             confinement: ConfinementChoice::Strongest,
             base: None,
             user_config_dir: None,
+            waiting: |_| (),
         }
     }
 }
@@ -133,7 +136,7 @@ impl Coordinator {
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         require_own_state(&settings.state_dir)?;
-        let repo = Repo::open(repository, &settings.state_dir)?;
+        let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
         // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would
         // be taken for one that does not work.
         require_open_files(settings.run.max_agents)?;
@@ -449,6 +452,15 @@ fn reopened(command: &Command) -> Option<&TaskId> {
         Command::Reject { task, .. } | Command::Retry { task, .. } => Some(task),
         _ => None,
     }
+}
+
+/// Makes sure that processes can be confined as settings ask for.
+///
+/// # Errors
+///
+/// Fails as [`Coordinator::open`] does if they cannot.
+pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> {
+    sandbox(settings).map(drop)
 }
 
 /// Finds out how processes can be confined.

@@ -30,7 +30,7 @@ impl Runs {
     /// Fails if the repository cannot be used, if it has had no run, and if its journal cannot be read.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         require_own_state(&settings.state_dir)?;
-        let repo = Repo::open(repository, &settings.state_dir)?;
+        let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
         let layout = Layout::new(&settings.state_dir, &repo.id());
         let store = Store::open_existing(&layout.journal())?;
         let store = store.ok_or_else(|| JournalError::NoSuchRun("latest".to_owned()))?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::{Oid, invisible, shell_word};
 
+use crate::lock_holder::Holder;
 use crate::refusal::Refusal;
 
 /// What the system says of a full disk.
@@ -54,19 +55,19 @@ pub enum GitError {
         /// The lock file.
         path: PathBuf,
     },
-    /// Another process of ours holds the repository's lock for too long.
+    /// Another process holds the repository's lock for too long.
     #[error(
-        "work on the repository: process {} has held its lock for {seconds} seconds; see what that does (`ps -fp {}`), \
+        "work on the repository: {} has held its lock for {seconds} seconds; see what that does (`ps -fp {}`), \
          wait for it or end it, and try again (a git that it has started may go on without it: `fuser {path}` names it)",
-        pid(.holder), pid(.holder)
+        named(.holder.as_ref()), pid(.holder.as_ref())
     )]
     Busy {
         /// The lock's file.
         path: PathBuf,
         /// How long we have waited.
         seconds: u64,
-        /// Who has taken it, if that is known.
-        holder: Option<u32>,
+        /// Who holds it, if that is known.
+        holder: Option<Holder>,
     },
     /// A worktree's own files of git's are not the ones that were recorded when it was made.
     #[error(
@@ -373,8 +374,12 @@ impl GitError {
     }
 }
 
-fn pid(holder: &Option<u32>) -> String {
-    holder.map_or_else(|| "PID".to_owned(), |holder| holder.to_string())
+fn pid(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "PID".to_owned(), |holder| holder.pid.to_string())
+}
+
+fn named(holder: Option<&Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), ToString::to_string)
 }
 
 fn shown(oid: &Option<Oid>) -> String {

@@ -16,7 +16,8 @@ use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
 use orchestrate_core::Oid;
 
 use crate::error::GitError;
-use crate::lock::{self, Held};
+use crate::lock::Held;
+use crate::lock_holder::Work;
 use crate::place::Place;
 use crate::probe;
 use crate::reconcile;
@@ -46,7 +47,7 @@ impl Repo {
     /// middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
     pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Landing)?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
@@ -70,7 +71,7 @@ impl Repo {
     /// [`GitError::HalfWritten`] if git cannot write the files.
     pub fn unland(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Undo)?;
         self.settle_switch(&held)?;
         let actual = self.branch_tip(branch)?;
         let checkout = self.only_checkout(branch)?;
@@ -86,7 +87,7 @@ impl Repo {
     /// # Errors
     /// [`GitError::HalfWritten`] if that fails once more.
     pub fn put_back_half_written(&self) -> Result<(), GitError> {
-        self.settle_switch(&lock::take(self.own_folder())?)
+        self.settle_switch(&self.lock(Work::Reconciling)?)
     }
 
     /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
@@ -96,7 +97,7 @@ impl Repo {
     /// As [`Repo::unland`].
     pub fn take_back_files(&self, landing: &Move) -> Result<(), GitError> {
         let Move { branch, from, to } = landing;
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Undo)?;
         self.settle_switch(&held)?;
         let (tip, ways) = (self.branch_tip(branch)?, [to, from]);
         match self.only_checkout(branch)? {

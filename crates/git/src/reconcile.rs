@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
-use crate::lock::{self, Held};
+use crate::lock::Held;
+use crate::lock_holder::Work;
 use crate::repo::Repo;
 use crate::room;
 
@@ -37,7 +38,7 @@ impl Repo {
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
         self.require_temporary_folder()?;
         room::sweep()?;
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Reconciling)?;
         let mut found = Reconciled::default();
         for entry in entries(self.common_dir())? {
             // Git writes the reason before anything else into an entry.
@@ -75,7 +76,7 @@ impl Repo {
     /// # Errors
     /// If the file system refuses.
     pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Reconciling)?;
         for entry in entries(self.common_dir())? {
             let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
             let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
@@ -15,6 +15,8 @@ use rustix::fs::Access;
 use crate::bounds::{self, Excess};
 use crate::configuration::Configuration;
 use crate::error::GitError;
+use crate::lock::{self, Held};
+use crate::lock_holder::{Waiting, Work};
 use crate::probe;
 use crate::program::{Environment, Program};
 use crate::refusal::{Refusal, Warning};
@@ -47,6 +49,8 @@ pub(crate) struct Shared {
     /// What git found configured when the repository was opened.
     pub(crate) configuration: Configuration,
     handles: Handles,
+    /// Is told of a wait for the lock that takes long.
+    tell: OnceLock<fn(&Waiting)>,
     /// Where the merge before was made, while none is under way: making such a place costs milliseconds.
     pub(crate) room: Mutex<Option<Room>>,
     /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the
@@ -162,10 +166,25 @@ impl Repo {
             configuration,
             program,
             handles: Handles::default(),
+            tell: OnceLock::new(),
             room: Mutex::default(),
             synced: Mutex::default(),
         };
         Ok(Repo { shared: Arc::new(shared) })
+    }
+
+    /// Tells this function of each wait for the repository's lock that takes long; the first function that is named
+    /// stays.
+    #[must_use]
+    pub fn telling(self, tell: fn(&Waiting)) -> Repo {
+        let _ = self.shared.tell.set(tell);
+        self
+    }
+
+    /// Waits for the repository's lock, to do this under it.
+    pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
+        let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
+        lock::take(&self.shared.own_folder, work, &tell)
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,

@@ -18,7 +18,8 @@ use orchestrate_sandbox::{Content, HostView, Mask, View};
 
 use crate::beneath;
 use crate::error::GitError;
-use crate::lock::{self, Held};
+use crate::lock::Held;
+use crate::lock_holder::Work;
 use crate::place::Place;
 use crate::probe;
 use crate::program::Run;
@@ -190,7 +191,7 @@ impl Repo {
     pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
         let path = self.real_place(&spec.path)?;
         let worktree = {
-            let held = lock::take(self.own_folder())?;
+            let held = self.lock(Work::Worktree)?;
             match self.entry_at(&path)? {
                 Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
                 entry => {
@@ -253,7 +254,7 @@ impl Repo {
     /// [`GitError::BranchInUse`], or if the file system refuses.
     pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
         let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Worktree)?;
         match self.entry_at(&path)? {
             Some(_) => Ok(()),
             None => self.readopt(spec, &path, tracked, &held).map(drop),
@@ -298,7 +299,7 @@ impl Repo {
 
     fn discard(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
         orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Worktree)?;
         let place = TemporaryFolder::create("worktree-", Some(trash));
         let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
         let target = place.join(path.file_name().unwrap_or_default());
@@ -321,7 +322,7 @@ impl Repo {
     /// # Errors
     /// If the file system refuses.
     pub fn forget_worktree(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
-        let held = lock::take(self.own_folder())?;
+        let held = self.lock(Work::Worktree)?;
         if path.exists() {
             return Ok(false);
         }

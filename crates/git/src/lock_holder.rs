@@ -1,0 +1,171 @@
+//! Who holds the repository's lock, and what for: what a person who waits for it wants to know.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::time::Duration;
+
+/// More than a signature is long.
+const SIGNATURE_BYTES: usize = 64;
+/// Where the kernel lists who holds which lock.
+const LOCKS: &str = "/proc/locks";
+
+/// What one of ours does under the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Work {
+    /// Brings a result into a branch and its checkout.
+    Landing,
+    /// Takes a landing back.
+    Undo,
+    /// Makes or removes a worktree.
+    Worktree,
+    /// Puts right what a killed process has left.
+    Reconciling,
+}
+
+/// All of [`Work`], for reading a signature.
+const WORKS: [Work; 4] = [Work::Landing, Work::Undo, Work::Worktree, Work::Reconciling];
+
+impl Work {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Landing => "landing",
+            Self::Undo => "undo",
+            Self::Worktree => "worktree",
+            Self::Reconciling => "reconciling",
+        }
+    }
+
+    /// Returns what this process writes into the lock's file when it has taken it.
+    pub(crate) fn signature(self) -> String {
+        format!("{} {}", std::process::id(), self.word())
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Landing => "lands a branch",
+            Self::Undo => "takes a landing back",
+            Self::Worktree => "makes or removes a worktree",
+            Self::Reconciling => "puts right what a killed run has left",
+        })
+    }
+}
+
+/// Who holds the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The number of the process.
+    pub pid: u32,
+    /// What it does, if it is one of ours.
+    pub work: Option<Work>,
+    /// The name of its program; none if it has ended, and a program that it has started goes on under the lock.
+    pub program: Option<String>,
+    /// Whether somebody has stopped it (`kill -STOP`).
+    pub is_stopped: bool,
+}
+
+/// A wait for the lock that takes long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who holds it, if that is known.
+    pub holder: Option<Holder>,
+    /// How long the wait goes on at most, unless another one takes the lock first.
+    pub left: Duration,
+}
+
+impl Holder {
+    /// Finds who holds the lock on this file.
+    pub(crate) fn find(file: &File) -> Option<Self> {
+        let signed = signature(file);
+        // The kernel knows best. It shows none for a process that has ended or is in another container.
+        let pid = file.metadata().ok().and_then(|found| locker(&std::fs::read_to_string(LOCKS).ok()?, found.ino()));
+        let pid = pid.or(signed.map(|(pid, _)| pid))?;
+        let work = signed.filter(|(signer, _)| *signer == pid).and_then(|(_, work)| work);
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
+        let program = read("comm").ok().map(|name| name.trim_end().to_owned());
+        // The state follows the name, which is in brackets and may hold anything.
+        let stat = read("stat").unwrap_or_default();
+        let is_stopped = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't', 'Z']));
+        Some(Self { pid, work, program, is_stopped })
+    }
+
+    /// Reports whether it is a landing of ours that may still come to its end by itself.
+    pub(crate) fn is_landing_that_goes_on(&self) -> bool {
+        matches!(self.work, Some(Work::Landing | Work::Undo)) && !self.is_stopped
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        match (&self.program, self.work) {
+            (None, _) => f.write_str(" (which has ended; a program that it has started goes on)")?,
+            (Some(_), Some(work)) => write!(f, " (orchestrate, which {work})")?,
+            (Some(program), None) => write!(f, " ({})", orchestrate_core::invisible::shown(program))?,
+        }
+        if self.is_stopped { f.write_str(", which is stopped,") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.left.as_secs();
+        match &self.holder {
+            Some(holder) => write!(f, "{holder} holds the repository's lock; waiting up to {seconds} s for it"),
+            None => write!(f, "another process holds the repository's lock; waiting up to {seconds} s for it"),
+        }
+    }
+}
+
+/// Reads who has signed the lock last, and for what.
+fn signature(file: &File) -> Option<(u32, Option<Work>)> {
+    let mut bytes = [0; SIGNATURE_BYTES];
+    let read = read_start(file, &mut bytes).ok()?;
+    let text = std::str::from_utf8(bytes.get(..read)?).ok()?;
+    let (pid, word) = text.split_once(' ').unwrap_or((text, ""));
+    Some((pid.parse().ok()?, WORKS.into_iter().find(|work| work.word() == word)))
+}
+
+/// Reads a file from its start, whoever has read from it before.
+fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    file.read_at(bytes, 0)
+}
+
+/// Finds in the kernel's list of locks who holds the one on a file with this number; one that waits holds none.
+fn locker(locks: &str, inode: u64) -> Option<u32> {
+    let of_line = |line: &str| -> Option<u32> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, _, pid, file, ..] = words.as_slice() else { return None };
+        let is_it = file.rsplit(':').next()?.parse() == Ok(inode);
+        pid.parse().ok().filter(|pid| is_it && *pid > 0)
+    };
+    locks.lines().find_map(of_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_list_names_who_holds_and_not_who_waits() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 0 08:01:41 0 EOF\n2: POSIX  ADVISORY  WRITE 7 08:01:42 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 08:01:42 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 10 08:01:43 0 EOF\n4: -> FLOCK  ADVISORY  WRITE 11 08:01:44 0 EOF";
+        let found = [41, 42, 43, 44].map(|inode| locker(locks, inode));
+        assert_eq!(found, [None, Some(8), Some(10), None]);
+    }
+
+    #[test]
+    fn what_holds_the_lock_is_said_in_full() {
+        let ours = Holder { pid: 7, work: Some(Work::Undo), program: Some("orchestrate".into()), is_stopped: true };
+        assert_eq!(ours.to_string(), "process 7 (orchestrate, which takes a landing back), which is stopped,");
+        assert!(!ours.is_landing_that_goes_on());
+        let ended = Holder { program: None, is_stopped: false, ..ours };
+        assert_eq!(ended.to_string(), "process 7 (which has ended; a program that it has started goes on)");
+        assert!(ended.is_landing_that_goes_on());
+    }
+}

@@ -1,16 +1,52 @@
 //! The demo, as a new user sees it, and what its folder can be used for afterwards.
 
+use orchestrate_sandbox::Confinement;
 use serde_json::Value;
 
-use crate::support::{Case, Home, Outcome, at, case, fail, lines, sandboxed};
+use crate::ends::WITHOUT_BUBBLEWRAP;
+use crate::support::{Case, Home, Need, Outcome, Repository, at, case, fail, lines, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("demo::it_succeeds_and_tells_what_happened", it_succeeds_and_tells_what_happened),
         case("demo::three_agents_work_side_by_side", three_agents_work_side_by_side),
         sandboxed("demo::a_spoiled_repair_needs_a_person", a_spoiled_repair_needs_a_person),
+        sandboxed("demo::what_starts_a_sandbox_keeps_to_the_required_tier", the_required_tier_is_kept_to)
+            .needs(Need::MOUNTS)
+            .in_tier(Confinement::Fallback),
         case("demo::a_folder_with_files_is_left_alone", a_folder_with_files_is_left_alone),
     ]
+}
+
+/// Without bubblewrap, and where the full tier is required, everything that would start a sandbox is refused.
+fn the_required_tier_is_kept_to() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    home.orchestrate(repository.path(), &["run", "plan.md", "--merge", "review"]).run()?.exits(3)?;
+    let without_bubblewrap = |arguments: &[&str], mode: &str| {
+        home.remounted(WITHOUT_BUBBLEWRAP, repository.path(), arguments).env("RALPH_SANDBOX_MODE", mode).run()
+    };
+    let typed: [&[&str]; 6] = [
+        &["demo", "strict"],
+        &["run", "plan.md"],
+        &["resume"],
+        &["approve", "T1"],
+        &["reject", "T1", "-m", "no"],
+        &["retry", "T1", "-m", "more"],
+    ];
+    for arguments in typed {
+        let refused = without_bubblewrap(arguments, "strict")?.exits(2)?.stderr;
+        if !refused.contains("bwrap") && !refused.contains("bubblewrap") {
+            return fail(format!("{arguments:?}: {refused}"));
+        }
+    }
+    if repository.path().join("strict").exists() {
+        return fail("a sample was left behind where it cannot be run");
+    }
+    without_bubblewrap(&["demo", "sample"], "off")?.exits(2)?;
+    without_bubblewrap(&["demo", "sample"], "0")?.exits(0)?;
+    without_bubblewrap(&["approve", "T1"], "0")?.exits(0)?;
+    Ok(())
 }
 
 fn it_succeeds_and_tells_what_happened() -> Outcome {

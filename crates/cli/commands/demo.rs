@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use orchestrate_coordinator::settings::Switches;
 use orchestrate_coordinator::{
-    Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, lay_out_sample,
+    Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, confinement_of, lay_out_sample,
+    require_confinement,
 };
 use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::plan::{KnownNames, Plan};
@@ -46,9 +48,15 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     if !cfg!(target_os = "linux") {
         return Err(CommandError::not_available("running commands on this platform (only Linux can confine them)"));
     }
-    let folder = lay_out(context, arguments.dir.as_deref())?;
+    // The variables are the user's; files around the place where this is typed have nothing to do with the sample.
+    let confinement = confinement_of(&Switches::of(&context.variables)?);
     let directories = context.directories()?;
-    let mut settings = Settings::new(&directories.state);
+    let mut settings = Settings { confinement, ..Settings::new(&directories.state) };
+    if confinement != ConfinementChoice::Strongest {
+        // What the user requires is not given up, and a sample that cannot be run is of no use.
+        require_confinement(&settings)?;
+    }
+    let folder = lay_out(context, arguments.dir.as_deref())?;
     settings.run.model = Some(format!("script:{}", folder.join("script.jsonl").display()));
     settings.script_pace = PACE;
     let text = FILES.iter().find(|(name, _)| *name == "plan.md").map_or("", |(_, text)| *text);
@@ -85,8 +93,9 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
         confinement: ConfinementChoice::Exactly(Confinement::Unconfined),
         ..Settings::new(&settings.state_dir)
     };
+    let is_exact = settings.confinement != ConfinementChoice::Strongest;
     match Coordinator::open(folder, settings) {
-        Err(CoordinatorError::Sandbox(error)) => {
+        Err(CoordinatorError::Sandbox(error)) if !is_exact => {
             output::warning(&format!("failed to {error}"));
             output::warning(
                 "the demo's own commands run unconfined; `orchestrate run` would refuse (see `orchestrate doctor`)",

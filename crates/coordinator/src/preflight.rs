@@ -14,14 +14,13 @@ use crate::error::CoordinatorError;
 use crate::models::preferences;
 use crate::programs;
 use crate::roles::Roles;
-use crate::settings::{Directories, Loaded};
+use crate::settings::{Directories, Loaded, Switches};
 
 /// Makes the settings with which a repository is opened.
 pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
-    let confinement = match (loaded.run.no_sandbox, loaded.switches.strict_sandbox) {
-        (true, _) => ConfinementChoice::Exactly(Confinement::Unconfined),
-        (false, true) => ConfinementChoice::Exactly(Confinement::Full),
-        (false, false) => ConfinementChoice::Strongest,
+    let confinement = match loaded.run.no_sandbox {
+        true => ConfinementChoice::Exactly(Confinement::Unconfined),
+        false => confinement_of(&loaded.switches),
     };
     Settings {
         run: loaded.run.clone(),
@@ -31,6 +30,14 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
         base: loaded.resolved.text("base"),
         user_config_dir: Some(PathBuf::from(&directories.config)),
         ..Settings::new(&directories.state)
+    }
+}
+
+/// Returns how commands are confined where nobody has asked for no sandbox.
+pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
+    match switches.strict_sandbox {
+        true => ConfinementChoice::Exactly(Confinement::Full),
+        false => ConfinementChoice::Strongest,
     }
 }
 

@@ -65,6 +65,16 @@ pub struct Switches {
     pub ask_parks: Option<bool>,
 }
 
+impl Switches {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn of(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
+        switches(variables)
+    }
+}
+
 impl Directories {
     /// Finds the directories as the XDG base directory specification says; relative values do not count.
     ///

@@ -3,7 +3,7 @@
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
 //! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
 
-use orchestrate_core::event::{Event, ReturnCause, VerifyScope};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
@@ -42,7 +42,13 @@ pub(crate) async fn carry_out(
         }
         MergeStep::GiveUp { task, cause, evidence } => {
             let message = give_up_message(context, &task, cause, &evidence).await?;
-            record_if_next(context, decided, |_| Event::TaskConflicted { task, message }.into()).await
+            // Without an agent nobody can mend a red tree, and a person has nothing to resolve.
+            let is_red = cause != ReturnCause::Conflict && context.task(&task)?.is_command();
+            let ended = match is_red {
+                true => Event::TaskFailed { task, cause: FailureCause::Check, message },
+                false => Event::TaskConflicted { task, message },
+            };
+            record_if_next(context, decided, |_| ended.into()).await
         }
     }
 }
@@ -168,14 +174,18 @@ async fn give_up_message(
     cause: ReturnCause,
     evidence: &Evidence,
 ) -> Result<String, CoordinatorError> {
-    let rounds = context.state().task(task).map_or(0, |record| record.rounds);
+    let record = context.task(task)?;
     let what = match evidence {
         Evidence::Conflict(files) => format!("conflicts in {}", files.join(", ")),
         Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
-    let again = after_returns(rounds);
+    let again = match (record.is_command(), record.rounds) {
+        (false, rounds) => after_returns(rounds),
+        (true, 0) => String::new(),
+        (true, _) => ", also after its command ran again on the newer result; it has no agent to mend it".to_owned(),
+    };
     let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
     match evidence {
         Evidence::Conflict(_) => Ok(text),

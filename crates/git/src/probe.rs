@@ -26,7 +26,7 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Confi
         Err(error) => return Err(refused(why_it_did_not_open(start, program, &error)?)),
     };
     let workdir = repository.workdir().unwrap_or_else(|| repository.path());
-    let configuration = Configuration::of_repository(program, repository.path(), workdir)?;
+    let configuration = Configuration::of_repository(program, repository.path(), workdir).map_err(unlistable(start))?;
     if let Some(refusal) = format_refusal(&configuration) {
         return Err(refused(refusal));
     }
@@ -41,6 +41,17 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Confi
         return Err(refused(refusal));
     }
     Ok((repository, configuration))
+}
+
+/// Makes a refusal of git's complaint about what is configured, which git itself dies of in every command.
+fn unlistable(start: &Path) -> impl Fn(GitError) -> GitError {
+    move |error| match error {
+        GitError::Program { reason, .. } => {
+            let refusal = Refusal::UnreadableConfiguration(reason);
+            GitError::Refused { path: start.to_owned(), refusal }
+        }
+        error => error,
+    }
 }
 
 /// Looks through a commit's tree for what we do not handle; the repository's own attributes hold for each tree.

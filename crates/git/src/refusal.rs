@@ -123,6 +123,9 @@ pub enum Refusal {
         /// What it said to be.
         found: String,
     },
+    /// Git does not read what is configured.
+    #[error("git cannot read its configuration ({0}); mend what it names, until `git config --list` works here")]
+    UnreadableConfiguration(String),
     /// Git cannot be started.
     #[error("{path} cannot be started ({reason}); see whether `git --version` works here")]
     GitUnstartable {

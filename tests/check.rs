@@ -9,7 +9,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
         case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
         case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
-        case("check::no_repository_is_needed", no_repository_is_needed),
+        case("check::without_a_repository_the_plan_is_judged_and_the_lack_named", without_a_repository),
         sandboxed("check::a_check_whose_file_is_missing_is_told_as_by_a_run", a_check_whose_file_is_missing_is_told),
         case(
             "check::what_a_run_refuses_in_the_repository_is_an_error",
@@ -150,11 +150,14 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
     }
 }
 
-fn no_repository_is_needed() -> Outcome {
+fn without_a_repository() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
-    let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(0)?;
-    if ran.stdout.contains("warning") || !ran.stderr.is_empty() { fail(ran.stdout + &ran.stderr) } else { Ok(()) }
+    let words = "there is no git repository here or above; run `git init`";
+    let run = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?.stderr;
+    let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(2)?;
+    let is_judged = ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();
+    if is_judged && ran.stdout.contains(words) && run.contains(words) { Ok(()) } else { fail(ran.stdout + &run) }
 }
 
 /// The plan is judged all the same, so that everything is told at once.
@@ -175,11 +178,29 @@ fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
             return fail(format!("{found}\n{}", run.stderr));
         }
     }
+    an_unreadable_configuration_is_refused()?;
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", "- [ ] T1 a\n")?;
     repository.git(&["config", "--unset", "user.name"])?;
     let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(2)?.stdout;
     if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
+}
+
+/// Git dies of remotes in a file whose inclusion depends on remotes, in every command.
+fn an_unreadable_configuration_is_refused() -> Outcome {
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 a\n")?;
+    repository.write(".git/more", "[remote \"more\"]\n\turl = https://example.org/more\n")?;
+    repository.git(&["config", "remote.origin.url", "https://example.org/it"])?;
+    repository.git(&["config", "includeIf.hasconfig:remote.*.url:https://example.org/**.path", "more"])?;
+    for typed in [&["run", "plan.md"][..], &["check", "plan.md"], &["status"], &["land"]] {
+        let ran = home.orchestrate(repository.path(), typed).run()?.exits(2)?;
+        let said = ran.stdout + &ran.stderr;
+        if !said.contains("git cannot read its configuration (fatal: remote URLs cannot be configured") {
+            return fail(format!("{typed:?}: {said}"));
+        }
+    }
+    Ok(())
 }
 
 fn a_run_starts_from_any_revision() -> Outcome {

@@ -11,8 +11,8 @@ use crate::{output, plan_file};
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {
-    // A plan can be looked at outside of any repository, and in one that no run would start in.
-    let (project, refused) = match Project::find(&context.directory, &context.directories()?.state) {
+    // A plan can be looked at outside of any repository, and in one that no run would start in; that is said.
+    let (project, refused) = match Project::open(&context.directory, &context.directories()?.state) {
         Ok(found) => {
             let in_the_way = |project: &Project| {
                 project.require_ready().err().or_else(|| {
@@ -20,8 +20,8 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
                     (!knows).then_some(CoordinatorError::NoIdentity)
                 })
             };
-            let refused = found.as_ref().and_then(in_the_way);
-            (found, refused)
+            let refused = in_the_way(&found);
+            (Some(found), refused)
         }
         Err(refused) => (None, Some(refused)),
     };

@@ -139,6 +139,17 @@ fn a_state_folder_of_somebody_else() -> Outcome {
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(above.join("orchestrate"), Some(65_534), Some(65_534))?;
         refused("belongs to another user")?;
+        // What is only looked at is not believed either, also behind a link.
+        let elsewhere = home.path().join("elsewhere");
+        std::fs::rename(&above, &elsewhere)?;
+        std::os::unix::fs::symlink(&elsewhere, &above)?;
+        refused("belongs to another user")?;
+        for looking in [&["status"][..], &["status", "--all"], &["log"], &["review"], &["check", "plan.md"]] {
+            let ran = home.orchestrate(repository.path(), looking).run()?.exits(2)?;
+            if !(ran.stderr + &ran.stdout).contains("belongs to another user") {
+                return fail(format!("{looking:?} does not say it"));
+            }
+        }
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use orchestrate_model::Provider;
 
 use crate::error::CoordinatorError;
 use crate::integration;
-use crate::layout::Layout;
+use crate::layout::{Layout, require_own_state};
 use crate::moved::{self, Moved};
 use crate::roles::Roles;
 use crate::secrets::redactor_of;
@@ -31,6 +31,7 @@ impl Project {
     ///
     /// Fails with the reason if it is none that can be worked with.
     pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
+        require_own_state(state_dir)?;
         let repo = Repo::open(directory, state_dir)?;
         let layout = Layout::new(state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;

@@ -383,7 +383,9 @@ fn raw(
     Some(RawBlocks { model: request.model.clone(), blocks: vec![message] })
 }
 
-/// Several servers say `stop` beside calls, so calls decide; but never of a reply that was withheld or cut off.
+/// Several servers say `stop` beside calls (vLLM, Ollama, at times OpenAI), and others words of their own (aimock
+/// sends Gemini's `FUNCTION_CALL`, which Google's own list lacks), so complete calls decide whatever the word is; but
+/// never of a reply that was withheld or cut off.
 fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReason {
     match reason {
         _ if refused => StopReason::Refusal,

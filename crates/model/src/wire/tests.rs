@@ -207,6 +207,7 @@ fn chat_bounds_what_a_reply_may_be() {
 
 #[test]
 fn chat_says_why_it_stopped() {
+    let one = || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
     for (chunks, stop) in [
         (vec![delta(json!({"content": "x"})), finish("stop")], StopReason::EndTurn),
         (vec![delta(json!({"content": "x"}))], StopReason::EndTurn),
@@ -215,6 +216,9 @@ fn chat_says_why_it_stopped() {
         (vec![delta(json!({"refusal": "no"})), finish("stop")], StopReason::Refusal),
         (vec![finish("FUNCTION_CALL")], StopReason::EndTurn),
         (vec![finish("eos")], StopReason::Other("eos".to_owned())),
+        (vec![one(), finish("banana")], StopReason::ToolCalls),
+        (vec![one(), finish("length")], StopReason::MaxTokens),
+        (vec![one(), finish("sensitive")], StopReason::Refusal),
     ] {
         assert_eq!(chat(&chunks).unwrap().stop, stop, "{chunks:?}");
     }

@@ -10,14 +10,16 @@ use orchestrate_core::{RunId, TaskId};
 use crate::error::CoordinatorError;
 
 /// Refuses a state folder that is somebody else's, or that somebody else could put another one in the place of: what is
-/// in it is believed.
+/// in it is believed. One of the user's own is closed to everybody else.
 ///
 /// # Errors
 ///
 /// [`CoordinatorError::StateFolder`].
 pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError> {
-    orchestrate_files::require_own(state_dir)
-        .map_err(|reason| CoordinatorError::StateFolder { path: state_dir.to_owned(), reason: reason.to_string() })
+    let refused = |reason: String| CoordinatorError::StateFolder { path: state_dir.to_owned(), reason };
+    orchestrate_files::require_own(state_dir).map_err(|reason| refused(reason.to_string()))?;
+    orchestrate_files::close_to_others(state_dir)
+        .map_err(|error| refused(format!("it cannot be closed to others: {error}")))
 }
 
 /// The folders of one repository.

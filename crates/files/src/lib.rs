@@ -10,7 +10,7 @@ mod private;
 mod removal;
 mod temporary;
 
-pub use place::{Misplaced, require_own};
+pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
 pub use private::{create_file, create_folder, create_new_file, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};

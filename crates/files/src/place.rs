@@ -1,10 +1,19 @@
 //! Whether a folder is in the hands of its user alone.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::private::FOLDER;
 
 /// Lets everybody write.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
+/// Lets the group write.
+const WRITABLE_BY_GROUP: u32 = 0o020;
+/// What `/proc/self/uid_map` holds where every user is known.
+const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
+/// The rights of all.
+const EVERYBODYS: u32 = 0o777;
 /// Keeps everybody from renaming and removing what others own.
 const STICKY: u32 = 0o1000;
 
@@ -19,6 +28,20 @@ pub enum Misplaced {
         owner: u32,
         /// Who asks.
         user: u32,
+    },
+    /// A folder above it belongs to somebody else, who may put another one in its place.
+    #[error("{path} above it belongs to another user (uid {owner})")]
+    Below {
+        /// The folder of the other user.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// A group with other members may put another one in its place.
+    #[error("a group of several users can write to {path}; type `chmod g-w {path}`")]
+    Shared {
+        /// The folder that the group can write to: itself, or one above it.
+        path: PathBuf,
     },
     /// Others may put another one in its place.
     #[error("every user can write to {path}; type `chmod o-w {path}`")]
@@ -43,11 +66,76 @@ pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
     }
     for above in real.ancestors() {
         let Ok(found) = std::fs::metadata(above) else { continue };
+        let path = above.to_owned();
+        if ![0, user].contains(&found.uid()) && !is_unknown(found.uid()) {
+            return Err(Misplaced::Below { path, owner: found.uid() });
+        }
         let is_itself = above == real && folder.exists();
-        let is_open = found.mode() & WRITABLE_BY_OTHERS != 0 && (is_itself || found.mode() & STICKY == 0);
-        if is_open {
-            return Err(Misplaced::Open { path: above.to_owned() });
+        let can_be_replaced = is_itself || found.mode() & STICKY == 0;
+        if can_be_replaced && found.mode() & WRITABLE_BY_OTHERS != 0 {
+            return Err(Misplaced::Open { path });
+        }
+        if can_be_replaced && found.mode() & WRITABLE_BY_GROUP != 0 && !is_private_group(found.gid(), user) {
+            return Err(Misplaced::Shared { path });
         }
     }
     Ok(())
+}
+
+/// Reports whether this is the number that stands for all users whom this user namespace does not know, the machine's
+/// root among them.
+fn is_unknown(owner: u32) -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let knows_all = read("/proc/self/uid_map").split_ascii_whitespace().eq(ALL_USERS);
+    !knows_all && read("/proc/sys/kernel/overflowuid").trim() == owner.to_string()
+}
+
+fn is_private_group(group: u32, user: u32) -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    group == 0 || has_no_other(&read("/etc/passwd"), &read("/etc/group"), group, user)
+}
+
+/// Reports whether nobody but a user belongs to a group, by passwd(5) and group(5); one that is in neither may have
+/// any members.
+fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
+    let users: Vec<Vec<String>> = users.lines().map(fields).collect();
+    let field = |line: &[String], at: usize| line.get(at).cloned().unwrap_or_default();
+    let is_other = |line: &Vec<String>| field(line, 2) != user.to_string();
+    let others_own = users.iter().filter(|line| is_other(line)).any(|line| field(line, 3) == group.to_string());
+    let names: Vec<String> = users.iter().filter(|line| !is_other(line)).map(|line| field(line, 0)).collect();
+    let Some(listed) = groups.lines().map(fields).find(|line| field(line, 2) == group.to_string()) else {
+        return false;
+    };
+    let is_own = |name: &str| name.is_empty() || names.iter().any(|own| own == name);
+    !others_own && field(&listed, 3).split(',').all(is_own)
+}
+
+/// Takes from everybody else the right to look into a folder of this user's that is there.
+///
+/// # Errors
+/// If its mode cannot be read or set.
+pub fn close_to_others(folder: &Path) -> std::io::Result<()> {
+    match std::fs::metadata(folder) {
+        Ok(found) if found.mode() & EVERYBODYS != FOLDER => {
+            std::fs::set_permissions(folder, Permissions::from_mode(FOLDER))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_the_group_of_one_user_alone() {
+        let users = "root:x:0:0::/root:/bin/sh\nann:x:7:70::/:/bin/sh\nbob:x:8:80::/:/bin/sh\n";
+        let groups = "root:x:0:\nann:x:70:\nbob:x:80:ann\nstaff:x:90:ann,bob\nmine:x:91:ann\n";
+        let private = |group| has_no_other(users, groups, group, 7);
+        assert_eq!([70, 91].map(private), [true, true]);
+        assert_eq!([80, 90, 99].map(private), [false, false, false]);
+    }
 }

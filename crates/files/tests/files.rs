@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use orchestrate_files::{Misplaced, create_folder, remove_folder, require_own, write};
+use orchestrate_files::{Misplaced, close_to_others, create_folder, remove_folder, require_own, write};
 
 #[test]
 fn what_its_owner_may_not_write_is_removed_and_links_are_not_followed() {
@@ -40,11 +40,22 @@ fn a_folder_that_others_can_replace_is_refused() {
     assert_eq!([require_own(&own), require_own(&above.join("missing"))], [Ok(()), Ok(())]);
     set(&own, 0o1777);
     assert_eq!(require_own(&own), Err(Misplaced::Open { path: own.clone() }));
-    set(&own, 0o700);
+    set(&own, 0o755);
+    close_to_others(&own).unwrap();
+    close_to_others(&above.join("missing")).unwrap();
+    assert_eq!(std::fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
     let user = rustix::process::geteuid().as_raw();
     if user == 0 {
         std::os::unix::fs::chown(&own, Some(65_534), None).unwrap();
         assert_eq!(require_own(&own), Err(Misplaced::Foreign { owner: 65_534, user }));
+        std::os::unix::fs::chown(&own, Some(0), None).unwrap();
+        std::os::unix::fs::chown(&above, Some(65_533), None).unwrap();
+        assert_eq!(require_own(&own), Err(Misplaced::Below { path: above.clone(), owner: 65_533 }));
+        std::os::unix::fs::chown(&above, Some(0), Some(65_533)).unwrap();
+        set(&above, 0o775);
+        assert_eq!(require_own(&own), Err(Misplaced::Shared { path: above.clone() }));
+        set(&above, 0o1775);
+        assert_eq!(require_own(&own), Ok(()));
     } else {
         assert!(matches!(require_own(OsStr::new("/proc/1").as_ref()), Err(Misplaced::Foreign { .. })));
     }

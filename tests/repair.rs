@@ -36,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::an_empty_tree_is_accepted_of_no_agent_that_did_not_record_it", an_empty_tree),
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
         case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
+        case("repair::what_configures_agents_goes_back_whoever_wrote_it", configuration_by_commands),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
         case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
         case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
@@ -506,6 +507,30 @@ fn unstorable_for_good() -> Outcome {
     let told = format!("keep what is in {} before it is replaced: store .GIT/kept", worktree.display());
     played.require_failure("T2", FailureCause::Worktree, &told)?;
     if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
+}
+
+/// A shell writes and deletes what no file tool may, under names of any case; a rule of the user's opens some of it.
+fn configuration_by_commands() -> Outcome {
+    let stage = Stage::new()?;
+    stage.repository.write("old.tool", "old\n")?;
+    stage.repository.git(&["add", "old.tool"])?;
+    stage.repository.git(&["commit", "-qm", "agents"])?;
+    let spoil = "echo 1 > Orchestrate.toml && mkdir .orchestrate && echo 1 > .orchestrate/x && rm old.tool && \
+                 echo 1 > a.Tool && echo 1 > one.txt";
+    let mend = "rm -r Orchestrate.toml .orchestrate a.Tool && echo old > old.tool";
+    let told = "`.orchestrate/x`, `Orchestrate.toml`, `a.Tool`, `old.tool`: it configures agents";
+    let script = Script::default()
+        .rule(shell(Rule::task("T1").turn(1), spoil))
+        .rule(shell(Rule::task("T1").last_contains(told), mend))
+        .rule(done("T1"));
+    let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > ORCHESTRATE.TOML)\n- [ ] T3 make (run: touch three)\n";
+    let played = stage.play(plan, &script, |_| {})?;
+    played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
+    played.require_failure("T2", FailureCause::Worktree, "store `ORCHESTRATE.TOML`: it configures agents")?;
+    let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let has = |name: &str| files.lines().any(|file| file == name);
+    let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "a.Tool"].into_iter().any(has);
+    if has("old.tool") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
 }
 
 /// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.

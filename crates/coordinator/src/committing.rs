@@ -3,12 +3,13 @@
 //! A commit is made and anchored by a keep-ref, then the fact is recorded, then the branch moves by compare-and-swap;
 //! killed in between, recovery moves the branch to where the fact says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
+use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, TaskRecord};
 use orchestrate_git::{CommitSpec, Loss, SnapshotRules, Worktree};
 use serde_json::Value;
@@ -30,14 +31,22 @@ pub(crate) struct Made {
     pub(crate) time: i64,
 }
 
+/// What a worktree is committed as.
+#[derive(Clone, Copy)]
+pub(crate) struct NewTip<'a> {
+    pub(crate) message: &'a str,
+    /// Says which of the files that configure agents the user has opened.
+    pub(crate) policy: &'a Policy,
+}
+
 /// Commits the worktree as it stands onto the task's branch; none if there is nothing to commit.
 pub(crate) async fn commit_worktree(
     context: &RunContext,
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
-    message: &str,
+    tip: NewTip<'_>,
 ) -> Result<Option<Made>, CoordinatorError> {
-    store(context, record, worktree, Some(message)).await
+    store(context, record, worktree, Some(tip)).await
 }
 
 /// Keeps the worktree as it stands under a keep-ref, without moving the branch.
@@ -50,20 +59,26 @@ pub(crate) async fn keep_worktree(
     Ok(())
 }
 
-/// Stores the worktree; with a message as the branch's new tip, without one as a snapshot beside it.
+/// Stores the worktree; as the branch's new tip, or as a snapshot beside it.
 async fn store(
     context: &RunContext,
     record: &TaskRecord,
     worktree: &Arc<Worktree>,
-    message: Option<&str>,
+    as_tip: Option<NewTip<'_>>,
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip.clone() else { return Ok(None) };
+    if let Some(NewTip { policy, .. }) = as_tip {
+        // Before the snapshot, whose index would be taken for what a person has staged.
+        let looked_at = Arc::clone(worktree);
+        let tree = context.git(move |repo| repo.current_tree(&looked_at)).await?;
+        require_unconfigured(context, policy, &tree, std::iter::once(&tip).chain(&record.onto)).await?;
+    }
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
     let newest = record.snapshot.iter().map(|(_, tree)| tree.clone());
     keep_staged(context, record, worktree, newest.chain([tip_tree.clone()]).collect()).await?;
-    let (tree, left_out) = snapshot_tree(context, record, worktree, message.is_some()).await?;
-    let onto = record.onto.clone().filter(|_| message.is_some());
+    let (tree, left_out) = snapshot_tree(context, record, worktree, as_tip.is_some()).await?;
+    let onto = record.onto.clone().filter(|_| as_tip.is_some());
     if tree == tip_tree && onto.is_none() {
         return Ok(None);
     }
@@ -72,13 +87,13 @@ async fn store(
     let spec = CommitSpec {
         tree: tree.clone(),
         parents: std::iter::once(tip.clone()).chain(onto).collect(),
-        message: message.unwrap_or("Snapshot").to_owned(),
+        message: as_tip.map_or("Snapshot", |tip| tip.message).to_owned(),
         trailers: trailers(context, record),
         by: context.identities.clone(),
         time_unix: time,
     };
     let commit = keep_commit(context, spec, format!("{}/{number}", record.task.id.branch_component())).await?;
-    let (task, on_branch) = (record.task.id.clone(), message.is_some());
+    let (task, on_branch) = (record.task.id.clone(), as_tip.is_some());
     let taken =
         Event::SnapshotTaken { task, number, commit: commit.clone(), tree, on_branch, left_out: left_out.clone() };
     context.record(vec![taken]).await?;
@@ -87,6 +102,31 @@ async fn store(
         context.git(move |repo| repo.advance(&branch, Some(&tip), &new)).await?;
     }
     Ok(Some(Made { commit, left_out, time }))
+}
+
+/// Requires that a tree changes no file that configures agents, whichever program wrote it; what one of the commits
+/// that it goes on from holds is as it was.
+async fn require_unconfigured(
+    context: &RunContext,
+    policy: &Policy,
+    tree: &Oid,
+    parents: impl Iterator<Item = &Oid>,
+) -> Result<(), CoordinatorError> {
+    let mut changed: Option<BTreeSet<PathBuf>> = None;
+    for parent in parents {
+        let (parent, tree) = (parent.clone(), tree.clone());
+        let differ = context.git(move |repo| repo.differing_paths(&parent, &tree)).await?;
+        changed = Some(match changed {
+            None => differ.into_iter().collect(),
+            Some(mut changed) => {
+                changed.retain(|path| differ.contains(path));
+                changed
+            }
+        });
+    }
+    let mut paths: Vec<PathBuf> = changed.into_iter().flatten().collect();
+    paths.retain(|path| policy.protects(&path.to_string_lossy()));
+    if paths.is_empty() { Ok(()) } else { Err(CoordinatorError::Configuration { paths }) }
 }
 
 /// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index;

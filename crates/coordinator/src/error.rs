@@ -180,6 +180,16 @@ pub enum CoordinatorError {
         /// What it did.
         what: &'static str,
     },
+    /// Work changes files that configure agents.
+    #[error(
+        "store {}: it configures agents, which only the user may change; put it back as it was, and report what should \
+         change there",
+        listed(.paths)
+    )]
+    Configuration {
+        /// The files, below the worktree.
+        paths: Vec<PathBuf>,
+    },
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
@@ -188,6 +198,12 @@ pub enum CoordinatorError {
 fn leave_branch(checkout: &Path) -> String {
     let path = checkout.display();
     format!("switch {path} to another branch (after `git stash -u` there if changes of yours are in the way), ")
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let names: Vec<String> =
+        paths.iter().map(|path| format!("`{}`", path.display().to_string().escape_debug())).collect();
+    names.join(", ")
 }
 
 fn no_place(lines: Option<usize>) -> String {
@@ -248,7 +264,9 @@ impl CoordinatorError {
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() => None,
-            Self::Git(_) | Self::Unkeepable { .. } | Self::Io { .. } => Some(FailureCause::Worktree),
+            Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
+                Some(FailureCause::Worktree)
+            }
             Self::Model(_) => Some(FailureCause::Model),
             Self::UnknownRole { .. } | Self::Plan(_) => Some(FailureCause::Setup),
             Self::Sandbox(_) => Some(FailureCause::Internal),
@@ -264,6 +282,7 @@ impl CoordinatorError {
             Self::Git(GitError::Unstorable { .. } | GitError::FilterAsked { .. } | GitError::TooLarge { .. }) => {
                 Some(ReturnCause::Unstorable)
             }
+            Self::Configuration { .. } => Some(ReturnCause::Unstorable),
             _ => None,
         }
     }

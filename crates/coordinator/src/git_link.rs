@@ -6,12 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
 use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree, WrittenConflict};
 use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
 
-use crate::committing::Made;
+use crate::committing::{Made, NewTip};
 use crate::error::CoordinatorError;
 use crate::run_context::RunContext;
 use crate::{committing, worktrees};
@@ -131,9 +132,10 @@ impl GitLink {
     }
 
     /// Commits the worktree as it stands onto the branch; none if there is nothing to commit.
-    pub(crate) async fn commit(&self, message: &str) -> Result<Option<GitCommit>, CoordinatorError> {
+    pub(crate) async fn commit(&self, message: &str, policy: &Policy) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record()?;
-        let made = committing::commit_worktree(&self.context, &record, &self.worktree, message).await?;
+        let made =
+            committing::commit_worktree(&self.context, &record, &self.worktree, NewTip { message, policy }).await?;
         let author = author(&self.context.identities.author);
         let commit = |Made { commit, left_out, time }| {
             let (id, message) = (commit, message.to_owned());

@@ -205,7 +205,8 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
         git.keep().await?;
         return report(workplace, summary).await;
     }
-    git.commit(&format!("{}\n\n{}", record.task.subject(), summary.trim())).await?;
+    let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
+    git.commit(&message, &workplace.policy).await?;
     let (commit, tree) = git.tip().await?;
     // What a person sent back unchanged is not done either.
     let is_as_rejected = record.rejection_stands && record.tree.as_ref() == Some(&tree);

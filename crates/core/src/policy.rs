@@ -327,6 +327,10 @@ const CONFIGURATION: &[&str] =
         "*~*.too",
     ];
 
+/// The tools that change files by their paths.
+const WRITING_TOOLS: &[&str] =
+    &["write_file", "update_file", "append_file", "apply_patch", "create_directory", "delete_file"];
+
 impl Policy {
     /// Reads rules as typed, in their order.
     ///
@@ -372,6 +376,19 @@ impl Policy {
             }
         }
         built_in(question).unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
+    }
+
+    /// Reports whether no program of an agent's may change a file, since it configures agents and no rule of the
+    /// user's gives it to a tool that writes, be it after a question.
+    pub fn protects(&self, path: &str) -> bool {
+        let target = [Target::Path(path.to_owned())];
+        let writes = |rule: &Rule| {
+            let about = |permission| rule.permission == Some(permission);
+            let is_tool = WRITING_TOOLS.iter().any(|tool| rule.tools.iter().any(|own| glob::matches_text(own, tool)));
+            about(Permission::FileWrite) || about(Permission::FileModify) || is_tool
+        };
+        let opens = |rule: &Rule| rule.decision != RuleDecision::Deny && writes(rule) && rule.matches_targets(&target);
+        configures(path) && !self.rules.iter().any(opens)
     }
 
     /// Gives the rules in the order in which they were written.

@@ -1,5 +1,6 @@
 //! What two trees differ in, and what history says; read by libgit2, which runs no program for it.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use git2::{Delta, DiffOptions};
@@ -132,6 +133,19 @@ impl Repo {
         paths.sort();
         paths.dedup();
         Ok(paths)
+    }
+
+    /// Lists every path at which two trees differ, whatever git would take for a rename.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn differing_paths(&self, from: &Oid, to: &Oid) -> Result<BTreeSet<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let diff = plain_diff(&handle, from, to, None)?;
+        let both = diff.deltas().flat_map(|delta| {
+            [delta.old_file().path_bytes(), delta.new_file().path_bytes()].map(|path| path.map(path_of))
+        });
+        Ok(both.flatten().collect())
     }
 
     /// Lists the history of a commit, newest first, at most so many.

@@ -86,7 +86,8 @@ impl GitService for AgentDesk {
     }
 
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
-        let made = self.workplace.git.commit(message).await.map_err(|error| service_error(&error))?;
+        let made =
+            self.workplace.git.commit(message, &self.workplace.policy).await.map_err(|error| service_error(&error))?;
         let nothing = || "there is nothing to commit: the worktree is as committed".to_owned();
         made.ok_or_else(|| ServiceError::Invalid(nothing()))
     }

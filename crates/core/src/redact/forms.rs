@@ -8,20 +8,13 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::needles::{LEAST_PART_BYTES, PIECE_BYTES};
+use super::needles::{Form, LEAST_PART_BYTES, PIECE_BYTES};
 use super::views::{View, is_in_skeleton};
 
 /// The alphabet of base32, and the one that keeps the order.
 const BASE32: [&[u8; 32]; 2] = [b"abcdefghijklmnopqrstuvwxyz234567", b"0123456789abcdefghijklmnopqrstuv"];
 /// How many bytes programs that dump write as one number, the last byte first.
 const WORD_BYTES: [usize; 3] = [2, 4, 8];
-
-/// One form of a secret.
-pub(super) struct Form {
-    /// Whose form it is.
-    pub(super) secret: usize,
-    pub(super) text: Vec<u8>,
-}
 
 /// Returns each form of a secret once.
 pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {

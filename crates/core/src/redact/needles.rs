@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use super::forms::Form;
-
 /// The length of the pieces of a form that are searched for; what stands around a piece is then compared.
 pub(super) const PIECE_BYTES: usize = 8;
 
@@ -15,6 +13,13 @@ pub(super) const LEAST_PART_BYTES: usize = 16;
 
 /// The most white space that may stand between two characters of a secret: the end of a line and some indentation.
 pub(super) const MOST_GAP_BYTES: usize = 8;
+
+/// One form of a secret.
+pub(super) struct Form {
+    /// Whose form it is.
+    pub(super) secret: usize,
+    pub(super) text: Vec<u8>,
+}
 
 /// Forms that are looked for together.
 pub(super) struct Needles {

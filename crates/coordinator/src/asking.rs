@@ -23,8 +23,8 @@ pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
 
 /// Reports whether all of a call is recorded, so that whoever looks at it sees what would run.
 ///
-/// It is not where a secret was blotted out, whatever its words were, and where a journal of before has only a line that
-/// was cut. A call that holds the words for a blot itself cannot be told from one, so it counts as one.
+/// It is not where a secret was blotted out, and where a journal of before has only a line that was cut. A call that
+/// itself holds the mark of a blot cannot be told from a blotted one, so it counts as one.
 pub fn is_whole(approval: &Approval) -> bool {
     let is_cut = approval.arguments.is_null() && approval.summary.ends_with("more characters)");
     let arguments = approval.arguments.to_string();

@@ -38,10 +38,15 @@ pub(super) struct Script {
     pub(super) commands: Vec<Vec<String>>,
     /// The files that redirections name.
     pub(super) files: Vec<String>,
+    /// The texts of here-documents and here-strings.
+    pub(super) texts: Vec<String>,
     /// Whether the line has anything but plain words: operators, expansions, redirections, comments.
     pub(super) opaque: bool,
-    /// Whether the line may mean something else than what was read: a quote or a brace that is not closed.
+    /// Whether the line may mean something else than what was read: what is not closed, and what is not modelled here
+    /// exactly (arithmetic, functions, odd here-documents, `${…}` with more than a name and plain characters).
     pub(super) doubtful: bool,
+    /// Whether text may get from one command to another: pipes, redirections, expansions, groups.
+    pub(super) flows: bool,
 }
 
 impl Script {
@@ -132,7 +137,9 @@ impl<'t, 's> Lexer<'t, 's> {
             self.read(c, &mut simple)?;
         }
         self.script.doubtful |= closing.is_some();
-        self.end_command(&mut simple)
+        self.end_command(&mut simple)?;
+        self.script.doubtful |= !self.documents.is_empty();
+        Ok(())
     }
 
     fn read(&mut self, c: char, simple: &mut Simple) -> Result<(), TooComplex> {
@@ -145,10 +152,20 @@ impl<'t, 's> Lexer<'t, 's> {
             '<' | '>' => return self.redirection(c, simple),
             '{' => return self.brace(simple),
             '(' => {
+                // A function, an array, a pattern, arithmetic.
+                self.script.doubtful |= simple.in_word || !simple.argv.is_empty() || self.chars.peek() == Some(&'(');
                 self.end_command(simple)?;
                 return self.nested();
             }
-            ';' | '&' | '|' | ')' | '\r' => return self.operator(simple),
+            '&' | '|' => {
+                self.script.flows |= self.chars.next_if_eq(&c).is_none();
+                return self.operator(simple);
+            }
+            ';' | ')' => return self.operator(simple),
+            '\r' => {
+                self.script.doubtful = true;
+                return self.operator(simple);
+            }
             '\n' => {
                 self.operator(simple)?;
                 return self.bodies();
@@ -172,7 +189,10 @@ impl<'t, 's> Lexer<'t, 's> {
                 self.script.opaque |= !c.is_ascii();
                 return simple.push(c);
             }
-            _ => self.end_word(simple),
+            _ => {
+                self.script.doubtful = true;
+                self.end_word(simple);
+            }
         }
         self.script.opaque = true;
     }
@@ -180,7 +200,11 @@ impl<'t, 's> Lexer<'t, 's> {
     /// Reads `[a-z]`, which stands for one character; a bracket that no other closes in its word is a letter.
     fn bracket(&mut self, simple: &mut Simple) {
         let ahead: Vec<char> = self.chars.clone().take(LOOK_AHEAD).take_while(|c| !c.is_whitespace()).collect();
-        let Some(closed) = ahead.iter().skip(1).position(|c| *c == ']') else { return simple.push('[') };
+        let Some(closed) = ahead.iter().skip(1).position(|c| *c == ']') else {
+            // The index of an array may have blanks and signs that mean nothing else there.
+            self.script.doubtful |= simple.in_word;
+            return simple.push('[');
+        };
         self.chars.by_ref().take(closed + 2).for_each(drop);
         simple.push(ONE);
     }
@@ -242,16 +266,18 @@ impl<'t, 's> Lexer<'t, 's> {
 
     /// Reads what stands behind a dollar sign.
     fn dollar(&mut self, simple: &mut Simple, in_quotes: bool) -> Result<(), TooComplex> {
-        self.script.opaque = true;
+        (self.script.opaque, self.script.flows) = (true, true);
         match self.chars.peek().copied() {
             Some('(') => {
                 self.chars.next();
+                self.script.doubtful |= self.chars.peek() == Some(&'(');
                 self.nested()?;
                 simple.push_unknown(in_quotes);
             }
             Some('{') => {
                 self.chars.next();
                 let name = self.read_to_closing_brace();
+                self.script.doubtful |= !name.chars().all(is_modelled);
                 self.substitutions(&name)?;
                 self.variable(&name, simple, in_quotes);
             }
@@ -274,7 +300,11 @@ impl<'t, 's> Lexer<'t, 's> {
                 self.chars.next();
                 simple.push_unknown(in_quotes && c != '@');
             }
-            _ => simple.push('$'),
+            other => {
+                // Arithmetic of old.
+                self.script.doubtful |= other == Some('[');
+                simple.push('$');
+            }
         }
         Ok(())
     }
@@ -317,18 +347,21 @@ impl<'t, 's> Lexer<'t, 's> {
 
     /// Reads the commands up to the bracket that closes them.
     fn nested(&mut self) -> Result<(), TooComplex> {
-        self.script.opaque = true;
+        (self.script.opaque, self.script.flows) = (true, true);
         if self.depth >= MAX_NESTING {
             return Err(TooComplex);
         }
         self.depth += 1;
+        // A here-document that is open on both sides of a bracket.
+        self.script.doubtful |= !self.documents.is_empty();
         let read = self.commands(Some(')'));
+        self.script.doubtful |= !self.documents.is_empty();
         self.depth -= 1;
         read
     }
 
     fn backtick(&mut self, simple: &mut Simple, in_quotes: bool) -> Result<(), TooComplex> {
-        self.script.opaque = true;
+        (self.script.opaque, self.script.flows) = (true, true);
         let (mut inner, mut is_closed) = (String::new(), false);
         while let Some(c) = self.chars.next() {
             match c {
@@ -346,6 +379,7 @@ impl<'t, 's> Lexer<'t, 's> {
         if !is_closed {
             self.unclosed();
         }
+        self.script.doubtful |= inner.contains(['\\', '"', '$']);
         Lexer::new(&inner, self.depth + 1, self.script)?.commands(None)?;
         simple.push_unknown(in_quotes);
         Ok(())
@@ -377,7 +411,7 @@ impl<'t, 's> Lexer<'t, 's> {
             'u' => self.number(16, 4),
             'U' => self.number(16, 8),
             '0'..='7' => self.number(8, 2).map(|rest| c.to_digit(8).unwrap_or(0) * 64 + rest),
-            'a' | 'b' | 'e' | 'E' | 'f' | 'v' | 'c' => return None,
+            'a' | 'b' | 'e' | 'E' | 'f' | 'v' | 'c' => None,
             _ => return Some(c),
         };
         // With fewer digits than three, or a code that is no character, the word is not known.
@@ -401,6 +435,7 @@ impl<'t, 's> Lexer<'t, 's> {
     fn brace(&mut self, simple: &mut Simple) -> Result<(), TooComplex> {
         self.script.opaque = true;
         if !simple.in_word && self.chars.peek().is_none_or(|c| c.is_whitespace()) {
+            self.script.flows = true;
             return self.operator(simple);
         }
         let (mut open, mut inner) = (1, String::new());
@@ -424,6 +459,7 @@ impl<'t, 's> Lexer<'t, 's> {
         }
         self.chars.by_ref().take(inner.chars().count() + 1).for_each(drop);
         simple.push(MANY);
+        (self.script.flows, self.script.doubtful) = (true, self.script.doubtful || !inner.chars().all(is_modelled));
         self.substitutions(&inner)
     }
 
@@ -442,21 +478,39 @@ impl<'t, 's> Lexer<'t, 's> {
         self.end_word(simple);
         simple.next = Next::File;
         if c == '<' && self.chars.next_if_eq(&'<').is_some() {
+            self.script.flows = true;
             simple.next = if self.chars.next_if_eq(&'<').is_some() {
                 Next::Text
             } else {
                 Next::Delimiter { strips_tabs: self.chars.next_if_eq(&'-').is_some() }
             };
         } else {
-            while self.chars.next_if(|c| matches!(c, '<' | '>' | '&' | '|')).is_some() {}
+            let mut last = c;
+            while let Some(c) = self.chars.next_if(|c| matches!(c, '<' | '>' | '&' | '|')) {
+                last = c;
+            }
+            if last == '&' {
+                self.stream(simple);
+            }
         }
         Ok(())
+    }
+
+    /// Reads the number of a stream; anything else names a file.
+    fn stream(&mut self, simple: &mut Simple) {
+        let mut ahead = self.chars.clone();
+        let is_stream = ahead.next().is_some_and(|c| c.is_ascii_digit())
+            && ahead.next().is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&' | ')'));
+        if is_stream {
+            self.chars.next();
+            simple.next = Next::Argument;
+        }
     }
 
     /// Reads the bodies of the here-documents that the line before has named.
     fn bodies(&mut self) -> Result<(), TooComplex> {
         for document in std::mem::take(&mut self.documents) {
-            let mut body = String::new();
+            let (mut body, mut is_closed) = (String::new(), false);
             while self.chars.peek().is_some() {
                 let mut line = String::new();
                 while let Some(c) = self.chars.next_if(|c| *c != '\n') {
@@ -465,14 +519,18 @@ impl<'t, 's> Lexer<'t, 's> {
                 self.chars.next();
                 let read = if document.strips_tabs { line.trim_start_matches('\t') } else { &line };
                 if read == document.delimiter {
+                    is_closed = true;
                     break;
                 }
                 body.push_str(&line);
                 body.push('\n');
             }
+            // A backslash may join what ends the document.
+            self.script.doubtful |= !is_closed || !document.is_literal && body.contains('\\');
             if !document.is_literal {
                 self.substitutions(&body)?;
             }
+            self.script.texts.push(body);
         }
         Ok(())
     }
@@ -484,9 +542,14 @@ impl<'t, 's> Lexer<'t, 's> {
         let (word, is_literal) = (std::mem::take(&mut simple.word), std::mem::take(&mut simple.is_quoted));
         match std::mem::take(&mut simple.next) {
             Next::Argument => simple.argv.push(word),
-            Next::File => self.script.files.push(word),
-            Next::Text => {}
+            Next::File if word == "/dev/null" => {}
+            Next::File => {
+                self.script.flows = true;
+                self.script.files.push(word);
+            }
+            Next::Text => self.script.texts.push(word),
             Next::Delimiter { strips_tabs } => {
+                self.script.doubtful |= word.is_empty() || !word.chars().all(is_name_char);
                 self.documents.push(Document { delimiter: word, is_literal, strips_tabs });
             }
         }
@@ -513,4 +576,9 @@ impl<'t, 's> Lexer<'t, 's> {
 
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Reports whether a character within braces can neither quote, nor nest, nor compute.
+fn is_modelled(c: char) -> bool {
+    c.is_alphanumeric() || "_#@*:%/.,+=?!^~-[]".contains(c)
 }

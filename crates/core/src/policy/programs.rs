@@ -1,88 +1,272 @@
-//! What well-known programs do with their words: which run other programs, and which take their options first.
+//! Which well-known programs run nothing that their words or input name; every other program may run anything.
 //!
-//! Only rules that deny or ask look here, so each table may say too much and never has to be complete.
+//! Only rules that deny or ask look here. A program that is missing costs a question too many, a program that is
+//! listed and runs its words costs the rule: what is in doubt does not belong into these tables.
 
-/// What a program does with its words.
+use super::lexer::is_mark;
+
+/// What a simple command may run besides its own program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// It runs none of them.
-    Plain,
-    /// It runs the command behind its options and this many operands.
-    Wrapper {
-        /// The words before the command, options apart.
-        operands: usize,
-    },
-    /// It runs a command somewhere among its words.
-    AnySuffix,
-    /// It runs what stands behind one of these words.
-    AfterWord(&'static [&'static str]),
-    /// It runs its words with others behind them, which it reads.
-    WithInput,
-    /// It runs its words as a shell's script.
-    Script,
-    /// It is a shell.
-    Shell,
-    /// It reads another language, which can run programs.
-    Interpreter,
-    /// It changes what later words mean, or runs what cannot be seen.
-    Doubtful,
+pub(super) enum Reach {
+    /// Nothing.
+    Nothing,
+    /// Nothing that its words say, but what git's own settings and hooks say.
+    GitFolder,
+    /// Nothing that its words say, but the files of the project.
+    Project,
+    /// Anything that the line says anywhere.
+    Anything,
 }
 
 /// Words of the shell that a command may follow.
-const KEYWORDS: &[&str] = &["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
+const KEYWORDS: &[&str] = &["!", "if", "then", "elif", "else", "while", "until", "do"];
+/// Words of the shell that end something.
+const ENDS: &[&str] = &["fi", "done"];
+/// Programs that run nothing, whatever their words are.
+const INERT: &[&str] = &[
+    ":",
+    "true",
+    "false",
+    "echo",
+    "cat",
+    "ls",
+    "grep",
+    "egrep",
+    "fgrep",
+    "head",
+    "tail",
+    "wc",
+    "cd",
+    "pushd",
+    "popd",
+    "pwd",
+    "mkdir",
+    "touch",
+    "cut",
+    "tr",
+    "uniq",
+    "diff",
+    "cmp",
+    "comm",
+    "paste",
+    "stat",
+    "basename",
+    "dirname",
+    "date",
+    "sleep",
+    "seq",
+    "nl",
+    "tac",
+    "rev",
+    "fold",
+    "md5sum",
+    "sha256sum",
+    "du",
+    "df",
+    "id",
+    "whoami",
+    "uname",
+    "readlink",
+    "realpath",
+    "which",
+    "tree",
+    "jq",
+    "rm",
+    "rmdir",
+    "chmod",
+];
+/// Builtins that read the index of an array, which may run others, where a word has one.
+const INDEXING: &[&str] = &["test", "[", "printf"];
+/// Subcommands of git whose words are no commands, but for [`GIT_COMMANDS`].
+const GIT_INERT: &[&str] = &[
+    "status",
+    "commit",
+    "tag",
+    "log",
+    "show",
+    "diff",
+    "add",
+    "branch",
+    "checkout",
+    "switch",
+    "restore",
+    "stash",
+    "merge-base",
+    "rev-parse",
+    "rev-list",
+    "describe",
+    "ls-files",
+    "mv",
+    "rm",
+    "reset",
+    "revert",
+    "cherry-pick",
+    "blame",
+    "shortlog",
+    "grep",
+    "version",
+];
+/// Subcommands of git that are inert where their words are plain.
+const GIT_PLAIN: &[&str] = &["fetch", "rebase", "merge", "pull"];
+/// Subcommands of git that are inert with one of these words behind them.
+const GIT_WITH: &[(&str, &[&str])] = &[
+    ("bisect", &["start", "good", "bad", "reset", "skip", "log"]),
+    ("remote", &["-v", "show", "get-url"]),
+    ("submodule", &["status", "init"]),
+    ("worktree", &["list"]),
+    ("config", &["user.name", "user.email", "--get", "--list", "-l"]),
+];
+/// Options of git, which may be shortened, that name a program.
+const GIT_COMMANDS: &[&str] =
+    &["--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--strategy", "--textconv", "--template"];
 /// Options of git before its subcommand that take the next word.
 const GIT_VALUES: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"];
-/// Options with code in them, of interpreters.
-const CODE_OPTIONS: &[&str] = &["--eval", "--print", "--execute", "eval", "exec"];
+/// Subcommands of cargo that come with it.
+const CARGO: &[&str] = &[
+    "test", "t", "build", "b", "check", "c", "run", "r", "clippy", "fmt", "doc", "d", "bench", "add", "remove", "rm",
+    "update", "tree", "metadata", "clean", "search",
+];
+/// Subcommands of go that come with it.
+const GO: &[&str] = &["test", "build", "vet", "run", "fmt", "mod", "get", "list", "doc", "version"];
+/// Subcommands of npm that run only what the project names, and its options that name no program.
+const NPM: &[&str] = &["run", "test", "ci", "install", "start", "ls"];
+const NPM_OPTIONS: &[&str] = &["--silent", "-s", "--if-present", "--workspaces", "-D", "--no-audit", "--no-fund"];
 
-/// Finds what a program does with its words.
-pub(super) fn kind(program: &str) -> Kind {
+/// Finds what a simple command, without what stands before its program, may run.
+pub(super) fn reach(argv: &[String]) -> Reach {
+    let Some((first, rest)) = argv.split_first() else { return Reach::Nothing };
+    let place = first.strip_prefix("/usr/bin/").or_else(|| first.strip_prefix("/bin/"));
+    let program = place.unwrap_or(first);
+    let inert_if = |is_inert: bool, reach: Reach| if is_inert { reach } else { Reach::Anything };
     match program {
-        "env" | "time" | "nice" | "nohup" | "setsid" | "stdbuf" | "busybox" | "toybox" | "exec" | "command"
-        | "builtin" | "sudo" | "doas" | "ionice" | "strace" | "ltrace" | "unbuffer" | "rlwrap" | "entr" | "unshare"
-        | "setpriv" | "npx" | "torsocks" | "proxychains" | "proxychains4" | "fakeroot" | "xvfb-run"
-        | "dbus-run-session" | "noglob" | "catchsegv" | "valgrind" | "caffeinate" | "chronic" => {
-            Kind::Wrapper { operands: 0 }
+        _ if INERT.contains(&program) => Reach::Nothing,
+        _ if INDEXING.contains(&program) => inert_if(!rest.iter().any(|word| has_index(word)), Reach::Nothing),
+        _ if ENDS.contains(&program) => inert_if(rest.is_empty(), Reach::Nothing),
+        "for" => inert_if(is_plain_for(rest), Reach::Nothing),
+        "sort" => inert_if(rest.iter().all(|word| is_plain_for_sort(word)), Reach::Nothing),
+        "rg" => inert_if(!any_starts(rest, &["--pre", "--hostname-bin"]) && !has_loose_mark(rest), Reach::Nothing),
+        "find" => inert_if(!any_starts(rest, &["-exec", "-ok", "-fprint"]) && !has_loose_mark(rest), Reach::Nothing),
+        "sed" => inert_if(is_plain_sed(rest), Reach::Nothing),
+        "awk" => inert_if(is_plain_awk(rest), Reach::Nothing),
+        "xargs" => inert_if(is_plain_xargs(rest), Reach::Nothing),
+        "git" => inert_if(is_plain_git(rest), Reach::GitFolder),
+        "cargo" => {
+            let begins = rest.first().is_some_and(|word| CARGO.contains(&word.as_str()));
+            inert_if(begins && !any_starts(before_dashes(rest), &["--config", "-Z"]), Reach::Project)
         }
-        "timeout" | "flock" | "chroot" | "taskset" | "chrt" | "setarch" | "gtimeout" => Kind::Wrapper { operands: 1 },
-        "docker" | "podman" | "bwrap" | "firejail" | "systemd-run" | "nsenter" | "kubectl" | "prlimit" | "fd"
-        | "fdfind" | "start-stop-daemon" | "runcon" | "numactl" | "faketime" | "hyperfine" | "perf" => Kind::AnySuffix,
-        "find" => Kind::AfterWord(&["-exec", "-execdir", "-ok", "-okdir"]),
-        "git" => Kind::AfterWord(&["foreach", "--exec", "-x", "run", "--tree-filter", "--upload-pack"]),
-        "xargs" => Kind::WithInput,
-        "eval" | "parallel" | "trap" | "ssh" | "watch" | "su" | "runuser" | "sg" | "script" | "tmux" | "screen" => {
-            Kind::Script
+        "go" => {
+            let begins = rest.first().is_some_and(|word| GO.contains(&word.as_str()));
+            let naming = ["exec", "toolexec", "vettool", "ldflags", "overlay", "gcflags"];
+            let names = |word: &String| naming.iter().any(|name| word.trim_start_matches('-').starts_with(name));
+            let is_naming = rest.iter().any(|word| is_option(word) && names(word));
+            inert_if(begins && !is_naming, Reach::Project)
         }
-        "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "rbash" | "fish" => Kind::Shell,
-        "alias" | "." | "source" | "at" | "batch" | "crontab" => Kind::Doubtful,
-        _ if is_interpreter(program) => Kind::Interpreter,
-        _ => Kind::Plain,
+        "npm" => inert_if(is_plain_npm(rest), Reach::Project),
+        "pytest" => inert_if(!any_starts(rest, &["-o", "--over", "-p", "-c", "--pdbcls"]), Reach::Project),
+        _ => Reach::Anything,
     }
 }
 
-fn is_interpreter(program: &str) -> bool {
-    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(
-        name,
-        "python"
-            | "pypy"
-            | "perl"
-            | "ruby"
-            | "node"
-            | "nodejs"
-            | "deno"
-            | "bun"
-            | "php"
-            | "lua"
-            | "awk"
-            | "gawk"
-            | "mawk"
-            | "nawk"
-            | "tclsh"
-            | "expect"
-            | "osascript"
-    )
+fn any_starts(words: &[String], starts: &[&str]) -> bool {
+    words.iter().any(|word| starts.iter().any(|start| word.starts_with(start)))
+}
+
+fn has_loose_mark(words: &[String]) -> bool {
+    words.iter().any(|word| word.starts_with(is_mark))
+}
+
+fn has_index(word: &str) -> bool {
+    word.contains("$(") || word.contains('`')
+}
+
+fn before_dashes(words: &[String]) -> &[String] {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.get(..end).unwrap_or_default()
+}
+
+/// Reports whether a loop goes over words with a variable that no program looks at.
+fn is_plain_for(words: &[String]) -> bool {
+    let [name, middle, ..] = words else { return false };
+    middle == "in" && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+fn is_plain_for_sort(word: &str) -> bool {
+    let is_harmless = word
+        .strip_prefix('-')
+        .is_some_and(|letters| letters.chars().all(|c| "bdfghinMrRuVcszk0123456789,.".contains(c)));
+    is_harmless || !word.starts_with('-') && !word.starts_with(is_mark)
+}
+
+/// Reports whether a sed has one script only, and that one substitution or the choice of lines.
+fn is_plain_sed(words: &[String]) -> bool {
+    let is_known = |word: &&String| ["-i", "-n", "-E", "-r", "-e"].contains(&word.as_str());
+    let leading = words.iter().take_while(is_known).count();
+    let Some((script, files)) = words.get(leading..).and_then(<[String]>::split_first) else { return false };
+    let chooses = script.trim_end_matches(['p', 'd', 'q']).chars().all(|c| c.is_ascii_digit() || ",$".contains(c));
+    (chooses || is_substitution(script)) && !files.iter().any(|file| is_option(file) || file.starts_with(is_mark))
+}
+
+fn is_substitution(script: &str) -> bool {
+    if script.contains(['\\', '\n']) || script.contains(is_mark) {
+        return false;
+    }
+    let mut chars = script.chars();
+    let delimiter = (chars.next() == Some('s')).then(|| chars.next()).flatten();
+    let Some(delimiter) = delimiter.filter(char::is_ascii_punctuation) else { return false };
+    let parts: Vec<&str> = chars.as_str().split(delimiter).collect();
+    parts.len() == 3 && parts.last().is_some_and(|flags| flags.chars().all(|c| c.is_ascii_digit() || "gpI".contains(c)))
+}
+
+fn is_plain_awk(words: &[String]) -> bool {
+    let runs = ["system", "|", "getline", ">", "@", "\\"];
+    let is_safe = |word: &String| !runs.iter().any(|way| word.contains(way)) && !word.starts_with(is_mark);
+    let is_known = |word: &String| !is_option(word) || word.starts_with("-F");
+    words.iter().all(|word| is_safe(word) && is_known(word))
+}
+
+/// Reports whether the words that xargs adds go to a program that takes none of them for a program.
+fn is_plain_xargs(words: &[String]) -> bool {
+    behind_xargs(words).first().is_some_and(|word| INERT.contains(&word.as_str()))
+}
+
+/// Gives the command of an xargs with well-known options only, or its first other option.
+pub(super) fn behind_xargs(words: &[String]) -> &[String] {
+    let leading = words.iter().take_while(|word| ["-0", "-r", "-n1"].contains(&word.as_str())).count();
+    words.get(leading..).unwrap_or_default()
+}
+
+fn is_plain_npm(words: &[String]) -> bool {
+    let own = before_dashes(words);
+    let begins = own.first().is_some_and(|word| NPM.contains(&word.as_str()));
+    let is_known = |word: &String| !is_option(word) || NPM_OPTIONS.contains(&word.as_str());
+    // A script of this name is there in every project, and runs its words.
+    begins && own.iter().all(is_known) && !own.iter().any(|word| word == "env" || word.starts_with(is_mark))
+}
+
+fn is_plain_git(words: &[String]) -> bool {
+    let at = leading_of_git(words);
+    let (Some(before), Some(rest)) = (words.get(..at), words.get(at..)) else { return false };
+    let Some((subcommand, rest)) = rest.split_first() else { return before.is_empty() };
+    let is_known = |word: &String| {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        !is_option(word) || ["-C", "--no-pager", "-P", "--git-dir", "--work-tree"].contains(&name)
+    };
+    let names_program = |word: &String| {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        name.len() > 2 && GIT_COMMANDS.iter().any(|command| command.starts_with(name) || name.starts_with(command))
+    };
+    let subcommand = subcommand.as_str();
+    let short = if subcommand == "grep" { 'O' } else { 'x' };
+    let is_checked = matches!(subcommand, "grep" | "rebase");
+    if !before.iter().all(is_known) || rest.iter().any(names_program) || is_checked && has_option(rest, short) {
+        return false;
+    }
+    let is_plain = |word: &String| !word.contains("::") && !word.contains(char::is_whitespace);
+    let has_one = |ones: &[&str]| rest.first().is_some_and(|word| ones.contains(&word.as_str()));
+    GIT_INERT.contains(&subcommand)
+        || GIT_PLAIN.contains(&subcommand) && rest.iter().all(|word| is_plain(word) && !word.starts_with("-s"))
+        || GIT_WITH.iter().any(|(name, ones)| *name == subcommand && has_one(ones))
 }
 
 /// Reports whether a word leaves the place of the program to the next one.
@@ -99,11 +283,6 @@ pub(super) fn is_assignment(word: &str) -> bool {
 /// Gives a program's name without its folder.
 pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
-}
-
-/// Gives an option's name without a value that is joined to it.
-pub(super) fn name_of(word: &str) -> &str {
-    word.split_once('=').filter(|_| word.starts_with("--")).map_or(word, |(name, _)| name)
 }
 
 /// Gives the words without the options before the first that is none, and without any: the value of an option is
@@ -149,72 +328,9 @@ fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with(['-', '+'])
 }
 
-/// Gives where behind a wrapper the command may begin, counted from the wrapper: behind options, which may take the
-/// next word, behind assignments, and behind so many operands.
-pub(super) fn inner(words: &[String], operands: usize) -> Vec<usize> {
-    // One flag for each number of operands passed so far, at each word.
-    let mut reached = vec![vec![false; operands + 1]; words.len() + 2];
-    let mut found = Vec::new();
-    if let Some(flag) = reached.first_mut().and_then(|flags| flags.first_mut()) {
-        *flag = true;
-    }
-    for (at, word) in words.iter().enumerate() {
-        let flags = reached.get(at).cloned().unwrap_or_default();
-        for (passed, _) in flags.iter().enumerate().filter(|(_, is_reached)| **is_reached) {
-            let steps: &[(usize, usize)] = match word {
-                word if is_option(word) && !word.contains('=') => &[(1, 0), (2, 0)],
-                word if is_option(word) || is_assignment(word) => &[(1, 0)],
-                _ if passed < operands => &[(1, 1)],
-                _ => &[],
-            };
-            if steps.is_empty() {
-                found.push(at + 1);
-            }
-            for (further, more) in steps {
-                let flag = reached.get_mut(at + further).and_then(|flags| flags.get_mut(passed + more));
-                flag.into_iter().for_each(|flag| *flag = true);
-            }
-        }
-    }
-    found.dedup();
-    found
-}
-
 /// Reports whether one of the words is a cluster of short options with this one.
-pub(super) fn has_option(words: &[String], option: char) -> bool {
-    words.iter().any(|word| word.starts_with(['-', '+']) && !word.starts_with("--") && word.contains(option))
-}
-
-/// Reports whether a shell or an interpreter with these words reads what it runs from elsewhere: from its input, or
-/// from a file that is not known.
-pub(super) fn reads_input(words: &[String]) -> bool {
-    if has_option(words, 'c') {
-        return false;
-    }
-    let operand = words.iter().find(|word| !is_option(word) && word.as_str() != "-");
-    has_option(words, 's')
-        || operand.is_none_or(|file| file.starts_with("/dev/") || file.contains(super::lexer::is_mark))
-}
-
-/// Reports whether an interpreter's word says that code follows.
-pub(super) fn is_code_option(word: &str) -> bool {
-    let is_short = |letters: &str| !letters.starts_with('-') && letters.contains(['c', 'e', 'E', 'r', 'p', 'n']);
-    CODE_OPTIONS.contains(&name_of(word)) || word.strip_prefix('-').is_some_and(is_short)
-}
-
-/// Reports whether a simple command runs a file: a shell's script, or itself by a path.
-pub(super) fn runs_files(argv: &[String]) -> bool {
-    let Some(first) = argv.iter().find(|word| !is_keyword(word) && !is_assignment(word)) else { return false };
-    first.contains('/') || argv.iter().any(|word| !matches!(kind(base_name(word)), Kind::Plain | Kind::AfterWord(_)))
-}
-
-/// Reports whether the words make the rest of the line doubtful.
-pub(super) fn is_in_doubt(program: &str, words: &[String]) -> bool {
-    match program {
-        "alias" => words.iter().any(|word| word.contains('=')),
-        "." | "source" => reads_input(words),
-        _ => true,
-    }
+fn has_option(words: &[String], option: char) -> bool {
+    words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(option))
 }
 
 #[cfg(test)]
@@ -226,18 +342,27 @@ mod tests {
     }
 
     #[test]
-    fn the_command_of_a_wrapper_is_found() {
-        let table: [(&str, usize, &[usize]); 6] = [
-            ("git push", 0, &[1]),
-            ("-n 5 git push", 0, &[2, 3]),
-            ("-i X=1 git push", 0, &[3]),
-            ("5 git push", 1, &[2]),
-            ("-s KILL 5 git push", 1, &[3, 4]),
-            ("-n", 0, &[]),
+    fn what_a_command_may_run_is_known() {
+        let table = [
+            ("echo git push", Reach::Nothing),
+            ("/usr/bin/ls", Reach::Nothing),
+            ("./ls", Reach::Anything),
+            ("sort -u f", Reach::Nothing),
+            ("sort --comp x f", Reach::Anything),
+            ("git --no-pager log -n 1", Reach::GitFolder),
+            ("git -c a=b log", Reach::Anything),
+            ("git rebase -ix a", Reach::Anything),
+            ("git push", Reach::Anything),
+            ("cargo test push", Reach::Project),
+            ("cargo test --config a", Reach::Anything),
+            ("cargo test -- --config a", Reach::Project),
+            ("sed s/a/b/g f", Reach::Nothing),
+            ("sed s/a/b/e f", Reach::Anything),
+            ("xargs -0 grep x", Reach::Nothing),
+            ("xargs git", Reach::Anything),
         ];
-        for (text, operands, expected) in table {
-            let found = inner(&words(text), operands);
-            assert!(expected.iter().all(|at| found.contains(at)), "{text}: {found:?}");
+        for (text, expected) in table {
+            assert_eq!(reach(&words(text)), expected, "{text}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Spellings of one denied command that a rule about it has to find, and innocent lines that it has to leave alone.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn denies(rule: &str, command: &str) -> bool {
@@ -193,6 +195,112 @@ const PUSHES: &[&str] = &[
     "awk 'BEGIN { system(\"git push\") }'",
 ];
 
+/// What looks like text to a reader that knows only some programs, only some options, or only most of the syntax.
+const HIDDEN_PUSHES: &[&str] = &[
+    // What the shell reads otherwise than it seems.
+    "echo $((1<<2))\ngit push",
+    "echo $[1<<2]\ngit push",
+    "((x=1<<2))\ngit push",
+    "a[1<<x ]=3\ngit push\nx",
+    "cat <<$x\nhello\n$x\ngit push",
+    "cat <<*\nfoo\n*\ngit push",
+    "cat <<EOF\nEO\\\nF\ngit push\nEOF",
+    "cat <<EOF\r\nx\nEOF\r\ngit push\nEOF",
+    "echo ${x:-'}'}; git push; echo \\'",
+    "echo ${x:-\"{\"}; git push; echo }",
+    "echo \"${x:-\"'\"}\"; git push; echo \"'\"",
+    "echo `echo \\`git push\\``",
+    "set -- x; for i do git push; done",
+    "for x in git; do $x push; done",
+    "for PATH in .; do ls git push; done",
+    "select i in a; do git push; done",
+    "ls() { git \"$@\"; }; ls push",
+    "alias ls=git\nls push",
+    "hash -p /usr/bin/git ls; ls push",
+    "test -v 'a[$(git push)]'",
+    "printf -v 'a[$(git push)]' x",
+    // Options that hold a command, joined to their letters or not.
+    "env -S'git push'",
+    "env -Sgit\\ push",
+    "env --split-string='git push'",
+    "env -iS 'git push'",
+    "flock /tmp/l -c 'git push'",
+    "script -qec'git push' /dev/null",
+    "script -qecg\"i\"t\\ push /dev/null",
+    "git grep -O'git push #' hi",
+    "git grep -nO'git push #' hi",
+    "git grep --open-files='git push #' hi",
+    "git filter-branch -f --index-filter 'git push' HEAD",
+    "git rebase -ix 'git push' main",
+    "git rebase --exe 'git push' main",
+    "git fetch --upload-pack 'git push #' .",
+    "git fetch 'ext::git push'",
+    "git difftool -y -x 'git push #'",
+    "git -c core.editor='git push #' commit --amend",
+    "git config core.editor 'git push #'; git commit --amend",
+    "rg --pre 'git push' x",
+    "sort --compress-program='git push' f",
+    "sort --comp 'git push' f",
+    "find . -okdir git push ';'",
+    "split --filter='git push' f",
+    "tar cf x --checkpoint-action=exec='git push' f",
+    "tar cf x -I 'git push' f",
+    "rsync -e 'git push' a b:",
+    "cargo test --config 'target.x.runner=[\"git\",\"push\"]'",
+    "go test -exec 'git push' ./...",
+    "npm exec -- git push",
+    "npm run env -- git push",
+    "npm --script-shell='git push' test",
+    // Programs that nobody has listed.
+    "linux64 git push",
+    "x86_64 git push",
+    "ssh-agent git push",
+    "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+    "eatmydata git push",
+    "./ls git push",
+    "whatever --flag git push",
+    "timeout 5 g?t push",
+    "whatever git $x",
+    // What programs read as commands.
+    "make --eval='x:;git push'",
+    "printf 'x:;git push' | make -f -",
+    "printf 'x:\\n\\tgit push' | make -f -",
+    "sed -n '1e git push' f",
+    "sed 's/.*/git push/e' f",
+    "echo 'git push' | sed e",
+    "echo '1e git push' | sed -f - f",
+    "echo 'BEGIN { system(\"git push\") }' | awk -f -",
+    "vim -es -c '!git push'",
+    "gdb -batch -ex 'shell git push'",
+    "sqlite3 :memory: '.shell git push'",
+    "echo '!git push' | ed",
+    "bash <<'EOF'\n$'\\x67it' push\nEOF",
+    "bash -c \"\\$'\\\\x67it' push\"",
+    "bash <<< \"\\$'\\\\x67it' push\"",
+    "echo \"\\$'\\\\x67it' push\" | sh",
+    // The environment.
+    "GIT_EDITOR='git push #' git commit --amend",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p",
+    "export GIT_EDITOR='git push #'; git commit --amend",
+    "PAGER='git push' git log",
+    "echo git push > x.sh; BASH_ENV=x.sh bash -c :",
+    // Files.
+    "echo git push | tee x.sh; sh x.sh",
+    "echo git push > $PWD/x.sh; sh x.sh",
+    "echo git push > .git/hooks/post-commit; git commit -m x",
+    "echo '[alias] p = push' >> .git/config; git p",
+    "echo 'git push' > build.rs; cargo build",
+    "git commit -m 'git push'; git log -1 --format=%B | sh",
+    "git commit -m 'git push'; sh .git/COMMIT_EDITMSG",
+    "touch 'git push'; ls | sh",
+    "exec > x.sh; echo git push; sh x.sh",
+    "ln -s /usr/bin/git g; ./g push",
+    "cp /usr/bin/git g && ./g push",
+    "cp $(command -v git) g; ./g push",
+    "install -m 755 /usr/bin/git g; ./g push",
+    "cp /usr/bin/git /usr/local/bin/ls; ls push",
+];
+
 /// What nobody who denies `git push` means.
 const INNOCENT: &[&str] = &[
     "git status",
@@ -251,14 +359,70 @@ const INNOCENT: &[&str] = &[
     "pushd src && git status && popd",
     "mkdir -p {src,tests}/push",
     "alias ll='ls -l'",
+    "echo \"do not git push\"",
+    "git commit -m 'explain git push'",
+    "git commit -am 'explain git push'",
+    "git commit --message='explain git push'",
+    "git tag -a v1 -m 'before git push'",
+    "cargo test && git commit -m 'explain git push'",
+    "make test && git commit -m 'explain git push'",
+    "./build.sh && git log --grep='git push'",
+    "git log --grep=push",
+    "git grep 'git push'",
+    "git stash push",
+    "git status && docker push image",
+    "docker push image && git status",
+    "git diff --quiet 2>/dev/null; docker push image",
+    "rg 'git push' docs",
+    "rg -n 'git push' docs 2>/dev/null | head -5",
+    "npm run push-docs",
+    "npm test -- git push",
+    "ls git push",
+    "test -d git && ls push",
+    "echo done # git push",
+    "make # git push",
+    "pytest -k 'git push'",
+    "go test -run 'git push' ./...",
+    "cat <<EOF > notes.md\nThen git push\nEOF\ngit add notes.md",
+    "sort git push | uniq -c | head",
+    "diff git push",
+    "if grep -q 'git push' README.md; then echo found; fi",
+    "/bin/echo git push",
+    "for f in *.md; do grep -l 'git push' \"$f\"; done",
+    "sort -k2 git push",
+    "cargo test --color always && echo git push",
 ];
+
+const RULES: [&str; 4] = ["Bash(git push*)", "Bash(git push:*)", "Bash(git push *)", "Bash(git push)"];
+
+fn passing(rule: &str, lines: &[String]) -> Vec<String> {
+    lines.iter().filter(|line| !denies(rule, line)).cloned().collect()
+}
 
 #[test]
 fn every_spelling_of_a_denied_command_is_found() {
-    assert!(PUSHES.len() >= 86);
-    for rule in ["Bash(git push*)", "Bash(git push:*)", "Bash(git push *)"] {
-        let passed: Vec<&&str> = PUSHES.iter().filter(|command| !denies(rule, command)).collect();
-        assert!(passed.is_empty(), "{rule}: {passed:#?}");
+    let lines: Vec<String> = PUSHES.iter().map(|line| (*line).to_owned()).collect();
+    for rule in &RULES[..3] {
+        assert_eq!(passing(rule, &lines), [""; 0], "{rule}");
+    }
+}
+
+#[test]
+fn what_hides_a_denied_command_is_found() {
+    let lines: Vec<String> = HIDDEN_PUSHES.iter().map(|line| (*line).to_owned()).collect();
+    for rule in RULES {
+        assert_eq!(passing(rule, &lines), [""; 0], "{rule}");
+    }
+}
+
+#[test]
+fn what_hides_another_program_is_found() {
+    for (rule, command) in [("Bash(rm*)", "rm -f"), ("Bash(rm *)", "/bin/rm -f"), ("Bash(curl*)", "curl -O")] {
+        let other = |line: &&&str| line.contains("git push") && !line.contains("-O'git");
+        let lines: Vec<String> =
+            HIDDEN_PUSHES.iter().filter(other).map(|line| line.replace("git push", command)).collect();
+        assert!(lines.len() > 60);
+        assert_eq!(passing(rule, &lines), [""; 0], "{rule}");
     }
 }
 
@@ -266,6 +430,31 @@ fn every_spelling_of_a_denied_command_is_found() {
 fn innocent_lines_pass() {
     let denied: Vec<&&str> = INNOCENT.iter().filter(|command| denies("Bash(git push*)", command)).collect();
     assert!(denied.is_empty(), "{denied:#?}");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        denies("Bash(git push*)", &String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn no_syntax_makes_it_panic(line in "[git push(){}$<>'\"`\\\\;&|\\n#\\[\\]=*x-]{0,80}") {
+        denies("Bash(git push*)", &line);
+    }
+
+    /// `z…` is no program that is known, whatever stands around it.
+    #[test]
+    fn an_unknown_program_with_the_words_is_denied(
+        before in prop::sample::select(&["", "ls; ", "echo x | ", "cat <<E\nx\nE\n", "true && ", "echo $((1<<2))\n", "! "][..]),
+        program in "z[a-z0-9]{0,6}",
+        options in "( -{1,2}[a-z]{1,3}| [a-z0-9./]{1,4}){0,3}",
+        words in prop::sample::select(&["git push", "'git push'", "-c'git push'", "--x='git push'", "git -C x push", "-xg\"i\"t\\ push"][..]),
+        after in prop::sample::select(&["", " x", "; ls", " | cat", " && echo y", " >z", "\ntrue", " # z"][..]),
+    ) {
+        let line = format!("{before}{program}{options} {words}{after}");
+        prop_assert!(denies("Bash(git push*)", &line), "{line}");
+    }
 }
 
 #[test]

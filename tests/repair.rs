@@ -375,7 +375,7 @@ fn a_command_starts_anew() -> Outcome {
     let stage = Stage::new()?;
     let never = |settings: &mut orchestrate_coordinator::Settings| settings.run.verify = Some("false".to_owned());
     let played = stage.play("- [ ] T1 add (run: echo x >> new.txt)\n", &Script::default(), never)?;
-    played.require(3, &[("T1", Conflicted)])?;
+    played.require(1, &[("T1", FailedTask)])?;
     let Some(branch) = played.report.tasks[0].branch.clone() else { return fail(played.story()) };
     let text = stage.repository.show(&branch, "new.txt")?;
     if text == "x" { Ok(()) } else { fail(format!("{text}\n{}", played.story())) }

@@ -38,7 +38,7 @@ pub enum CoordinatorError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The folder of our state is not in the hands of its user alone.
-    #[error("keep runs in {path}: {reason}; or set XDG_STATE_HOME to a folder of your own")]
+    #[error("keep runs in {path}: {reason}; or set XDG_STATE_HOME to another folder of your own")]
     StateFolder {
         /// The folder.
         path: PathBuf,

@@ -29,7 +29,7 @@ const MESSAGES: &str = concat!(
 fn environment(url: &str) -> Environment {
     [
         ("OPENAI_BASE_URL", format!("{url}/v1")),
-        ("OPENAI_API_KEY", "sk-secret".to_owned()),
+        ("OPENAI_API_KEY", "sk-0a1b2c3d4e".to_owned()),
         ("ANTHROPIC_BASE_URL", url.to_owned()),
         ("ANTHROPIC_API_KEY", "ant-secret".to_owned()),
     ]
@@ -113,7 +113,7 @@ fn a_model_that_was_cut_off_is_asked_again() {
 #[test]
 fn what_is_sent_is_what_the_protocols_want() {
     for (name, body, line, headers) in [
-        ("openai/m", CHAT, "POST /v1/chat/completions HTTP/1.1", vec!["authorization: Bearer sk-secret"]),
+        ("openai/m", CHAT, "POST /v1/chat/completions HTTP/1.1", vec!["authorization: Bearer sk-0a1b2c3d4e"]),
         (
             "anthropic/m",
             MESSAGES,
@@ -207,7 +207,7 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
         (
             "openai/m",
             401,
-            r#"{"error":{"message":"Incorrect API key: sk-secret"}}"#,
+            r#"{"error":{"message":"Incorrect API key: sk-0a1b2c3d4e"}}"#,
             "authenticate for openai/m at URL (HTTP 401): Incorrect API key: [redacted:OPENAI_API_KEY]; check the key in OPENAI_API_KEY",
             false,
         ),

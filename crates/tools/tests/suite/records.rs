@@ -137,9 +137,9 @@ pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
     let mut harness = harness_of(tool());
     let mut registry = ToolRegistry::new();
     registry.register(Arc::new(tool()), Category::Memory).unwrap();
-    let secret = Secret::new("KEY", "the-key-of-this-run");
+    let secret = Secret::new("KEY", "the-key-0a1b2c3d4e");
     harness.executor = Arc::new(Executor::redacting(registry, Redactor::new([secret])).unwrap());
-    harness.call("probe", json!({"text": "as it is logged", "api_key": "x the-key-of-this-run"})).await;
+    harness.call("probe", json!({"text": "as it is logged", "api_key": "x the-key-0a1b2c3d4e"})).await;
     let lines: Vec<String> =
         LOG.lock().unwrap().iter().filter(|line| line.contains("as it is logged")).cloned().collect();
     assert_eq!(lines, [r#"probe(text: "as it is logged", api_key: "x [redacted:KEY]")"#]);

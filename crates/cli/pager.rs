@@ -103,6 +103,6 @@ mod tests {
 
     #[test]
     fn no_pager_is_found_in_the_repository() {
-        assert_eq!(outside("/usr/bin:bin:.::/work/repo/bin:/bin", Path::new("/work/repo")), "/usr/bin:/bin");
+        assert_eq!(outside("/usr/bin:bin:.::/srv/repo/bin:/bin", Path::new("/srv/repo")), "/usr/bin:/bin");
     }
 }

@@ -23,7 +23,13 @@ pub fn failing_lines(output: &str) -> Vec<String> {
 
 fn tells(line: &str) -> bool {
     let line = line.to_lowercase();
-    TELLING.iter().any(|word| line.contains(word)) && !COUNTING.iter().any(|word| line.contains(word))
+    TELLING.iter().any(|word| line.contains(word)) && !counts_none(&line)
+}
+
+/// Reports whether a line counts no failure; `10 failed` does count some.
+fn counts_none(line: &str) -> bool {
+    let mut found = COUNTING.iter().flat_map(|words| line.match_indices(words));
+    found.any(|(at, _)| !line.get(..at).is_some_and(|before| before.ends_with(|last: char| last.is_ascii_digit())))
 }
 
 fn shortened(line: &str) -> String {
@@ -36,6 +42,12 @@ fn shortened(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ten_failures_are_not_none() {
+        let failed = "test result: FAILED. 3 passed; 10 failed";
+        assert_eq!(failing_lines(&format!("{failed}\ntest result: ok. 9 passed; 0 failed\n")), [failed]);
+    }
 
     #[test]
     fn the_lines_that_tell_of_a_failure_come_first() {

@@ -190,7 +190,7 @@ fn a_moved_repository_is_recognised() -> Outcome {
     let lost = types(&["status"])?.exits(2)?;
     says(&lost, &["since it was moved here; its runs were recorded for"])?;
     let commands: Vec<&str> =
-        lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("git ")).collect();
+        lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("find ")).collect();
     let script = commands.join(" && ");
     desk.home.command("sh", &elsewhere, &["-ec", &script]).run()?.exits(0)?;
     let found = types(&["status", "--json"])?.exits(0)?.json()?;

@@ -69,6 +69,7 @@ fn has_its_commits(folder: &Path, repo: &Repo) -> bool {
 
 fn commands(old: &Path, new: &Path) -> Vec<String> {
     // Git keeps the place of each worktree on both sides.
-    let repair = format!("git worktree repair $(find {}/runs -mindepth 2 -maxdepth 2 -type d)", shell_word(new));
+    let runs = shell_word(new.join("runs"));
+    let repair = format!("find {runs} -mindepth 2 -maxdepth 2 -type d -exec git worktree repair {{}} +");
     vec![format!("mv -T {} {}", shell_word(old), shell_word(new)), repair]
 }

@@ -485,5 +485,10 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     terminal.types("\n")?;
     says(&terminal.end()?.exits(3)?, &["T1 still waits"])?;
     desk.types(&["diff", "T1"], 0)?;
-    says(&approve()?.end()?.exits(0)?, &["T1    merged"])
+    says(&approve()?.end()?.exits(0)?, &["T1    merged"])?;
+    // A script is not asked, and says what it has approved.
+    let other = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
+    other.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let tree = other.repository.git(&["for-each-ref", "--format=%(tree)", "refs/heads/orchestrate/*/T1"])?;
+    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved as tree {tree}")])
 }

@@ -23,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("shown::a_plan_with_nothing_to_do_is_no_run", a_plan_with_nothing_to_do_is_no_run),
         case("shown::a_moved_repository_is_recognised", a_moved_repository_is_recognised),
         case("shown::a_new_test_is_no_risk", a_new_test_is_no_risk),
+        case("shown::names_are_written_out_and_kept_apart", names_are_written_out_and_kept_apart),
     ]
 }
 
@@ -227,4 +228,20 @@ fn a_new_test_is_no_risk() -> Outcome {
         &["0 tokens, cost -\n", "risk: tests/old.sh is changed: it checks the others\n"],
     )?;
     if risks == ["low", "high"] { Ok(()) } else { fail(listed) }
+}
+
+/// Names with line ends, and names that are not UTF-8, stay as many as they are, in each listing.
+fn names_are_written_out_and_kept_apart() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: sh make.sh)\n")?;
+    let names = ["a\\nb", "a\\rb", "caf\\350", "caf\\351"];
+    let script: String = names.iter().map(|name| format!("printf 1 > \"$(printf '{name}')\"\n")).collect();
+    desk.repository.write("make.sh", &script)?;
+    desk.repository.commit_all("Add a script")?;
+    desk.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let shown = ["  a\\nb +1 -0\n", "  a\\rb +1 -0\n", "  caf\\xe8 +1 -0\n", "  caf\\xe9 +1 -0\n"];
+    says(&desk.types(&["review", "T1"], 0)?, &shown)?;
+    let found = desk.types(&["diff", "T1", "--json"], 0)?.json()?;
+    let listed: Vec<&str> =
+        found["files"].as_array().into_iter().flatten().filter_map(|file| file["path"].as_str()).collect();
+    if listed == ["a\nb", "a\rb", "caf\\xe8", "caf\\xe9"] { Ok(()) } else { fail(found) }
 }

@@ -3,23 +3,23 @@
 //! Nothing of a call can hide: what a terminal would not show is written out, and so is what only looks like a letter
 //! or a blank. Everything here but [`show`] is a pure function.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use orchestrate_core::invisible::is_invisible;
 use orchestrate_core::run_state::Approval;
 use serde_json::Value;
+use unicode_script::{Script, UnicodeScript as _};
 
 use crate::error::CommandError;
-
-use crate::{output, terminal};
+use crate::{columns, output, terminal};
 
 /// What each line of an argument begins with.
 const QUOTE: &str = "  | ";
 /// The longest text of one line that stands beside its name.
 const SHORT: usize = 60;
-/// Letters beyond ASCII that are named one by one; a call with more of them is in another script.
-const MAX_NAMED_LETTERS: usize = 12;
+/// Letters of one script that are named one by one: an alphabet in both cases, so that none of its letters hides.
+const MAX_NAMED_LETTERS: usize = 128;
 /// Lines of the screen that a page leaves to the question.
 const RESERVED_ROWS: usize = 2;
 
@@ -83,12 +83,7 @@ pub(crate) fn show(text: &str) -> Result<bool, CommandError> {
 /// Cuts a text into pages of so many rows; a line that is wider than the screen takes several.
 fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
     let (mut pages, mut page, mut used) = (Vec::new(), Vec::new(), 0);
-    let lines = text.lines().flat_map(|line| {
-        let chars: Vec<char> = line.chars().collect();
-        let pieces: Vec<String> = chars.chunks(columns).map(|piece| piece.iter().collect()).collect();
-        if pieces.is_empty() { vec![String::new()] } else { pieces }
-    });
-    for line in lines {
+    for line in text.lines().flat_map(|line| rows_of(line, columns)) {
         if used == rows {
             pages.push(std::mem::take(&mut page).join("\n"));
             used = 0;
@@ -98,6 +93,18 @@ fn pages(text: &str, rows: usize, columns: usize) -> Vec<String> {
     }
     pages.push(page.join("\n"));
     pages
+}
+
+/// Cuts a line into the rows that it takes on the screen.
+fn rows_of(line: &str, columns: usize) -> Vec<&str> {
+    let (first, mut rest) = columns::split(line, columns);
+    let mut rows = vec![first];
+    while !rest.is_empty() {
+        let (row, behind) = columns::split(rest, columns);
+        rows.push(row);
+        rest = behind;
+    }
+    rows
 }
 
 /// Returns one argument, or another's command, whole: what no line shows is written out.
@@ -132,16 +139,35 @@ fn written(line: &str) -> String {
     safe
 }
 
-/// Names the letters beyond ASCII: some look like those of ASCII.
+/// Names the letters beyond ASCII, script by script: some look like those of ASCII. An alphabet is named letter by
+/// letter; of a larger script the first letters, and how many there are.
 fn letters(text: &str) -> String {
-    let found: BTreeSet<char> = text.chars().filter(|c| !c.is_ascii() && c.is_alphanumeric()).collect();
-    if found.is_empty() {
-        return String::new();
+    let mut scripts: BTreeMap<&str, BTreeSet<char>> = BTreeMap::new();
+    for c in text.chars().filter(|c| !c.is_ascii() && c.is_alphanumeric()) {
+        scripts.entry(script_of(c)).or_default().insert(c);
     }
-    let named = |c: &char| format!("{} is U+{:04X}", written(&c.to_string()), u32::from(*c));
-    let all: Vec<String> = found.iter().take(MAX_NAMED_LETTERS).map(named).collect();
-    let more = if found.len() > all.len() { ", and others" } else { "" };
-    format!("letters beyond ASCII: {}{more}\n", all.join(", "))
+    let mut lines = String::new();
+    for (script, found) in scripts {
+        let named: Vec<String> = found.iter().take(MAX_NAMED_LETTERS).map(|c| named(*c)).collect();
+        let more = match found.len() - named.len() {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        lines.push_str(&format!("letters beyond ASCII, {script}: {}{more}\n", named.join(", ")));
+    }
+    lines
+}
+
+fn named(c: char) -> String {
+    format!("{} is U+{:04X}", written(&c.to_string()), u32::from(c))
+}
+
+/// Returns the name of a letter's script; what belongs to several, such as letters of mathematics, has none.
+fn script_of(c: char) -> &'static str {
+    match c.script() {
+        Script::Common | Script::Inherited | Script::Unknown => "of no script",
+        script => script.full_name(),
+    }
 }
 
 #[cfg(test)]
@@ -178,7 +204,27 @@ mod tests {
     }
 
     #[test]
+    fn no_letter_hides_behind_others() {
+        let cyrillic: String = ('\u{430}'..='\u{44f}').collect();
+        let command = format!("echo {cyrillic} {} \u{3bf}k \u{1d41a} \u{ff41}", "日本語".repeat(50));
+        let shown = letters(&command);
+        for named in [
+            "Cyrillic: \u{430} is U+0430, ",
+            "\u{44f} is U+044F\n",
+            "Greek: \u{3bf} is U+03BF\n",
+            "Han: 日 is U+65E5, 本 is U+672C, 語 is U+8A9E\n",
+            "of no script: \u{1d41a} is U+1D41A\n",
+            "Latin: \u{ff41} is U+FF41\n",
+        ] {
+            assert!(shown.contains(named), "{named} {shown}");
+        }
+        let many: String = ('\u{4e00}'..'\u{4f00}').collect();
+        assert!(letters(&many).ends_with(", and 128 more\n"));
+    }
+
+    #[test]
     fn every_row_is_on_a_page() {
+        assert_eq!(pages("日本語\n", 2, 4), ["日本\n語"]);
         assert_eq!(pages("one\n\nthree\nfour", 2, 4), ["one\n", "thre\ne", "four"]);
         assert_eq!(pages("one", 5, 80), ["one"]);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use orchestrate_core::{RunState, TaskId, TaskRecord};
 
-use crate::{output, progress, terminal};
+use crate::{columns, output, progress, terminal};
 
 /// How often the lines move although nothing has happened, so that one sees that the program lives.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
@@ -72,7 +72,7 @@ impl Live {
         let spinner = SPINNER.get(self.ticks % SPINNER.len()).copied().unwrap_or(' ');
         let shown: Vec<String> =
             self.lines.iter().map(|(text, since)| fitted(spinner, text, since.elapsed(), columns)).collect();
-        let drawn = shown.iter().map(|line| width(line)).collect();
+        let drawn = shown.iter().map(|line| columns::width(line)).collect();
         let before = std::mem::replace(&mut self.drawn, drawn);
         output::raw_progress(&format!("{}{said}{}", erased(&before, columns), shown.join("\n")));
     }
@@ -98,22 +98,9 @@ fn fitted(spinner: char, text: &str, time: Duration, columns: usize) -> String {
     let time = clock(time.as_secs());
     let text = output::plain(text);
     let room = columns.saturating_sub(1).saturating_sub(3 + time.len());
-    let (mut kept, mut used) = (String::new(), 0);
-    for c in text.chars() {
-        let wide = if c.is_ascii() { 1 } else { 2 };
-        if used + wide > room {
-            break;
-        }
-        kept.push(c);
-        used += wide;
-    }
-    let gap = if columns == usize::MAX { 0 } else { room - used };
+    let kept = if room == 0 { "" } else { columns::split(&text, room).0 };
+    let gap = if columns == usize::MAX { 0 } else { room.saturating_sub(columns::width(kept)) };
     format!("{spinner} {kept}{} {time}", " ".repeat(gap))
-}
-
-/// Counts columns so that a line is never wider than it is taken for.
-fn width(line: &str) -> usize {
-    line.chars().skip(1).map(|c| if c.is_ascii() { 1 } else { 2 }).sum::<usize>() + 1
 }
 
 fn clock(seconds: u64) -> String {
@@ -137,7 +124,10 @@ mod tests {
         ];
         for (text, columns, expected, wide) in table {
             let line = fitted('⠋', text, Duration::from_secs(65), columns);
-            assert!(width(&line) <= wide && line.starts_with(expected.split("  ").next().unwrap()), "{line:?}");
+            assert!(
+                columns::width(&line) <= wide && line.starts_with(expected.split("  ").next().unwrap()),
+                "{line:?}"
+            );
             assert!(line.ends_with("1m05s"), "{line:?}");
         }
     }

@@ -2,6 +2,7 @@
 
 mod args;
 mod asked;
+mod columns;
 mod commands;
 mod context;
 mod display;

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::error::CommandError;
 use crate::plain::ascii_controls;
-pub(crate) use crate::plain::{one_line, plain, quoted, workflow_data, workflow_property};
+pub(crate) use crate::plain::{names, one_line, plain, quoted, workflow_data, workflow_property};
 
 /// What no door lets through.
 static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);

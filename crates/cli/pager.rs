@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{follow, output, terminal};
+use crate::{columns, follow, output, terminal};
 
 /// What is used where nobody has said otherwise.
 const USUAL: &str = "less";
@@ -42,7 +42,7 @@ fn chosen(variables: &BTreeMap<String, String>) -> Option<String> {
 
 fn fits(text: &str) -> bool {
     let Some((rows, columns)) = terminal::size() else { return true };
-    let needed: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
+    let needed: usize = text.lines().map(|line| columns::width(line).div_ceil(columns).max(1)).sum();
     needed < rows
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function; `output` is who prints, and does all of this unasked.
 
-use orchestrate_core::invisible::{hidden, is_invisible};
+use orchestrate_core::invisible::{hidden, is_invisible, shown};
 
 /// What each line of others' text begins with, so that none of it can be taken for ours or for a command to what
 /// reads a build's log.
@@ -33,6 +33,21 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     }
     let kept: String = safe.chars().take(width.saturating_sub(1)).collect();
     format!("{kept}…")
+}
+
+/// Returns names of files in one line of about `width` characters: each as it is shown everywhere, none cut, so that no
+/// two look alike; what has no room is counted.
+pub(crate) fn names(names: &[String], width: usize) -> String {
+    let mut line = String::new();
+    for (at, name) in names.iter().enumerate() {
+        let name = shown(name);
+        if at > 0 && line.chars().count() + name.chars().count() > width {
+            return format!("{line} and {} more", names.len() - at);
+        }
+        line.push_str(if at > 0 { ", " } else { "" });
+        line.push_str(&name);
+    }
+    line
 }
 
 /// Sets others' text of several lines apart from ours.
@@ -84,6 +99,14 @@ mod tests {
             assert_eq!(plain(text), expected);
         }
         assert_eq!(one_line("one\n  two three", 8), "one two…");
+    }
+
+    #[test]
+    fn names_are_whole_and_no_two_look_alike() {
+        let listed = |files: &[&str]| names(&files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>(), 12);
+        assert_eq!(listed(&["a\nb", "a\rb"]), "a\\nb, a\\rb");
+        assert_eq!(listed(&["a  b", "a b", "long/name", "c"]), "a  b, a b and 2 more");
+        assert_eq!(listed(&["a/very/long/name"]), "a/very/long/name");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use orchestrate_core::message::Sender;
 use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
 
 use crate::asked::line as line_of;
+use crate::columns;
 use crate::named::Named;
-use crate::output::{one_line, quoted};
+use crate::output::{names, one_line, quoted};
 
 /// The shortest wait that is worth a line.
 const NOTICED: Duration = Duration::from_secs(2);
@@ -45,7 +46,7 @@ fn milestone(event: &Event) -> Option<String> {
         }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
         Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
-            format!("{task}: git cannot store {}; its commit leaves that out", one_line(&left_out.join(", "), WIDTH))
+            format!("{task}: git cannot store {}; its commit leaves that out", names(left_out, WIDTH))
         }
         Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
             let what = match scope {
@@ -56,7 +57,7 @@ fn milestone(event: &Event) -> Option<String> {
             format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
         }
         Event::MergeConflicted { task, files, .. } => {
-            format!("{task}: conflicts in {}", one_line(&files.join(", "), WIDTH))
+            format!("{task}: conflicts in {}", names(files, WIDTH))
         }
         Event::TaskReturned { task, cause, .. } => format!("{task}: returned to its agent: {}", cause_words(*cause)),
         Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
@@ -210,8 +211,8 @@ pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool.as_deref().unwrap_or("-");
     format!(
-        "{:<12} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
-        one_line(record.task.id.as_str(), 12),
+        "{} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
+        columns::padded(&one_line(record.task.id.as_str(), 12), 12),
         record.state.as_str(),
         record.turns,
         tokens(record.usage.total()),

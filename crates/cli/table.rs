@@ -5,6 +5,7 @@ use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
 use orchestrate_core::run_state::Verify;
 use orchestrate_core::{Report, TaskState};
 
+use crate::columns;
 use crate::output::one_line;
 use crate::progress::{sender, short, tokens};
 
@@ -102,11 +103,11 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(columns::width(cell));
         }
     }
     let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()

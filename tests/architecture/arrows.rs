@@ -39,8 +39,18 @@ const WALLS: [Wall; 9] = [
     Wall {
         package: "orchestrate",
         ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-files", "orchestrate-journal"],
-        // toml_edit changes one value of the user's file and keeps every other byte.
-        others: &["clap", "clap_complete", "miette", "tokio", "toml_edit", "tracing-subscriber"],
+        // toml_edit changes one value of the user's file and keeps every other byte. unicode-script names the letters
+        // of a call that is asked about; unicode-width counts a text's columns. Both are tables.
+        others: &[
+            "clap",
+            "clap_complete",
+            "miette",
+            "tokio",
+            "toml_edit",
+            "tracing-subscriber",
+            "unicode-script",
+            "unicode-width",
+        ],
     },
     Wall {
         package: "orchestrate-coordinator",

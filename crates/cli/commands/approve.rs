@@ -107,5 +107,12 @@ fn tree(
         return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits"))
             .hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
+    // A script may approve what it has not looked at; whoever reads its output learns what that was.
+    if !context.terminal.can_ask {
+        output::warning(&format!(
+            "nobody has looked at the work of {task}, which is approved as tree {tree}; `orchestrate diff {task} --run \
+             {run}` shows it"
+        ));
+    }
     Ok(tree)
 }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 
 use orchestrate_coordinator::{CoordinatorError, Runs};
+use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::Store;
@@ -136,10 +137,10 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
         cost(&entry.usage)
     );
     for reason in &entry.risk_reasons {
-        text.push_str(&format!("risk: {}\n", output::one_line(reason, 200)));
+        text.push_str(&format!("risk: {}\n", output::plain(reason)));
     }
     for file in &entry.files {
-        text.push_str(&format!("  {} +{} -{}\n", output::one_line(&file.path, 200), file.added, file.removed));
+        text.push_str(&format!("  {} +{} -{}\n", shown(&file.path), file.added, file.removed));
     }
     for merged in entry.merged.iter().filter(|merged| merged.attempt < entry.attempt) {
         let (attempt, commit) = (merged.attempt, short(merged.commit.as_str()));
@@ -148,14 +149,14 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
         ));
     }
     for other in &entry.overlaps {
-        let paths = output::one_line(&other.paths.join(", "), 200);
+        let paths = output::names(&other.paths, 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));
     }
     if entry.loses_most {
         text.push_str("it deletes most of the files that there were\n");
     }
     if !entry.left_out.is_empty() {
-        let paths = output::one_line(&entry.left_out.join(", "), 200);
+        let paths = output::names(&entry.left_out, 200);
         text.push_str(&format!("left out, since git cannot store it: {paths}\n"));
     }
     if entry.stale {

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::Event;
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError, Purpose};
@@ -229,7 +230,7 @@ fn empty(trash: &Path) -> Vec<String> {
 
 /// Names the first of some paths and counts the others.
 fn named(paths: &[PathBuf]) -> String {
-    let mut names: Vec<String> = paths.iter().take(NAMED_PATHS).map(|path| path.display().to_string()).collect();
+    let mut names: Vec<String> = paths.iter().take(NAMED_PATHS).map(|path| shown_path(path)).collect();
     if paths.len() > NAMED_PATHS {
         names.push(format!("and {} more", paths.len() - NAMED_PATHS));
     }

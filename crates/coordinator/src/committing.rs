@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_core::policy::Policy;
-use orchestrate_core::{Oid, TaskRecord};
+use orchestrate_core::{Oid, TaskRecord, git_path};
 use orchestrate_git::{CommitSpec, Loss, SnapshotRules, Worktree};
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ async fn snapshot_tree(
         taken => taken?,
     };
     let nested = taken.nested_repositories.iter().map(|folder| folder.join(".git"));
-    let mut left_out: Vec<String> = nested.chain(taken.special_files).map(|path| path.display().to_string()).collect();
+    let mut left_out: Vec<String> = nested.chain(taken.special_files).map(|path| git_path::text(&path)).collect();
     if left_out.len() > LEFT_OUT_PATHS {
         let more = left_out.split_off(LEFT_OUT_PATHS).len();
         left_out.push(format!("and {more} more"));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::run_state::SpawnRefused;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
@@ -201,8 +202,7 @@ fn leave_branch(checkout: &Path) -> String {
 }
 
 fn listed(paths: &[PathBuf]) -> String {
-    let names: Vec<String> =
-        paths.iter().map(|path| format!("`{}`", path.display().to_string().escape_debug())).collect();
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", shown_path(path))).collect();
     names.join(", ")
 }
 

@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::invisible::shown;
 use orchestrate_core::policy::Policy;
 use orchestrate_core::run_state::Repair;
 use orchestrate_core::{Oid, TaskId, TaskRecord};
@@ -124,7 +126,7 @@ impl GitLink {
             let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
             let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths, [&onto, &tip])?;
             Ok(Unresolved {
-                marked: marked.iter().map(|(path, line)| format!("{}:{line}", path.display())).collect(),
+                marked: marked.iter().map(|(path, line)| format!("{}:{line}", shown_path(path))).collect(),
                 untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
             })
         });
@@ -183,9 +185,8 @@ impl GitLink {
     pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let found = self.context.git(move |repo| repo.status(&worktree)).await?;
-        let changes = found
-            .into_iter()
-            .map(|change| GitChange { status: change.status.letter(), path: change.path.display().to_string() });
+        let changes =
+            found.into_iter().map(|change| GitChange { status: change.status.letter(), path: text(&change.path) });
         Ok(GitStatus { branch: record.branch.unwrap_or_default(), head: Some(tip), changes: changes.collect() })
     }
 
@@ -229,7 +230,7 @@ impl GitLink {
 
 /// Names a file in conflict, with git's name of the conflict.
 fn named(file: &ConflictFile) -> String {
-    format!("{} ({})", file.path.display(), file.kind)
+    shown(&file.to_string())
 }
 
 fn is_text(bytes: &[u8]) -> bool {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
+use orchestrate_core::invisible::shown;
 use orchestrate_core::report::Standing;
 use orchestrate_core::run_state::Landing;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
@@ -170,7 +171,7 @@ impl Runs {
         let tree = match self.repo.merge(tip, &state.integration)? {
             Merge::Clean { tree } => tree,
             Merge::Conflict { files, .. } => {
-                let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
+                let files = files.iter().map(|file| shown(&file.to_string())).collect();
                 let (branch, result) = (branch.to_owned(), state.integration.to_string());
                 return Err(Refusal::Conflict { branch, result, files }.into());
             }

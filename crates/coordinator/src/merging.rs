@@ -4,6 +4,7 @@
 //! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
+use orchestrate_core::invisible::shown;
 use orchestrate_core::merge_queue::Gate;
 use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
@@ -80,7 +81,7 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
     let (ours, theirs) = (target.clone(), candidate.clone());
     let outcome = match context.git(move |repo| repo.merge(&ours, &theirs)).await? {
         Merge::Conflict { files, .. } => {
-            let files = files.iter().map(|file| format!("{} ({})", file.path.display(), file.kind)).collect();
+            let files = files.iter().map(ToString::to_string).collect();
             Event::MergeConflicted { task, files }
         }
         Merge::Clean { tree } => {
@@ -159,7 +160,10 @@ async fn verify(
 
 async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
     Ok(match evidence {
-        Evidence::Conflict(files) => context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))]),
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
+        }
         Evidence::Check { command, gate } => {
             let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
             let ours = [("exit", gate.exit.as_str()), ("command", command)];
@@ -176,7 +180,10 @@ async fn give_up_message(
 ) -> Result<String, CoordinatorError> {
     let record = context.task(task)?;
     let what = match evidence {
-        Evidence::Conflict(files) => format!("conflicts in {}", files.join(", ")),
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            format!("conflicts in {}", files.join(", "))
+        }
         Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use orchestrate_core::git_path::text;
 use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::run_state::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
@@ -166,8 +167,8 @@ fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, Coord
 
 fn changed_file(change: FileChange) -> ChangedFile {
     ChangedFile {
-        path: change.path.display().to_string(),
-        old_path: change.old_path.map(|path| path.display().to_string()),
+        path: text(&change.path),
+        old_path: change.old_path.map(|path| text(&path)),
         added: change.added,
         removed: change.removed,
         mode_changed: change.mode_changed,

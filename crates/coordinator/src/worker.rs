@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{TaskRecord, TaskState, failing_lines};
@@ -228,7 +229,7 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
 /// Names what a worktree without a change holds all the same: files that git ignores. Nothing if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
     let files = workplace.git.unstored().await?;
-    let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| file.display().to_string()).collect();
+    let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
     let more = match files.len().saturating_sub(SHOWN_IGNORED) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -6,6 +6,10 @@
 //! be stored, read or written here. The file tools and the staging of worktrees both ask this module, so that they
 //! cannot disagree.
 
+use std::path::Path;
+
+use crate::invisible::shown;
+
 /// The short name that NTFS gives `.gitmodules` if the usual ones are taken: a hash of the name.
 const MODULES_HASHED: &[u8] = b"gi7eba";
 
@@ -23,6 +27,22 @@ pub fn is_storable(path: &[u8], is_link: bool) -> bool {
         starts_part = *byte == b'/';
     }
     !starts_part
+}
+
+/// Returns a path as text for a record: as it is where it is UTF-8, else with each other byte written out as `\xNN`, so
+/// that two names stay two.
+pub fn text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// Returns a path in one line as people may be shown it; see [`shown`].
+pub fn shown_path(path: &Path) -> String {
+    shown(&text(path))
 }
 
 /// Reports whether one part of a path is `.git` under some name.
@@ -141,6 +161,15 @@ mod tests {
                 && is_storable(b"gi7eba~x", true)
                 && is_storable(b".gitmodules/x", true) != is_storable(b".gitmodules", false)
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_that_are_no_utf8_stay_two() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = |bytes: &'static [u8]| text(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        assert_eq!([path(b"caf\xe9"), path(b"caf\xe8"), path(b"a\nb")], ["caf\\xe9", "caf\\xe8", "a\nb"]);
+        assert_eq!(path("é/\u{fffd}".as_bytes()), "é/\u{fffd}");
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn without_hidden(text: &str) -> String {
     text.char_indices().filter(|(at, _)| offsets.next_if_eq(at).is_none()).map(|(_, c)| c).collect()
 }
 
-/// Returns a name in one line as people may be shown it: control characters and what hides something are written out.
+/// Returns a name in one line as people may be shown it: control characters and what hides something are written out,
+/// and a backslash that would read as the beginning of such a thing is doubled, so that two names never look alike.
 pub fn shown(name: &str) -> String {
     let mut offsets = hidden(name).map(|(at, _)| at).peekable();
     let mut shown = String::with_capacity(name.len());
@@ -41,11 +42,18 @@ pub fn shown(name: &str) -> String {
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
+            '\\' if name.get(at + 1..).is_some_and(|rest| rest.starts_with(reads_on)) => shown.push_str("\\\\"),
             _ if is_hidden || c.is_control() => shown.extend(c.escape_unicode()),
             _ => shown.push(c),
         }
     }
     shown
+}
+
+/// Reports whether a backslash before a character would be taken for the beginning of what [`shown`] writes out, or
+/// already stands before that.
+fn reads_on(c: char) -> bool {
+    matches!(c, 'n' | 'r' | 't' | 'u' | '\\') || c.is_control() || is_invisible(c)
 }
 
 fn is_ordinary(c: char, before: Option<char>, after: Option<char>) -> bool {
@@ -100,6 +108,14 @@ mod tests {
             assert_eq!(hidden(text).count(), 0, "{text}");
             assert_eq!(without_hidden(text), text);
         }
+    }
+
+    #[test]
+    fn two_names_never_look_alike() {
+        let names =
+            ["a\nb", "a\rb", "a b", "a  b", "a\tb", "a\\nb", "a\\\\nb", "a\\\nb", "a\u{1b}b", "a\\u{1b}b", "a\\b"];
+        let all: std::collections::BTreeSet<String> = names.iter().map(|name| shown(name)).collect();
+        assert_eq!(all.len(), names.len(), "{all:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::fold::folded_path;
 use crate::ids::{Oid, TaskId};
+use crate::invisible::shown;
 use crate::report::{ReportUsage, Standing};
 use crate::run_state::{MergedAttempt, TaskRecord, TaskState, Verify};
 
@@ -260,7 +261,7 @@ pub fn risk_reasons(files: &[ChangedFile]) -> Vec<String> {
 fn reason(file: &ChangedFile) -> Option<String> {
     let paths = std::iter::once(&file.path).chain(&file.old_path);
     let kind = paths.filter_map(|path| kind(path)).min();
-    let path = &file.path;
+    let path = shown(&file.path);
     match kind {
         // It adds to what is checked, and changes nothing of what was.
         Some(Kind::Test) if file.is_new => None,

@@ -2,9 +2,10 @@
 //!
 //! Conflicts of a merge are values ([`crate::Merge`]), not errors: an error means that we cannot continue.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use orchestrate_core::{Oid, invisible, shell_word};
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::{Oid, shell_word};
 
 use crate::lock_holder::Holder;
 use crate::refusal::Refusal;
@@ -384,11 +385,6 @@ fn named(holder: Option<&Holder>) -> String {
 
 fn shown(oid: &Option<Oid>) -> String {
     oid.as_ref().map_or_else(|| "nothing".to_owned(), ToString::to_string)
-}
-
-/// Writes a path in one line: its name may be an agent's, or a hostile repository's.
-fn shown_path(path: &Path) -> String {
-    invisible::shown(&path.to_string_lossy())
 }
 
 /// How many paths an error names before it only counts them: a screenful.

@@ -9,10 +9,11 @@
 //! Git writes the merged tree into the real one's objects, where nothing holds it yet: see [`Repo::merge`].
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use orchestrate_core::Oid;
+use orchestrate_core::{Oid, git_path};
 
 use crate::beneath::path_of;
 use crate::error::GitError;
@@ -62,6 +63,12 @@ pub struct ConflictFile {
     pub path: PathBuf,
     /// Git's name of the conflict, for example `contents` or `modify/delete`.
     pub kind: String,
+}
+
+impl fmt::Display for ConflictFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", git_path::text(&self.path), self.kind)
+    }
 }
 
 impl Repo {

@@ -95,6 +95,8 @@ pub enum FindingCode {
     UnknownModel,
     /// Text that a reader of the rendered plan does not see.
     HiddenText,
+    /// A name that reads as another one.
+    LookAlike,
     /// Two tasks that write the same path.
     WriteOverlap,
     /// A command whose program is not installed.

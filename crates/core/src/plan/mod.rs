@@ -5,6 +5,7 @@
 //! outside the plan: roles and models are given ([`KnownNames`]), what else decides is for [`check`](fn@check) alone.
 //! This module does not run, start or write anything; [`write_boxes`] gives text back.
 
+mod alike;
 mod attributes;
 mod check;
 mod checkbox;

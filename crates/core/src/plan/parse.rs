@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::alike;
 use super::attributes::Located;
 use super::collect::{self, Collected};
 use super::draft::Draft;
@@ -110,6 +111,7 @@ fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings)
         order: front_matter.parallel,
     };
     let edges = order::order(&unordered, findings);
+    alike::check(&collected.drafts, findings);
     for draft in &collected.drafts {
         check_names(draft, known, findings);
     }

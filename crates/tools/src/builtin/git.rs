@@ -116,7 +116,8 @@ impl Tool for GitCommit {
         let commit = context.services().git.commit(&message).await?;
         let mut text = format!("committed {}", describe(&commit));
         if !commit.left_out.is_empty() {
-            text.push_str(&format!("\ngit cannot store, so the commit leaves out: {}", commit.left_out.join(", ")));
+            let left_out: Vec<String> = commit.left_out.iter().map(|path| shown(path)).collect();
+            text.push_str(&format!("\ngit cannot store, so the commit leaves out: {}", left_out.join(", ")));
         }
         Ok(Answer::new(text, data(&commit)))
     }

@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 
 use crate::beneath::{self, path_of};
 use crate::error::GitError;
-use crate::room::read_plain;
+use crate::room::read_info;
 
 /// The names of files of patterns.
 const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
@@ -120,7 +120,7 @@ pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>
 
 /// Reads a file of patterns of the user's own, which may be a link; none if there is none.
 pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    let Some(bytes) = read_plain(path)? else { return Ok(None) };
+    let Some(bytes) = read_info(path)? else { return Ok(None) };
     match excess(&bytes) {
         Some(reason) => Err(GitError::Unstorable { path: path.to_owned(), reason }),
         None => Ok(Some(bytes)),
@@ -140,7 +140,7 @@ pub(crate) fn excess_elsewhere(repository: &Repository) -> Result<Option<Excess>
         }
     }
     for path in files {
-        if let Some(reason) = read_plain(&path)?.and_then(|text| excess(&text)) {
+        if let Some(reason) = read_info(&path)?.and_then(|text| excess(&text)) {
             return Ok(Some(Excess { path, reason }));
         }
     }

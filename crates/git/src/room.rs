@@ -9,14 +9,13 @@
 //! process, and [`sweep`] removes those that nobody has locked. Git that goes on without us has a room of its own,
 //! which whoever holds the repository's lock next makes anew.
 
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
-use orchestrate_files::TemporaryFolder;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use orchestrate_files::{Links, TemporaryFolder};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::beneath;
@@ -87,7 +86,7 @@ impl Room {
     /// Takes over what a repository says, in no commit, about its files: which it ignores, and how they are written.
     pub(crate) fn take_over_info(&self, common_dir: &Path) -> Result<(), GitError> {
         for name in INFO {
-            if let Some(text) = read_plain(&common_dir.join(name))? {
+            if let Some(text) = read_info(&common_dir.join(name))? {
                 self.write(name, &text)?;
             }
         }
@@ -130,25 +129,22 @@ impl Room {
     }
 }
 
-/// Reads a plain file of a repository's, if there is one; a pipe in its place cannot hang us.
-pub(crate) fn read_plain(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = match std::fs::File::options().read(true).custom_flags(flags).open(path) {
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-            return Ok(None);
+/// Reads a plain file of a repository's, if there is one.
+pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    match orchestrate_files::read_plain(path, Links::Anywhere, INFO_BYTES) {
+        Ok(text) if text.len() as u64 > INFO_BYTES => {
+            Err(GitError::TooLarge { path: path.to_owned(), what: "the size in bytes", limit: INFO_BYTES })
         }
-        opened => opened.map_err(GitError::io("read", path))?,
-    };
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
-        let reason = "it is no plain file".to_owned();
-        return Err(GitError::Unstorable { path: path.to_owned(), reason });
+        Ok(text) => Ok(Some(text)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+            ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
+                let reason = "it is no plain file".to_owned();
+                Err(GitError::Unstorable { path: path.to_owned(), reason })
+            }
+            _ => Err(GitError::io("read", path)(error)),
+        },
     }
-    let mut text = Vec::new();
-    file.take(INFO_BYTES + 1).read_to_end(&mut text).map_err(GitError::io("read", path))?;
-    if text.len() as u64 > INFO_BYTES {
-        return Err(GitError::TooLarge { path: path.to_owned(), what: "the size in bytes", limit: INFO_BYTES });
-    }
-    Ok(Some(text))
 }
 
 /// Removes the rooms that killed processes left.

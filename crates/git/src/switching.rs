@@ -32,7 +32,7 @@ use crate::probe;
 use crate::program::Ended;
 use crate::refusal::Refusal;
 use crate::repo::{Repo, id_in, theirs, tree_of};
-use crate::room::{Room, read_plain};
+use crate::room::{Room, read_info};
 use crate::switch_note::{OldFile, Stage, Switch};
 
 /// How many paths one process is given.
@@ -275,7 +275,7 @@ impl Repo {
         }
         let handle = self.handle()?;
         let mut asked = match configuration.attributes_file() {
-            Some(path) => read_plain(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
+            Some(path) => read_info(&path)?.and_then(|text| Some((path, probe::asked_filter(&text, &filters)?))),
             None => None,
         };
         for commit in commits {

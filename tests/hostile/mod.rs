@@ -10,11 +10,11 @@ mod who;
 
 use std::io::Write as _;
 
-use libtest_mimic::Failed;
+use libtest_mimic::{Completion, Failed};
 
-use crate::support::{Case, Need, Outcome, case, fail};
+use crate::support::{Case, case, fail, judging};
 use suites::Suite;
-use table::Table;
+use table::{Table, Verdict};
 use who::Who;
 
 /// Set to `all`, every attack is tried, and the table is printed.
@@ -22,30 +22,38 @@ const LONG_FORM: &str = "ORCHESTRATE_HOSTILE";
 /// What the short form tries: quick, in both tiers, and with a control.
 const SHORT_FORM: &str = "attacks::a_hard_link_leads_nowhere";
 
-// Not `hostile::`, which is what attacks are called: the table is no row of itself.
 pub(crate) fn cases() -> Vec<Case> {
-    vec![
-        case("table_of_attacks::every_attack_is_held_off", every_attack_is_held_off).needs(Need::SANDBOX),
+    let own = [
+        case("table_of_attacks::each_table_has_its_verdict", table::each_table_has_its_verdict),
+        case("table_of_attacks::the_table_is_no_row_of_itself", suites::the_table_is_no_row_of_itself),
         case("table_of_attacks::what_does_not_hold_is_told", table::what_does_not_hold_is_told),
         case("table_of_attacks::a_control_is_found_in_what_a_test_calls", controls::examples_are_found),
-    ]
+    ];
+    // One name for root, who tries all as an ordinary user too, and another for whoever is one.
+    let by_root = judging("table_of_attacks::every_attack_is_held_off_as_root_and_as_a_user", every_attack_is_held_off);
+    let by_user = judging("table_of_attacks::every_attack_is_held_off_as_a_user", every_attack_is_held_off);
+    let whole = if Who::here().contains(&Who::Root) { by_root } else { by_user };
+    own.into_iter().chain([whole]).collect()
 }
 
-fn every_attack_is_held_off() -> Outcome {
+fn every_attack_is_held_off(required: bool) -> Result<Completion, Failed> {
     let all = std::env::var_os(LONG_FORM).is_some_and(|value| value == "all");
     let suites = if all { suites::all()? } else { vec![Suite::own(SHORT_FORM)?] };
     let table = filled(&suites)?;
     if all {
         writeln!(std::io::stdout(), "{table}")?;
     }
-    let wrong = table.wrong();
-    if wrong.is_empty() { Ok(()) } else { fail(format!("{table}\n{}", wrong.join("\n"))) }
+    match table.verdict(required) {
+        Verdict::Holds => Ok(Completion::Completed),
+        Verdict::NotRun(reason) => Ok(Completion::ignored_with(reason)),
+        Verdict::Wrong(wrong) => fail(format!("{table}\n{}", wrong.join("\n"))),
+    }
 }
 
 /// Runs the attacks of the programs as everybody who can be here.
 fn filled(suites: &[Suite]) -> Result<Table, Failed> {
     let mut table = Table::default();
-    for who in Who::ALL {
+    for &who in Who::here() {
         for suite in suites {
             match who.can_start(&suite.program)? {
                 Ok(user) => table.enter(who, suite, &suite.run(&user)?)?,

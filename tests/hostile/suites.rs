@@ -7,13 +7,17 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::who::User;
-use crate::support::fail;
+use crate::support::{Outcome, REQUIRE, fail};
 
-/// The modules that hold attacks: a test that is in one of them is a row of the table.
-const MODULES: [&str; 4] = ["attack::", "attacks::", "hostile::", "policy::"];
+/// The modules that hold attacks: a test that is in one of them is a row of the table. Those of decisions start
+/// nothing.
+const MODULES: [&str; 4] = ["attack::", "attacks::", "hostile::", DECISIONS];
+pub(super) const DECISIONS: &str = "policy::";
 /// The program that holds nothing else, but for what has to work in a sandbox.
 const CANARIES: &str = "canaries";
 const NO_ATTACK: &str = "usable::";
+/// The table's own tests, whose module a pattern fits that is sought anywhere in a name.
+const THE_TABLE: &str = "table_of_attacks::";
 
 /// How variables begin that cargo has set for this test, and of which one changed lets libraries be built again.
 const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"];
@@ -74,7 +78,8 @@ impl Suite {
 
     fn new(program: PathBuf, package: PathBuf, chosen: Vec<Vec<String>>) -> Result<Self, Failed> {
         let mut suite = Self { program, package, chosen: Vec::new(), tests: Vec::new() };
-        for arguments in chosen {
+        for mut arguments in chosen {
+            arguments.extend(["--skip".to_owned(), THE_TABLE.to_owned()]);
             let listed = Command::new(&suite.program).args(&arguments).arg("--list").output()?;
             let text = String::from_utf8(listed.stdout)?;
             let names: Vec<_> =
@@ -100,9 +105,17 @@ impl Suite {
         let mut printed = String::new();
         for arguments in &self.chosen {
             let mut command = user.command(&self.program);
-            let ran = command.args(arguments).current_dir(&self.package).stdin(Stdio::null()).output()?;
+            // What is not run there is told apart from what does not hold.
+            command.args(arguments).env_remove(REQUIRE).current_dir(&self.package).stdin(Stdio::null());
+            let ran = command.output()?;
             printed.push_str(&String::from_utf8_lossy(&ran.stdout));
         }
         Ok(printed)
     }
+}
+
+pub(super) fn the_table_is_no_row_of_itself() -> Outcome {
+    let tests = Suite::own("attacks::")?.tests;
+    let own = tests.iter().filter(|test| test.starts_with(THE_TABLE)).count();
+    if own == 0 && !tests.is_empty() { Ok(()) } else { fail(tests.join("\n")) }
 }

@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use libtest_mimic::Failed;
-
 use super::controls::Functions;
-use super::suites::Suite;
+use super::suites::{DECISIONS, Suite};
 use super::who::Who;
 use crate::support::{Outcome, fail};
 
@@ -27,7 +25,19 @@ enum Tier {
 enum Ended {
     Passed,
     Failed,
-    NotRun,
+    /// Was not tried, for want of something.
+    NotRun(String),
+}
+
+/// What the table says as a whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// All was tried, holds, and has a control.
+    Holds,
+    /// What was tried holds; why the rest was not tried.
+    NotRun(String),
+    /// What does not hold.
+    Wrong(Vec<String>),
 }
 
 /// One attack.
@@ -35,13 +45,15 @@ enum Ended {
 struct Row {
     cells: BTreeMap<(Who, Tier), Ended>,
     has_control: bool,
+    /// Reports whether it is a decision, which starts nothing that could get through: what is denied and what is
+    /// allowed stand beside each other in its tests.
+    is_decision: bool,
 }
 
 /// All attacks by their names.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: BTreeMap<String, Row>,
-    left_out: BTreeSet<String>,
 }
 
 const COLUMNS: [(Who, Tier, &str); 6] = [
@@ -52,6 +64,9 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
     (Who::User, Tier::Fallback, "FALLBACK"),
     (Who::User, Tier::Host, "HOST"),
 ];
+
+/// What is shown of an attack that nothing proves to be one.
+const NO_CONTROL: &str = "none";
 
 /// Gives an attack's name without its tier, and the tier.
 fn split(test: &str) -> (String, Tier) {
@@ -69,13 +84,19 @@ fn split(test: &str) -> (String, Tier) {
 
 /// Gives the result that a line tells, if it tells one.
 fn result(line: &str) -> Option<(&str, Ended)> {
-    let (name, ended) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
-    let ended = match ended {
-        "ok" => Ended::Passed,
-        ignored if ignored.starts_with("ignored") => Ended::NotRun,
+    let (name, ended) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let ended = match (ended, ended.strip_prefix("ignored")) {
+        ("ok", _) => Ended::Passed,
+        (_, Some(reason)) => Ended::NotRun(reason_of(reason).to_owned()),
         _ => Ended::Failed,
     };
     Some((name.trim(), ended))
+}
+
+/// Gives the reason alone: after a comma, as the harness of Rust prints it, or in brackets, as ours does.
+fn reason_of(printed: &str) -> &str {
+    let bracketed = printed.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
+    bracketed.unwrap_or_else(|| printed.trim_start_matches([',', ' ']))
 }
 
 impl Table {
@@ -88,11 +109,10 @@ impl Table {
         if results.is_empty() { fail(format!("{} ran nothing: {printed}", suite.program.display())) } else { Ok(()) }
     }
 
-    /// Enters that nobody could run a program.
+    /// Enters why nobody could run a program.
     pub(super) fn leave_out(&mut self, who: Who, suite: &Suite, reason: &str) {
-        self.left_out.insert(format!("as {who:?}: {reason}"));
         for test in &suite.tests {
-            self.set(who, &suite.name(), test, Ended::NotRun);
+            self.set(who, &suite.name(), test, Ended::NotRun(reason.to_owned()));
         }
     }
 
@@ -101,6 +121,7 @@ impl Table {
         let row = self.rows.entry(format!("{suite}: {name}")).or_default();
         row.cells.insert((who, tier), ended);
         row.has_control |= tier == Tier::Control;
+        row.is_decision = test.starts_with(DECISIONS);
     }
 
     /// Looks for the controls that are part of the tests.
@@ -118,25 +139,59 @@ impl Table {
         Ok(())
     }
 
-    /// Gives what does not hold: attacks that got through, and controls that did not.
-    pub(super) fn wrong(&self) -> Vec<String> {
-        let cells = self.rows.iter().flat_map(|(name, row)| row.cells.iter().map(move |cell| (name, cell)));
-        let failed = cells.filter(|(_, (_, ended))| **ended == Ended::Failed);
-        let told = failed.map(|(name, ((who, tier), _))| match tier {
-            Tier::Control => format!("the control of `{name}` does not trip as {who:?}"),
-            _ => format!("`{name}` does not hold as {who:?} ({tier:?})"),
-        });
-        told.collect()
+    /// Judges the whole; `required` says that all has to be tried.
+    pub(super) fn verdict(&self, required: bool) -> Verdict {
+        let (mut wrong, left_out) = (self.wrong(), self.left_out());
+        if required {
+            wrong.extend(left_out.iter().cloned());
+        }
+        if !wrong.is_empty() {
+            return Verdict::Wrong(wrong);
+        }
+        left_out.into_iter().next().map_or(Verdict::Holds, Verdict::NotRun)
+    }
+
+    /// Gives what does not hold: attacks that got through, controls that did not, and attacks without a control.
+    fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (name, row) in &self.rows {
+            if row.is_attack() && row.control() == NO_CONTROL {
+                wrong.push(format!("`{name}` has no control"));
+            }
+            for ((who, tier), _) in row.cells.iter().filter(|(_, ended)| **ended == Ended::Failed) {
+                wrong.push(match tier {
+                    Tier::Control => format!("the control of `{name}` does not trip as {who:?}"),
+                    _ => format!("`{name}` does not hold as {who:?} ({tier:?})"),
+                });
+            }
+        }
+        wrong
+    }
+
+    /// Gives why something was not tried, each reason once.
+    fn left_out(&self) -> BTreeSet<String> {
+        let cells = self.rows.values().flat_map(|row| row.cells.values());
+        let reason = |ended: &Ended| match ended {
+            Ended::NotRun(reason) => Some(reason.clone()),
+            Ended::Passed | Ended::Failed => None,
+        };
+        cells.filter_map(reason).collect()
     }
 }
 
 impl Row {
+    /// Reports whether this is more than a control, of which alone there is nothing to show.
+    fn is_attack(&self) -> bool {
+        self.cells.keys().any(|(_, tier)| *tier != Tier::Control)
+    }
+
     fn control(&self) -> &'static str {
         let cells: Vec<&Ended> =
             self.cells.iter().filter(|((_, tier), _)| *tier == Tier::Control).map(|cell| cell.1).collect();
         match (cells.as_slice(), self.has_control) {
             ([], true) => "in the test",
-            ([], false) => "none",
+            ([], false) if self.is_decision => "a decision",
+            ([], false) => NO_CONTROL,
             (cells, _) if cells.contains(&&Ended::Failed) => "DOES NOT TRIP",
             (cells, _) if cells.contains(&&Ended::Passed) => "trips",
             _ => "not run",
@@ -147,7 +202,7 @@ impl Row {
         match self.cells.get(&(who, tier)) {
             Some(Ended::Passed) => "holds",
             Some(Ended::Failed) => "BROKEN",
-            Some(Ended::NotRun) => "not run",
+            Some(Ended::NotRun(_)) => "not run",
             None => "-",
         }
     }
@@ -163,9 +218,7 @@ impl fmt::Display for Table {
         }
         writeln!(f, "  CONTROL")?;
         let (mut counts, mut controls) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
-        // Of controls without an attack there is nothing to show.
-        let attacks = self.rows.iter().filter(|(_, row)| row.cells.keys().any(|(_, tier)| *tier != Tier::Control));
-        for (name, row) in attacks {
+        for (name, row) in self.rows.iter().filter(|(_, row)| row.is_attack()) {
             write!(f, "{name:width$}")?;
             for (who, tier, _) in COLUMNS {
                 let cell = row.cell(who, tier);
@@ -178,34 +231,77 @@ impl fmt::Display for Table {
         let count = |word: &str| counts.get(word).or(controls.get(word)).copied().unwrap_or_default();
         writeln!(
             f,
-            "\nattacks: {} held, {} got through, {} not run; controls: {} trip beside, {} in the test, {} missing, {} broken",
+            "\nattacks: {} held, {} got through, {} not run; controls: {} trip beside, {} in the test, {} of decisions, {} missing, {} broken",
             count("holds"),
             count("BROKEN"),
             count("not run"),
             count("trips"),
             count("in the test"),
-            count("none"),
+            count("a decision"),
+            count(NO_CONTROL),
             count("DOES NOT TRIP"),
         )?;
-        self.left_out.iter().try_for_each(|reason| writeln!(f, "{reason}"))
+        self.left_out().iter().try_for_each(|reason| writeln!(f, "{reason}"))
     }
 }
 
 /// Enters what a program would have printed.
-fn of(printed: &str) -> Result<Table, Failed> {
+fn of(printed: &str) -> Table {
     let mut table = Table::default();
     for (test, ended) in printed.lines().filter_map(result) {
         table.set(Who::Root, "sample", test, ended);
     }
-    Ok(table)
+    table
+}
+
+const NEEDS: &str = "not run: needs bubblewrap (apt install ...)";
+
+/// What is printed, and the verdicts on it where something may be left out and where all is required.
+fn verdicts() -> Vec<(&'static str, Verdict, Verdict)> {
+    let wrong = |texts: &[&str]| Verdict::Wrong(texts.iter().map(|text| (*text).to_owned()).collect());
+    let not_run = || Verdict::NotRun(NEEDS.to_owned());
+    let both = |printed, texts: &[&str]| (printed, wrong(texts), wrong(texts));
+    let held = "test full::a ... ok\ntest fallback::a ... ok\ntest unconfined::a ... ok\n";
+    vec![
+        (held, Verdict::Holds, Verdict::Holds),
+        ("test unconfined::of_nothing ... ok\n", Verdict::Holds, Verdict::Holds),
+        ("test full::a ... ok\ntest unconfined::a ... ignored, NEEDS\n", not_run(), wrong(&[NEEDS])),
+        ("test full::a ... ignored (NEEDS)\ntest unconfined::a ... ok\n", not_run(), wrong(&[NEEDS])),
+        both("test full::a ... FAILED\ntest unconfined::a ... ok\n", &["`sample: a` does not hold as Root (Full)"]),
+        both(
+            "test a_fallback ... FAILED\ntest a_unconfined ... ok\n",
+            &["`sample: a` does not hold as Root (Fallback)"],
+        ),
+        both(
+            "test full::a ... ok\ntest unconfined::a ... FAILED\n",
+            &["the control of `sample: a` does not trip as Root"],
+        ),
+        both("test full::a ... ok\ntest fallback::a ... ok\n", &["`sample: a` has no control"]),
+        ("test policy::deny ... ok\n", Verdict::Holds, Verdict::Holds),
+        both("test attack::link ... ok\n", &["`sample: attack::link` has no control"]),
+        (
+            "test full::a ... ignored, NEEDS\n",
+            wrong(&["`sample: a` has no control"]),
+            wrong(&["`sample: a` has no control", NEEDS]),
+        ),
+    ]
+}
+
+pub(super) fn each_table_has_its_verdict() -> Outcome {
+    for (printed, lenient, strict) in verdicts() {
+        let table = of(&printed.replace("NEEDS", NEEDS));
+        let found = (table.verdict(false), table.verdict(true));
+        if found != (lenient, strict) {
+            return fail(format!("{printed}{found:?}\n{table}"));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn what_does_not_hold_is_told() -> Outcome {
     let table = of("test full::write      ... ok\ntest fallback::write  ... FAILED\ntest unconfined::write ... ok\n\
                     test full::read ... ignored, not run: needs bubblewrap (...)\ntest unconfined::read ... FAILED\n\
-                    test attack::link ... ok\nrunning 6 tests\n")?;
-    let expected =
-        ["the control of `sample: read` does not trip as Root", "`sample: write` does not hold as Root (Fallback)"];
+                    test attack::link ... ok\nrunning 6 tests\n");
     let shown = table.to_string();
     let rows: Vec<String> =
         shown.lines().skip(2).take(3).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -214,9 +310,5 @@ pub(super) fn what_does_not_hold_is_told() -> Outcome {
         "sample: read not run - - - - - DOES NOT TRIP",
         "sample: write holds BROKEN - - - - trips",
     ];
-    if table.wrong() == expected && rows == expected_rows {
-        Ok(())
-    } else {
-        fail(format!("{:?}\n{shown}", table.wrong()))
-    }
+    if rows == expected_rows && shown.ends_with("\nnot run: needs bubblewrap (...)\n") { Ok(()) } else { fail(shown) }
 }

@@ -12,7 +12,7 @@ use orchestrate_sandbox::{Confinement, Helper, Probe, probe};
 pub(crate) type Outcome = Result<(), Failed>;
 
 /// The variable that turns "not run" into a failure when it holds [`REQUIRE_ALL`].
-const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
+pub(crate) const REQUIRE: &str = "ORCHESTRATE_REQUIRE";
 const REQUIRE_ALL: &str = "all";
 
 /// A tool that is not part of Rust and git, so a machine may be without it.
@@ -61,6 +61,10 @@ impl Need {
     pub(crate) const CLIPPY: Need =
         Need::new("clippy", "rustup component add clippy", || starts("cargo", &["clippy", "--version"]));
 
+    /// What starts programs as another user, for root.
+    pub(crate) const SETPRIV: Need =
+        Need::new("setpriv", "apt install util-linux", || starts("setpriv", &["--version"]));
+
     /// Names a tool, how to get it, and how to find out by starting it whether it is there.
     pub(crate) const fn new(name: &'static str, how_to_get: &'static str, is_present: fn() -> bool) -> Self {
         Self { name, how_to_get, is_present }
@@ -75,12 +79,10 @@ impl Need {
         }
     }
 
-    fn verdict(&self, required: bool) -> Result<Option<String>, Failed> {
-        if (self.is_present)() {
-            return Ok(None);
-        }
-        let reason = format!("not run: needs {} ({})", self.name, self.how_to_get);
-        if required { Err(Failed::from(reason)) } else { Ok(Some(reason)) }
+    /// Gives why a test is not run; none if the tool is there.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let is_present = (self.is_present)();
+        (!is_present).then(|| format!("not run: needs {} ({})", self.name, self.how_to_get))
     }
 }
 
@@ -105,11 +107,19 @@ fn starts(program: &str, arguments: &[&str]) -> bool {
 pub(crate) struct Case {
     name: String,
     needs: Vec<Need>,
-    run: Box<dyn FnOnce() -> Outcome + Send>,
+    run: Box<dyn FnOnce(bool) -> Result<Completion, Failed> + Send>,
 }
 
 /// Makes a test out of a function; the name is `module::what_holds`.
 pub(crate) fn case(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Case {
+    judging(name, |_| run().map(|()| Completion::Completed))
+}
+
+/// Makes a test that finds out itself what it cannot try, and is given whether it has to try all.
+pub(crate) fn judging(
+    name: impl Into<String>,
+    run: impl FnOnce(bool) -> Result<Completion, Failed> + Send + 'static,
+) -> Case {
     Case { name: name.into(), needs: Vec::new(), run: Box::new(run) }
 }
 
@@ -134,11 +144,11 @@ impl Case {
     /// Runs the test, or says why it was not run.
     pub(crate) fn decide(self, required: bool) -> Result<Completion, Failed> {
         for need in &self.needs {
-            if let Some(reason) = need.verdict(required)? {
-                return Ok(Completion::ignored_with(reason));
+            if let Some(reason) = need.missing() {
+                return if required { fail(reason) } else { Ok(Completion::ignored_with(reason)) };
             }
         }
-        (self.run)().map(|()| Completion::Completed)
+        (self.run)(required)
     }
 
     /// Gives the test to the harness.

@@ -14,7 +14,7 @@ mod server;
 mod terminal;
 mod trials;
 
-pub(crate) use case::{Case, Need, Outcome, case, fail, sandboxed};
+pub(crate) use case::{Case, Need, Outcome, REQUIRE, case, fail, judging, sandboxed};
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;

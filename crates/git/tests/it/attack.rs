@@ -46,6 +46,13 @@ fn plant_repository(fixture: &Fixture, folder: &Path) {
     write_files(folder, &[("file", "WORK\n"), (".git/config", &config)]);
 }
 
+/// The control: git itself runs what is planted in a folder.
+fn require_git_to_run_it(fixture: &Fixture, folder: &Path) {
+    std::fs::remove_file(fixture.canary()).ok();
+    command(folder, &["status", "--porcelain"]).output().unwrap();
+    assert!(fixture.canary().exists(), "the attack does not work on git itself");
+}
+
 #[test]
 fn a_nested_repository_runs_nothing_and_loses_nothing() {
     let fixture = Fixture::new(&[("a", "1\n"), ("src/tracked", "1\n")]);
@@ -64,6 +71,9 @@ fn a_nested_repository_runs_nothing_and_loses_nothing() {
     assert!(files.keys().all(|path| !path.windows(5).any(|part| part == b".git/")));
     everything(&fixture, &repo, &worktree).unwrap();
     assert!(!fixture.canary().exists());
+    let again = fixture.path().join("again");
+    plant_repository(&fixture, &again);
+    require_git_to_run_it(&fixture, &again);
 }
 
 #[test]
@@ -80,9 +90,7 @@ fn a_submodule_folder_runs_nothing() {
     repo.status(&worktree).unwrap();
     repo.snapshot(&worktree, &SnapshotRules::default()).ok();
     assert!(!fixture.canary().exists());
-    // The control: git itself runs what is planted.
-    command(worktree.path(), &["status", "--porcelain"]).output().unwrap();
-    assert!(fixture.canary().exists(), "the attack does not work on git itself");
+    require_git_to_run_it(&fixture, worktree.path());
 }
 
 #[test]
@@ -133,6 +141,7 @@ fn a_tampered_pointer_quarantines_the_worktree() {
         }
     }
     assert!(!fixture.canary().exists());
+    require_git_to_run_it(&fixture, &own);
 }
 
 #[test]
@@ -171,6 +180,7 @@ fn attributes_and_local_drivers_run_nothing() {
     assert!(matches!(merge, orchestrate_git::Merge::Conflict { .. }), "a driver decided: {merge:?}");
     repo.status(&worktree).unwrap();
     assert!(!fixture.canary().exists());
+    require_git_to_run_it(&fixture, worktree.path());
 }
 
 #[test]
@@ -183,6 +193,10 @@ fn links_lead_nowhere() {
     std::fs::remove_dir_all(worktree.path().join("folder")).unwrap();
     std::os::unix::fs::symlink(&outside, worktree.path().join("folder")).unwrap();
     std::os::unix::fs::symlink(outside.join("file"), worktree.path().join("link")).unwrap();
+    // The control: whoever follows them reads what is outside.
+    for link in ["folder/file", "link"] {
+        assert_eq!(std::fs::read_to_string(worktree.path().join(link)).unwrap(), "secret\n");
+    }
     let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     let files = fixture.files_of(&snapshot.tree);
     assert!(files.values().all(|(_, content)| !content.contains("secret")), "{files:?}");
@@ -205,6 +219,10 @@ fn rules_that_are_no_plain_files_are_refused() {
         write_files(worktree.path(), &[("a", name)]);
         let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        // The control: a plain file of the same name is no hindrance.
+        write_files(worktree.path(), &[(name, "# nothing\n")]);
+        repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
         std::fs::remove_file(path).unwrap();
     }
 }

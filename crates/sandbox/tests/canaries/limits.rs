@@ -40,7 +40,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     ];
     if confinement == Confinement::Full {
         all.push(("temporary_files_in_memory_count", temporary_files_in_memory_count));
-        all.push(("segments_count", |room| hoards(room, "hoard-segment")));
+        all.push(("segments_count", segments_count));
     }
     let bind =
         |(name, test): Named| (format!("limits::{name}"), Box::new(move || test(&Room::new(confinement))) as Body);
@@ -58,8 +58,13 @@ fn hoards(room: &Room, name: &str) {
     let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
     let ended = room.run(&limited(job("wait"), Some(MEMORY_LIMIT), None));
     assert_eq!(ended.exit, Exit::MemoryLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    // The control: without the limit it gets through.
     let control = room.run(&limited(job("end"), None, None));
     assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", control.stderr.text());
+}
+
+fn segments_count(room: &Room) {
+    hoards(room, "hoard-segment");
 }
 
 /// Processes that were forked share what they have not changed, as tests and servers do.
@@ -91,6 +96,7 @@ fn the_kernel_kills_a_command_first(room: &Room) {
 fn fills(room: &Room, script: &str) {
     let ended = room.run(&limited(room.sh(&format!("{script}; echo full; sleep 90")), None, Some(DISK_LIMIT)));
     assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    // The control: without the limit it gets through.
     let control = room.run(&limited(room.sh(&format!("rm -rf ./*; {script}; echo full")), None, None));
     assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "full\n"), "{}", control.stderr.text());
 }
@@ -145,6 +151,7 @@ fn fills_unseen(room: &Room, name: &str) {
     let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
     let ended = room.run(&limited(job("wait"), None, Some(DISK_LIMIT)));
     assert_eq!(ended.exit, Exit::DiskLimit, "{}{}", ended.stdout.text(), ended.stderr.text());
+    // The control: without the limit it gets through.
     let control = room.run(&limited(job("end"), None, None));
     assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", control.stderr.text());
 }

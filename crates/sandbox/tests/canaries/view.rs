@@ -2,11 +2,12 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use orchestrate_sandbox::{Confinement, Content, Exit, Job, Mask, SandboxError, View};
 
-use crate::support::{Room, coordinator_of};
+use crate::support::{Room, coordinator_of, unique_seconds};
 use crate::{Body, Named};
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -261,9 +262,23 @@ fn bounds_temporary_files(room: &Room) {
         text.matches("Read-only file system").count() >= 2 || text.matches("Permission denied").count() >= 2,
         "{text}"
     );
+    // The control: what is bounded is not the machine's own, which others fill.
+    let device = |room: &Room| room.says("stat -c %d /tmp").1;
+    assert_ne!(device(room), device(&Room::new(Confinement::Unconfined)));
 }
 
 fn sees_only_its_own_processes(room: &Room) {
+    let seconds = unique_seconds();
+    let mut other = Command::new("sleep").arg(&seconds).spawn().unwrap();
+    let sees_it = |room: &Room| {
+        let (_, arguments) = room.says("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'");
+        arguments.lines().any(|argument| argument == seconds)
+    };
+    // The control: without a sandbox the other process is seen.
+    let seen = (sees_it(room), sees_it(&Room::new(Confinement::Unconfined)));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(seen, (false, true));
     let (_, text) = room.says("ls /proc | grep -c '^[0-9]'");
     assert!(text.trim().parse::<u32>().unwrap() < 8, "{text}");
 }

@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::settings::MergeMode;
+use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
 use orchestrate_journal::Command;
 use serde_json::json;
@@ -37,6 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("repair::what_git_cannot_store_goes_back_to_its_author", unstorable_work),
         case("repair::what_git_can_never_store_fails_its_task_alone", unstorable_for_good),
         case("repair::what_configures_agents_goes_back_whoever_wrote_it", configuration_by_commands),
+        case("repair::a_rule_about_a_tool_opens_nothing_to_a_command", opened_to_a_tool),
         case("repair::unfinished_work_goes_on_where_it_was_left", unfinished_work_goes_on),
         case("repair::an_error_of_one_task_ends_no_other", an_error_of_one_task),
         case("repair::a_plan_that_cannot_run_is_refused", a_plan_that_cannot_run),
@@ -509,7 +510,7 @@ fn unstorable_for_good() -> Outcome {
     if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
 }
 
-/// A shell writes and deletes what no file tool may, under names of any case; a rule of the user's opens some of it.
+/// A shell writes and deletes what no file tool may, under names of any case.
 fn configuration_by_commands() -> Outcome {
     let stage = Stage::new()?;
     stage.repository.write("old.tool", "old\n")?;
@@ -531,6 +532,29 @@ fn configuration_by_commands() -> Outcome {
     let has = |name: &str| files.lines().any(|file| file == name);
     let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "a.Tool"].into_iter().any(has);
     if has("old.tool") && has("one.txt") && !spoilt { Ok(()) } else { fail(files) }
+}
+
+/// Rules of the user's open files: one to a tool, which may write where a command may not, one to whatever writes.
+fn opened_to_a_tool() -> Outcome {
+    let stage = Stage::new()?;
+    let rule =
+        |rule: &str| RuleText { decision: RuleDecision::Allow, rule: rule.to_owned(), source: "--allow".to_owned() };
+    let spoil = "echo 1 > agents/command.md && echo 1 > orchestrate.toml";
+    let told = "`agents/command.md`, `orchestrate.toml`: it configures agents";
+    let script = Script::default()
+        .rule(put(Rule::task("T1").turn(1), "agents/tool.md", "1\n"))
+        .rule(shell(Rule::task("T1").turn(2), spoil))
+        .rule(shell(Rule::task("T1").last_contains(told), "rm agents/command.md orchestrate.toml"))
+        .rule(done("T1"));
+    let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > b.tool)\n- [ ] T3 make (run: echo 1 > c.tool)\n";
+    let played = stage.play(plan, &script, |settings| {
+        settings.run.rules = vec![rule("write_file(**)"), rule("file_write(/c.tool)")];
+    })?;
+    played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
+    let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
+    let has = |name: &str| files.lines().any(|file| file == name);
+    let spoilt = ["agents/command.md", "orchestrate.toml", "b.tool"].into_iter().any(has);
+    if has("agents/tool.md") && has("c.tool") && !spoilt { Ok(()) } else { fail(files) }
 }
 
 /// What a failed attempt had written and not committed is there for the next, also if others were merged meanwhile.

@@ -19,6 +19,8 @@ use crate::run_context::RunContext;
 
 /// The tool that deletes a file, whose calls are the record of it.
 const DELETING_TOOL: &str = "delete_file";
+/// The tools that change a file by its path, whose calls are the record of it.
+const WRITING_TOOLS: [&str; 3] = ["write_file", "update_file", DELETING_TOOL];
 /// How many paths that git cannot store a fact names before it only counts them.
 const LEFT_OUT_PATHS: usize = 20;
 
@@ -71,7 +73,8 @@ async fn store(
         // Before the snapshot, whose index would be taken for what a person has staged.
         let looked_at = Arc::clone(worktree);
         let tree = context.git(move |repo| repo.current_tree(&looked_at)).await?;
-        require_unconfigured(context, policy, &tree, std::iter::once(&tip).chain(&record.onto)).await?;
+        let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(&record.onto)).await?;
+        require_unconfigured(context, record, protected).await?;
     }
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
@@ -104,14 +107,14 @@ async fn store(
     Ok(Some(Made { commit, left_out, time }))
 }
 
-/// Requires that a tree changes no file that configures agents, whichever program wrote it; what one of the commits
-/// that it goes on from holds is as it was.
-async fn require_unconfigured(
+/// Gives the files that configure agents and that a tree changes; what one of the commits that it goes on from holds is
+/// as it was.
+async fn configuring(
     context: &RunContext,
     policy: &Policy,
     tree: &Oid,
     parents: impl Iterator<Item = &Oid>,
-) -> Result<(), CoordinatorError> {
+) -> Result<Vec<PathBuf>, CoordinatorError> {
     let mut changed: Option<BTreeSet<PathBuf>> = None;
     for parent in parents {
         let (parent, tree) = (parent.clone(), tree.clone());
@@ -126,7 +129,43 @@ async fn require_unconfigured(
     }
     let mut paths: Vec<PathBuf> = changed.into_iter().flatten().collect();
     paths.retain(|path| policy.protects(&path.to_string_lossy()));
+    Ok(paths)
+}
+
+/// Requires that no program has changed these files, which configure agents: only a tool changes them, and that only
+/// by a rule of the user's.
+async fn require_unconfigured(
+    context: &RunContext,
+    record: &TaskRecord,
+    mut paths: Vec<PathBuf>,
+) -> Result<(), CoordinatorError> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let written = written_by_tools(context, record).await?;
+    paths.retain(|path| !written.contains(path));
     if paths.is_empty() { Ok(()) } else { Err(CoordinatorError::Configuration { paths }) }
+}
+
+/// Gives the files that a task's agent has changed through the executor, which had been asked whether it may.
+async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<BTreeSet<PathBuf>, CoordinatorError> {
+    let (mut begun, mut written) = (BTreeMap::new(), BTreeSet::new());
+    let (run, task) = (context.run.clone(), record.task.id.clone());
+    for fact in context.read(move |store| store.events_of_task(&run, &task, 0, usize::MAX)).await? {
+        match fact.event {
+            Event::ToolStarted { call_id, tool, arguments, .. } if WRITING_TOOLS.contains(&tool.as_str()) => {
+                let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
+                begun.extend(path.map(|path| (call_id, path)));
+            }
+            // Nobody saw the end of one that was interrupted, so the file may be as it was to be.
+            Event::ToolFinished { call_id, outcome: ToolOutcome::Ok | ToolOutcome::Interrupted, deleted, .. } => {
+                written.extend(begun.remove(&call_id));
+                written.extend(deleted.into_iter().map(PathBuf::from));
+            }
+            _ => {}
+        }
+    }
+    Ok(written)
 }
 
 /// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index;
@@ -257,7 +296,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_records_deletions_is_a_tool() {
-        assert!(orchestrate_tools::builtin_names().contains(&DELETING_TOOL));
+    fn what_records_a_change_is_a_tool() {
+        let known = orchestrate_tools::builtin_names();
+        assert!(WRITING_TOOLS.iter().all(|tool| known.contains(tool)));
     }
 }

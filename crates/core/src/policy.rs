@@ -327,10 +327,6 @@ const CONFIGURATION: &[&str] =
         "*~*.too",
     ];
 
-/// The tools that change files by their paths.
-const WRITING_TOOLS: &[&str] =
-    &["write_file", "update_file", "append_file", "apply_patch", "create_directory", "delete_file"];
-
 impl Policy {
     /// Reads rules as typed, in their order.
     ///
@@ -379,15 +375,16 @@ impl Policy {
     }
 
     /// Reports whether no program of an agent's may change a file, since it configures agents and no rule of the
-    /// user's gives it to a tool that writes, be it after a question.
+    /// user's allows whatever writes to do so.
+    ///
+    /// A rule about a tool opens a file to that tool alone, and one that asks only to calls that were asked about: of
+    /// either a command is no part. What a tool wrote by such a rule its call tells.
     pub fn protects(&self, path: &str) -> bool {
         let target = [Target::Path(path.to_owned())];
-        let writes = |rule: &Rule| {
-            let about = |permission| rule.permission == Some(permission);
-            let is_tool = WRITING_TOOLS.iter().any(|tool| rule.tools.iter().any(|own| glob::matches_text(own, tool)));
-            about(Permission::FileWrite) || about(Permission::FileModify) || is_tool
+        let opens = |rule: &Rule| {
+            let writes = matches!(rule.permission, Some(Permission::FileWrite | Permission::FileModify));
+            rule.decision == RuleDecision::Allow && writes && rule.matches_targets(&target)
         };
-        let opens = |rule: &Rule| rule.decision != RuleDecision::Deny && writes(rule) && rule.matches_targets(&target);
         configures(path) && !self.rules.iter().any(opens)
     }
 

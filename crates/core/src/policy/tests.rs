@@ -93,6 +93,20 @@ fn the_files_that_configure_agents_are_protected_unless_the_user_allows_it() {
 }
 
 #[test]
+fn a_rule_about_a_tool_opens_no_file_that_configures_agents_to_programs() {
+    for rule in ["write_file(**)", "write_file", "Edit", "update_file(/agents/a.md)", "delete_file(**)", "*"] {
+        for decision in [Allow, Ask] {
+            assert!(policy(&[(decision, rule)]).protects("agents/a.md"), "{decision:?} {rule}");
+        }
+    }
+    let writing = policy(&[(Allow, "file_write(/agents/**)")]);
+    assert!(!writing.protects("agents/a.md"));
+    assert!(writing.protects("orchestrate.toml"));
+    assert!(policy(&[(Ask, "file_write(/agents/**)")]).protects("agents/a.md"));
+    assert!(!Policy::default().protects("src/a.md"));
+}
+
+#[test]
 fn a_rule_never_widens_the_role() {
     let policy = policy(&[(Allow, "write_file")]);
     let question = Question { tool: "write_file", permission: Permission::FileWrite, targets: &[] };

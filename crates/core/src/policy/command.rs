@@ -103,7 +103,12 @@ impl Command {
             return Some(self.words());
         }
         let mut words = BTreeSet::new();
+        let anything = self.outer.commands.iter().zip(&reaches).filter(|(_, reach)| **reach == Reach::Anything);
+        let may_rename = anything.flat_map(|(argv, _)| argv).any(|word| may_rename_a_printer(word));
         for (at, (argv, reach)) in self.outer.commands.iter().zip(&reaches).enumerate() {
+            if !may_rename && *reach == Reach::Nothing && programs::only_prints(behind_keywords(argv)) {
+                continue;
+            }
             // A known program's own name leads nowhere, nor does what git is told when nothing follows that reads it.
             let skipped = match reach {
                 Reach::Anything => 0,
@@ -209,6 +214,13 @@ fn joined(program: &str, rest: &[String]) -> String {
 
 fn behind_keywords(argv: &[String]) -> &[String] {
     argv.get(argv.iter().take_while(|word| programs::is_keyword(word)).count()..).unwrap_or_default()
+}
+
+/// Reports whether a word of what may run anything may give the name of what only prints to something else: it has that
+/// name, or is more than a plain word.
+fn may_rename_a_printer(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
+    !word.chars().all(is_plain) || programs::PRINTING.iter().any(|printer| word.contains(printer))
 }
 
 /// The words of a pattern that a line has to have for the pattern to mean it: each as it is, or as it begins.

@@ -75,6 +75,8 @@ const INERT: &[&str] = &[
     "rmdir",
     "chmod",
 ];
+/// Builtins that only write their words to their output, and leave nothing else behind.
+pub(super) const PRINTING: &[&str] = &["echo", "printf"];
 /// Builtins that read the index of an array, which may run others, where a word has one.
 const INDEXING: &[&str] = &["test", "[", "printf"];
 /// Subcommands of git whose words are no commands, but for [`GIT_COMMANDS`].
@@ -267,6 +269,11 @@ fn is_plain_git(words: &[String]) -> bool {
     GIT_INERT.contains(&subcommand)
         || GIT_PLAIN.contains(&subcommand) && rest.iter().all(|word| is_plain(word) && !word.starts_with("-s"))
         || GIT_WITH.iter().any(|(name, ones)| *name == subcommand && has_one(ones))
+}
+
+/// Reports whether a command whose output nothing of its line reads leaves nothing of its words behind.
+pub(super) fn only_prints(argv: &[String]) -> bool {
+    argv.first().is_some_and(|program| PRINTING.contains(&program.as_str()))
 }
 
 /// Reports whether a word leaves the place of the program to the next one.

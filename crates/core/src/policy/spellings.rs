@@ -217,6 +217,12 @@ const HIDDEN_PUSHES: &[&str] = &[
     "ls() { git \"$@\"; }; ls push",
     "alias ls=git\nls push",
     "hash -p /usr/bin/git ls; ls push",
+    "alias echo=git\necho push",
+    "eval 'alias ec''ho=git'\necho push",
+    "eval 'alias $(base64 -d x)=git'\necho push",
+    "make | tee x.sh; echo git push",
+    "make && echo git push | sh",
+    "make && echo git push > x.sh",
     "test -v 'a[$(git push)]'",
     "printf -v 'a[$(git push)]' x",
     // Options that hold a command, joined to their letters or not.
@@ -391,6 +397,10 @@ const INNOCENT: &[&str] = &[
     "for f in *.md; do grep -l 'git push' \"$f\"; done",
     "sort -k2 git push",
     "cargo test --color always && echo git push",
+    "make && echo git push",
+    "./build.sh --fast || echo 'git push is next'",
+    "make; printf '%s\\n' 'git push'; make test",
+    "if make test; then echo git push; fi",
 ];
 
 const RULES: [&str; 4] = ["Bash(git push*)", "Bash(git push:*)", "Bash(git push *)", "Bash(git push)"];

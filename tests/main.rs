@@ -28,6 +28,7 @@ mod models;
 mod next_steps;
 mod output;
 mod private;
+mod programs;
 mod real_input;
 mod repair;
 mod review;
@@ -61,6 +62,7 @@ fn cases() -> Vec<Case> {
         hostile::cases,
         next_steps::cases,
         private::cases,
+        programs::cases,
         real_input::cases,
         settings::cases,
         standing::cases,

@@ -43,8 +43,9 @@ fn figure(place: Place) -> Result<Figure, Failed> {
         limit,
         unit: "ms",
         beside: format!(
-            "{}: {ours:.1} ms, {:.1} of the processor; {bare} alone {alone:.1} ms, {:.1} of the processor",
+            "{}: {ours:.1} ms, {:.1} times {bare} alone, {alone:.1} ms; of the processor {:.1} ms and {:.1} ms",
             place.in_words(),
+            ours / alone,
             number("/ours/cpu_ms")?,
             number("/bare/cpu_ms")?
         ),

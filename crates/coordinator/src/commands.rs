@@ -9,7 +9,7 @@ use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::message::{Envelope, Sender};
 use orchestrate_core::run_state::Limit;
 use orchestrate_core::settings::MergeMode;
-use orchestrate_core::{RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{RedactionError, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob, Command, Received, Reply};
 
 use crate::asking::is_whole;
@@ -80,7 +80,8 @@ pub(crate) async fn carry_out_after(
     let (id, prompts) = (received.id, context.prompts.clone());
     let command = context.host.redactor.all_of(received.command);
     let decide = move |state: &RunState| {
-        let decided = decide(state, &command, &prompts);
+        let decided = command.as_ref().map_err(RedactionError::to_string);
+        let decided = decided.and_then(|command| decide(state, command, &prompts));
         let (batch, reply): (Batch, Reply) = match decided {
             Ok((mut batch, said)) => {
                 batch.events.splice(0..0, before);

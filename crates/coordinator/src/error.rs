@@ -228,6 +228,7 @@ impl CoordinatorError {
                     | JournalError::ForeignFileSystem { .. }
                     | JournalError::Unusable { .. }
                     | JournalError::NewerSchema { .. }
+                    | JournalError::Secret(_)
             ),
             Self::Sandbox(_)
             | Self::Model(_)

@@ -47,7 +47,7 @@ pub use ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;
 pub use plan::{CheckReport, KnownNames, Plan, PlanError};
-pub use redact::{REDACTED, RedactedStream, Redactor, Secret};
+pub use redact::{REDACTED, RedactedStream, RedactionError, Redactor, Secret};
 pub use report::Report;
 pub use role::Role;
 pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orchestrate_core::RedactionError;
 use orchestrate_core::ids::{BlobId, RunId};
 use orchestrate_core::run_state::IllegalEvent;
 use rusqlite::ErrorCode;
@@ -149,6 +150,9 @@ pub enum JournalError {
     /// A value has no JSON form.
     #[error("record: {0}")]
     Unencodable(String),
+    /// A secret cannot be taken out of what was to be recorded, so that it was not recorded.
+    #[error("record: {0}")]
+    Secret(#[from] RedactionError),
     /// There is no such blob.
     #[error("read blob {0}: there is no such blob")]
     NoSuchBlob(BlobId),

@@ -261,7 +261,7 @@ impl Store {
     ///
     /// Fails if there is no such run, and if the database cannot be written.
     pub fn send(&self, run: &RunId, command: &Command) -> Result<InboxId, JournalError> {
-        let command = self.redactor.all_of(command.clone());
+        let command = self.redactor.all_of(command.clone())?;
         let body = serde_json::to_string(&command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
         let now = (self.inner.clock.date)();
         self.query(|connection| inbox::send(connection, run, now, &body))?

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
-use orchestrate_core::{Redactor, RunState};
+use orchestrate_core::{RedactionError, Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
 
@@ -195,8 +195,9 @@ fn group_size() -> usize {
 fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
     let Batch { events, blobs, answers } = batch;
     let (files, redactor) = (store.files(), store.redactor());
-    let events = events.into_iter().map(|event| redacted(redactor, event)).collect();
-    let answer = |Answer { to, reply }: Answer| Answer { to, reply: redactor.all_of(reply) };
+    let events = events.into_iter().map(|event| redacted(redactor, event)).collect::<Result<_, _>>()?;
+    let said = |text| redactor.owned(text);
+    let answer = |Answer { to, reply }: Answer| Answer { to, reply: reply.map(said).map_err(said) };
     let answers = answers.into_iter().map(answer).collect();
     let mark = scratch.mark();
     let prepare = |scratch: &mut Scratch| {
@@ -215,10 +216,10 @@ fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
 }
 
 /// Keeps secrets out of a fact before the state takes it in, so that a replay meets the same fact.
-fn redacted(redactor: &Redactor, event: Event) -> Event {
+fn redacted(redactor: &Redactor, event: Event) -> Result<Event, RedactionError> {
     match event {
         // What these say is carried out as it stands. Whoever records them refuses a secret in them.
-        Event::RunStarted { .. } | Event::TaskAdded { .. } => event,
+        Event::RunStarted { .. } | Event::TaskAdded { .. } => Ok(event),
         event => redactor.all_of(event),
     }
 }

@@ -4,7 +4,7 @@
 //! is recorded is what is acted upon, so a replay meets the same reply.
 
 use async_trait::async_trait;
-use orchestrate_core::{ModelReply, ModelRequest, RedactedStream, Redactor};
+use orchestrate_core::{CallId, ModelReply, ModelRequest, RawBlocks, RedactedStream, Redactor, ToolCall};
 
 use crate::error::ModelError;
 use crate::model::{Delta, Model};
@@ -66,7 +66,23 @@ fn tell_reasoning(piece: &str, on_delta: &mut (dyn for<'d> FnMut(Delta<'d>) + Se
 
 /// Redacts a reply; what the provider has signed is left out as a whole where a secret was in it.
 fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
-    let redacted = redactor.all_of(reply.clone());
+    let call = |call: &ToolCall| ToolCall {
+        id: CallId::new(redactor.text(call.id.as_str())),
+        name: redactor.text(&call.name).into_owned(),
+        arguments: redactor.value(call.arguments.clone()),
+    };
+    let raw = |raw: &RawBlocks| RawBlocks {
+        model: raw.model.clone(),
+        blocks: raw.blocks.iter().map(|block| redactor.value(block.clone())).collect(),
+    };
+    let ModelReply { text, tool_calls, stop, usage, raw: blocks } = reply;
+    let redacted = ModelReply {
+        text: redactor.text(text).into_owned(),
+        tool_calls: tool_calls.iter().map(call).collect(),
+        stop: stop.clone(),
+        usage: *usage,
+        raw: blocks.as_ref().map(raw),
+    };
     if redacted.raw == reply.raw && redacted.text == reply.text && redacted.tool_calls == reply.tool_calls {
         return redacted;
     }
@@ -75,7 +91,7 @@ fn redacted(redactor: &Redactor, reply: &ModelReply) -> ModelReply {
 
 #[cfg(test)]
 mod tests {
-    use orchestrate_core::{Secret, StopReason, ToolCall, Usage};
+    use orchestrate_core::{Secret, StopReason, Usage};
     use serde_json::json;
 
     use super::*;

@@ -36,7 +36,7 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
 /// Returns the letters and digits of each form of a secret, where they are enough to tell it by.
 pub(super) fn skeletons_of(secret: usize, value: &str) -> Vec<Form> {
     let own = BTreeSet::from_iter([value.as_bytes().to_vec(), backwards(value)].into_iter().chain(unescaped(value)));
-    let inner = own.iter().cloned().chain([json(value), percent(value, false)].map(String::into_bytes));
+    let inner = own.iter().cloned().chain(std::iter::once(json(value).into_bytes())).chain(in_urls(value));
     let mut encoded: BTreeSet<Vec<u8>> = inner.flat_map(|text| encodings(&text)).collect();
     for inner in (0..3).flat_map(|shift| base64(value.as_bytes(), shift)) {
         encoded.extend((0..3).flat_map(|shift| base64(inner.as_bytes(), shift)).map(String::into_bytes));
@@ -75,8 +75,38 @@ fn json(text: &str) -> String {
 
 /// Encodes the bytes that a URL does not take as they are, or all of them.
 fn percent(text: &str, every: bool) -> String {
-    let plain = |byte: u8| !every && (byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()
+    encoded_but(text, |byte| !every && is_plain_in_urls(byte, b""))
+}
+
+/// Returns a text in each way in which programs write it in URLs: another encoding around it shows which bytes they
+/// leave as they are, and the case of the digits.
+fn in_urls(text: &str) -> impl Iterator<Item = Vec<u8>> {
+    let left: [&[u8]; 3] = [b"", b"/", b"!'()*"];
+    let lower: Vec<String> = left
+        .iter()
+        .map(|left| encoded_but(text, |byte| is_plain_in_urls(byte, left)))
+        .chain([encoded_but(text, |byte| byte.is_ascii_alphanumeric()), percent(text, true)])
+        .collect();
+    let upper: Vec<String> = lower.iter().map(|text| with_upper_digits(text)).collect();
+    lower.into_iter().chain(upper).map(String::into_bytes)
+}
+
+fn is_plain_in_urls(byte: u8, left: &[u8]) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || left.contains(&byte)
+}
+
+fn encoded_but(text: &str, is_left: impl Fn(u8) -> bool) -> String {
+    text.bytes().map(|byte| if is_left(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()
+}
+
+/// Writes the digits of each `%` sequence in upper case; what stands between them stays.
+fn with_upper_digits(encoded: &str) -> String {
+    let mut since = usize::MAX;
+    let digit = |letter: char| {
+        since = if letter == '%' { 0 } else { since.saturating_add(1) };
+        if since <= 2 { letter.to_ascii_uppercase() } else { letter }
+    };
+    encoded.chars().map(digit).collect()
 }
 
 /// Returns the bytes in each encoding that programs write whole texts in, at each alignment.

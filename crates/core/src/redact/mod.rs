@@ -17,6 +17,6 @@ mod stream;
 mod tests;
 mod views;
 
-pub use redactor::{MARK as REDACTED, Redactor};
+pub use redactor::{MARK as REDACTED, RedactionError, Redactor};
 pub use secret::Secret;
 pub use stream::RedactedStream;

@@ -16,6 +16,25 @@ use super::views::View;
 /// How often escapes are read as what they stand for: text in JSON in a URL in JSON.
 const MOST_LAYERS: usize = 3;
 
+/// Why something cannot be kept without the secrets in it, and so is not kept at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedactionError {
+    /// A secret stands where no other text may.
+    #[error(
+        "keep the secret of {secret} out of `{fields}`: no other text may stand there, so nothing of it was kept; take the \
+         secret out of what was written there, or give {secret} another value, and try again"
+    )]
+    Fixed {
+        /// The fields that hold secrets, by their paths.
+        fields: String,
+        /// The name of the first secret.
+        secret: String,
+    },
+    /// It has no form in which secrets could be looked for.
+    #[error("look for secrets: {0}")]
+    Unreadable(String),
+}
+
 /// How the mark begins that stands in the place of a secret.
 pub const MARK: &str = "[redacted:";
 
@@ -29,6 +48,12 @@ struct Known {
     skeletons: Needles,
     /// The names of the secrets; forms know theirs by its place.
     names: Vec<String>,
+}
+
+/// A field in which a secret stands.
+struct Place {
+    field: String,
+    secret: String,
 }
 
 /// A part of a text that has to go.
@@ -108,15 +133,20 @@ impl Redactor {
     }
 
     /// Returns anything that can be written as JSON with the secrets in its texts replaced.
-    pub fn all_of<T: Serialize + DeserializeOwned>(&self, whole: T) -> T {
+    ///
+    /// # Errors
+    ///
+    /// Fails if a secret stands where no other text may, so that the whole cannot be kept without it.
+    pub fn all_of<T: Serialize + DeserializeOwned>(&self, whole: T) -> Result<T, RedactionError> {
         if self.is_empty() {
-            return whole;
+            return Ok(whole);
         }
-        let Ok(value) = serde_json::to_value(&whole) else { return whole };
-        if !self.is_in(&value) {
-            return whole;
-        }
-        serde_json::from_value(self.value(value)).unwrap_or(whole)
+        let value = serde_json::to_value(&whole).map_err(|error| RedactionError::Unreadable(error.to_string()))?;
+        let places = self.places_in(&value, "");
+        let Some(first) = places.first() else { return Ok(whole) };
+        let fields = || places.iter().map(|place| place.field.as_str()).collect::<Vec<_>>().join("`, `");
+        serde_json::from_value(self.value(value))
+            .map_err(|_| RedactionError::Fixed { fields: fields(), secret: first.secret.clone() })
     }
 
     /// Redacts the beginning of a text of which more may come: what may still become a secret is left in it.
@@ -136,12 +166,25 @@ impl Redactor {
         known.replaced(&std::mem::replace(text, rest), &spans)
     }
 
-    fn is_in(&self, value: &Value) -> bool {
+    /// Returns the fields in which secrets stand, each by the path from the whole.
+    fn places_in(&self, value: &Value, path: &str) -> Vec<Place> {
+        let found =
+            |text: &str, field: String| self.finds(text).map(|secret| Place { field, secret: secret.to_owned() });
         match value {
-            Value::String(text) => self.finds(text).is_some(),
-            Value::Array(items) => items.iter().any(|item| self.is_in(item)),
-            Value::Object(fields) => fields.iter().any(|(name, value)| self.finds(name).is_some() || self.is_in(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            Value::String(text) => found(text, path.to_owned()).into_iter().collect(),
+            Value::Array(items) => {
+                let in_each =
+                    items.iter().enumerate().map(|(at, item)| self.places_in(item, &below(path, &at.to_string())));
+                in_each.flatten().collect()
+            }
+            Value::Object(fields) => {
+                let in_each = fields.iter().map(|(name, value)| {
+                    let field = below(path, &self.text(name));
+                    found(name, field.clone()).into_iter().chain(self.places_in(value, &field)).collect::<Vec<_>>()
+                });
+                in_each.flatten().collect()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
         }
     }
 
@@ -218,6 +261,11 @@ impl Known {
         out.push_str(text.get(from..).unwrap_or_default());
         out
     }
+}
+
+/// Returns the path of a field of what stands at a path.
+fn below(path: &str, field: &str) -> String {
+    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
 
 /// Returns what stands in a text in the place of a secret.

@@ -206,7 +206,43 @@ fn values_are_redacted_in_texts_and_names() {
     let value = serde_json::json!({KEY: [{"a": format!("x {KEY}")}, 3, null]});
     let expected = serde_json::json!({"[redacted:KEY]": [{"a": "x [redacted:KEY]"}, 3, null]});
     assert_eq!(redactor.value(value.clone()), expected);
-    assert_eq!(redactor.all_of(value), expected);
+    assert_eq!(redactor.all_of(value).unwrap(), expected);
+}
+
+#[test]
+fn what_cannot_be_without_a_secret_is_not_kept_with_it() {
+    let redactor = redactor("integration.held-by-nobody-at-all");
+    let (checkout, commit) = ("integration.held-by-nobody-at-all".to_owned(), "1".into());
+    let refused = redactor.all_of(crate::Event::IntegrationHeld { checkout, commit }).unwrap_err();
+    let (fields, secret) = ("type`, `checkout".to_owned(), "KEY".to_owned());
+    assert_eq!(refused, RedactionError::Fixed { fields, secret });
+    assert!(!refused.to_string().contains("nobody"), "{refused}");
+}
+
+#[test]
+fn a_key_is_known_in_one_encoding_within_another() {
+    let percent = |text: &str, upper: bool, kept: &str| {
+        let byte = |byte: u8| match char::from(byte) {
+            c if c.is_ascii_alphanumeric() || kept.contains(c) => c.to_string(),
+            _ if upper => format!("%{byte:02X}"),
+            _ => format!("%{byte:02x}"),
+        };
+        text.bytes().map(byte).collect::<String>()
+    };
+    for key in [HARD_KEY, KEY] {
+        let redactor = redactor(key);
+        let mut texts = vec![percent(&base64_of(key.as_bytes(), ['+', '/']), true, "-._~")];
+        for kept in ["-._~", "-._~/", "-._~!'()*", ""] {
+            for inner in [true, false].map(|upper| percent(key, upper, kept)) {
+                texts.push(base64_of(inner.as_bytes(), ['+', '/']));
+                texts.push(percent(&base64_of(format!("a{inner}").as_bytes(), ['+', '/']), true, "-._~"));
+            }
+        }
+        for text in texts {
+            let left = redactor.text(&text).replace("[redacted:KEY]", "");
+            assert!(left.len() <= 8, "{left:?} is left of {text}");
+        }
+    }
 }
 
 #[test]

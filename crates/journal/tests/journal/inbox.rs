@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orchestrate_core::{Event, Redactor, Secret};
 use orchestrate_journal::{Batch, Command, Journal, JournalError, Received, StopLevel, Store};
 use rusqlite::Connection;
 use tempfile::tempdir;
@@ -126,4 +127,29 @@ fn commands_that_nobody_reads_keep_no_journal_open() {
     drop(journal);
     while commands.try_recv().is_ok() {}
     assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
+}
+
+/// A part of the passphrase is a word of the journal's own, so that no fact of that kind can be without it.
+#[test]
+fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
+    const PASSPHRASE: &str = "integration.held-by-nobody-at-all";
+    let folder = tempdir().unwrap();
+    let store = store(folder.path()).redacting(Redactor::new([Secret::new("PASSPHRASE", PASSPHRASE)]));
+    let journal = Journal::create(&store, &run(), started()).unwrap();
+    let held =
+        Event::IntegrationHeld { checkout: format!("/home/{PASSPHRASE}"), commit: "1".repeat(40).as_str().into() };
+    let refused = journal.append_blocking(held).unwrap_err();
+    let told = refused.to_string();
+    assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
+    assert!(!told.contains("nobody"), "{told}");
+    // What follows is recorded as ever, without the secret.
+    let answered = store.send(&run(), &Command::Message { to: "T1".into(), body: PASSPHRASE.to_owned() }).unwrap();
+    let failed = Batch::default().answering(answered, Err(format!("no {PASSPHRASE}")));
+    journal.append_blocking(failed).unwrap();
+    assert_eq!(store.answer(answered).unwrap(), Some(Err("no [redacted:PASSPHRASE]".to_owned())));
+    drop((journal, store));
+    for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        assert!(!bytes.windows(PASSPHRASE.len()).any(|part| part == PASSPHRASE.as_bytes()), "{:?}", entry.path());
+    }
 }

@@ -1,6 +1,7 @@
 //! As whom attacks are run: as root, and as a user who owns nothing but a home.
 
-use std::os::unix::fs::chown;
+use std::ffi::OsString;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -51,6 +52,14 @@ impl Who {
     }
 }
 
+/// Gives where programs are, without root's own folders: a search ends with another error where it may not enter.
+fn path_of_everybody() -> OsString {
+    let everybody_enters = |folder: &Path| folder.metadata().is_ok_and(|found| found.mode() & 0o001 != 0);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let entered = std::env::split_paths(&path).filter(|folder| folder.ancestors().all(everybody_enters));
+    std::env::join_paths(entered).unwrap_or_default()
+}
+
 impl User {
     /// Prepares to start a program.
     pub(super) fn command(&self, program: &Path) -> Command {
@@ -59,7 +68,7 @@ impl User {
         }
         let mut command = Command::new("setpriv");
         command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups", "--"]);
-        command.arg(program).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.arg(program).env_clear().env("PATH", path_of_everybody());
         command.env("HOME", self.home.path()).env("TMPDIR", self.home.path());
         command
     }

@@ -13,7 +13,7 @@ use super::{End, NO_FAULT, Reference, two_agents};
 use crate::support::{Case, Outcome, Rule, Script, case, fail, until};
 
 /// How long a process of a killed run may live.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+const LAST_BREATH: Duration = Duration::from_secs(60);
 /// How long a coordinator may take to reach its first command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// An append of the reference run at which T1 is merged and T2 is at work.

@@ -132,7 +132,7 @@ fn program_environment() -> Outcome {
     running.signal(Signal::KILL)?;
     let process = std::path::PathBuf::from(format!("/proc/{}", running.pid()));
     running.end()?.exits(137)?;
-    until(Duration::from_secs(5), || Ok((!process.exists()).then_some(())))
+    until(Duration::from_secs(60), || Ok((!process.exists()).then_some(())))
 }
 
 fn program_is_the_built_one() -> Outcome {
@@ -191,7 +191,7 @@ fn server_streams_chat_completions() -> Outcome {
     same(&json!([arguments(0), arguments(1)]), &json!([r#"{"path":"a"}"#, r#"{"path":"b"}"#]))?;
     same(at(&events[events.len() - 2], "/choices/0/finish_reason")?, &json!("tool_calls"))?;
     same(&json!(answer.contains("data: [DONE]\n\n\r\n0\r\n\r\n")), &json!(true))?;
-    let [(began, gone)] = until(Duration::from_secs(10), || Ok(server.answered().try_into().ok()))?;
+    let [(began, gone)] = until(Duration::from_secs(60), || Ok(server.answered().try_into().ok()))?;
     same(&json!(began <= gone), &json!(true))?;
     let asked = &server.requests()[0];
     same(&json!([asked.path, asked.headers["x-test"]]), &json!(["/v1/chat/completions", "1"]))?;

@@ -1,13 +1,15 @@
 //! Reading is linear in the text, whatever it holds: t(2n)/t(n) on hostile inputs.
 //!
-//! The least of five runs is compared, so that other work on the machine does not count.
+//! The processor's time of the thread is compared, so that other work on the machine does not count.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
 
-/// The shortest time that is compared: below it, what is measured is the clock.
-const LEAST: Duration = Duration::from_millis(20);
+/// The shortest time that is compared: below it, what is measured is the start.
+const LEAST: Duration = Duration::from_millis(4);
 
 /// A hostile plan of about so many bytes, and its name.
 type Input = (&'static str, fn(usize) -> String);
@@ -49,17 +51,15 @@ fn group(bytes: usize, attributes: &str) -> String {
 /// The most comparisons of one input: real growth shows in each, a burst of other work in one.
 const ATTEMPTS: usize = 4;
 
-#[expect(clippy::disallowed_methods, reason = "growth is measured")]
-fn run(text: &str) -> Duration {
-    let start = Instant::now();
-    let _ = std::hint::black_box(Plan::parse(text, &KnownNames::default()));
-    start.elapsed()
+/// Gives how long the processor has worked for this thread.
+fn worked() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-/// Gives the least of five times each, taken in turn.
-fn times(once: &str, twice: &str) -> (Duration, Duration) {
-    let runs = (0..5).map(|_| (run(once), run(twice)));
-    runs.fold((Duration::MAX, Duration::MAX), |least, (once, twice)| (least.0.min(once), least.1.min(twice)))
+fn run(text: &str) -> Duration {
+    let start = worked();
+    let _ = std::hint::black_box(Plan::parse(text, &KnownNames::default()));
+    worked().saturating_sub(start)
 }
 
 /// Requires t(2n)/t(n) below 3 for an `n` that takes long enough, or else the largest whose double is a plan still.
@@ -71,7 +71,7 @@ fn require_linear(name: &str, smallest: usize, input: fn(usize) -> String) {
     }
     let mut attempts = 0;
     while attempts < ATTEMPTS {
-        let (once, twice) = times(&input(size), &input(size * 2));
+        let (once, twice) = (run(&input(size)), run(&input(size * 2)));
         println!("{name}: {size} bytes take {once:?}, twice as many {twice:?}");
         if once < LEAST && may_grow(size) {
             size *= 2;
@@ -87,11 +87,11 @@ fn require_linear(name: &str, smallest: usize, input: fn(usize) -> String) {
 #[test]
 fn reading_is_linear_on_hostile_input() {
     for (name, input) in INPUTS {
-        require_linear(name, 16 * 1024, *input);
+        require_linear(name, 8 * 1024, *input);
     }
 }
 
 #[test]
 fn reading_a_line_of_a_megabyte_is_linear() {
-    require_linear("one line of a megabyte", 1 << 20, |n| format!("- [ ] T1 {}\n", "x".repeat(n)));
+    require_linear("one line of a megabyte", 1 << 19, |n| format!("- [ ] T1 {}\n", "x".repeat(n)));
 }

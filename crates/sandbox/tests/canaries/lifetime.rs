@@ -8,11 +8,8 @@ use orchestrate_sandbox::{
     Cancel, Captured, Confinement, Exit, Finished, Helper, HostView, Job, Limits, Sandbox, SandboxError, View,
 };
 
-use crate::support::{Room, alive, coordinator_of, helpers_above, unique_seconds, within};
+use crate::support::{PATIENCE, Room, alive, coordinator_of, helpers_above, unique_seconds, within};
 use crate::{Body, Named};
-
-/// Nothing may be alive longer after the end.
-const GONE: Duration = Duration::from_secs(2);
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     let mut all: Vec<Named> = vec![
@@ -87,7 +84,7 @@ fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
     let job = room.sh(&format!("{} until [ -e go ]; do sleep 0.01; done; echo done", daemons(&seconds)));
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.run(&job));
-        assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
+        assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
         std::fs::write(room.root.path().join("go"), "").unwrap();
         running.join().unwrap()
     });
@@ -101,7 +98,7 @@ fn daemons_outlive_a_shell(_: &Room) {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{} wait", daemons(&seconds))]).stderr(Stdio::null());
     let mut shell = shell.spawn().unwrap();
-    let begun = within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS);
+    let begun = within(PATIENCE, || alive(&seconds).len() == DAEMONS);
     shell.kill().unwrap();
     shell.wait().unwrap();
     let survivors = alive(&seconds);
@@ -132,7 +129,7 @@ fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished 
             (running.join().unwrap(), has_begun)
         });
         if has_begun {
-            assert!(finished.duration < timeout + Duration::from_secs(6), "{:?}", finished.duration);
+            assert!(finished.duration < timeout + PATIENCE, "{:?}", finished.duration);
             return finished;
         }
     }
@@ -145,10 +142,10 @@ fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
     let (cancel, job, named) = (Cancel::new(), room.sh(&script), room.root.path().join("folder"));
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        assert!(within(Duration::from_secs(20), || named.exists()));
+        assert!(within(PATIENCE, || named.exists()));
         let folder = std::fs::read_to_string(&named).unwrap();
         let left = || std::fs::read_dir(folder.trim()).map_or(0, Iterator::count);
-        assert!(within(Duration::from_secs(20), || left() < FILES));
+        assert!(within(PATIENCE, || left() < FILES));
         cancel.cancel();
         running.join().unwrap()
     });
@@ -161,7 +158,7 @@ fn stopped(room: &Room, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Canc
     let job = room.sh(script);
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        assert!(within(Duration::from_secs(20), || started.exists()));
+        assert!(within(PATIENCE, || started.exists()));
         stop(&cancel);
         running.join().unwrap()
     });
@@ -225,7 +222,7 @@ fn fork_bomb_is_bounded(room: &Room) {
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
         scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        assert!(within(Duration::from_secs(60), || alive(&seconds).len() == BOMB));
+        assert!(within(PATIENCE, || alive(&seconds).len() == BOMB));
         cancel.cancel();
     });
     assert_eq!(alive(&seconds), [0; 0]);
@@ -266,12 +263,12 @@ fn killing_everything_kills_only_the_job(room: &Room) {
 fn nothing_survives_the_coordinator(room: &Room) {
     let seconds = unique_seconds();
     let mut coordinator = coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds))).spawn().unwrap();
-    assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
+    assert!(within(PATIENCE, || room.root.path().join("started").exists()));
     // The shell has gone on before what it has started in the background has begun.
-    assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
+    assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
-    assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+    assert!(within(PATIENCE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
 }
 
 /// Which process of the sandbox's own is killed.
@@ -288,8 +285,8 @@ fn nothing_survives(room: &Room, victim: Victim) {
     let job = room.sh(&format!("{} touch started; wait", daemons(&seconds)));
     let finished = std::thread::scope(|scope| {
         let running = scope.spawn(|| room.run(&job));
-        assert!(within(Duration::from_secs(20), || room.root.path().join("started").exists()));
-        assert!(within(Duration::from_secs(20), || alive(&seconds).len() == DAEMONS));
+        assert!(within(PATIENCE, || room.root.path().join("started").exists()));
+        assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
         let helpers = helpers_above(&alive(&seconds));
         let killed = match victim {
             Victim::Supervisor => helpers.first(),
@@ -297,7 +294,7 @@ fn nothing_survives(room: &Room, victim: Victim) {
         };
         let killed = rustix::process::Pid::from_raw(*killed.unwrap()).unwrap();
         rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
-        assert!(within(GONE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
+        assert!(within(PATIENCE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
         running.join().unwrap()
     });
     assert_eq!(finished.exit, Exit::Signal(9));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
 
-use crate::support::{Room, alive, own_program, unique_seconds, within};
+use crate::support::{PATIENCE, Room, alive, own_program, unique_seconds, within};
 use crate::{Body, Named};
 
 /// Ways to hold 192 MiB, none of which shows in the size of a process.
@@ -83,7 +83,7 @@ fn the_kernel_kills_a_command_first(room: &Room) {
     let score = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        let runs = within(Duration::from_secs(20), || !alive(&seconds).is_empty());
+        let runs = within(PATIENCE, || !alive(&seconds).is_empty());
         let scores: Vec<String> = alive(&seconds).into_iter().map(score).collect();
         cancel.cancel();
         assert!(runs);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
 
-use crate::support::{Room, alive, helpers_above, unique_seconds, within};
+use crate::support::{PATIENCE, Room, alive, helpers_above, unique_seconds, within};
 use crate::{Body, Named};
 
 /// How often the supervisor has to have gone back to sleep: each time it wakes up by itself.
@@ -32,7 +32,7 @@ fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T
     let job = Job { limits, ..room.job("sleep", &[seconds.as_str()]) };
     std::thread::scope(|scope| {
         let running = scope.spawn(|| room.sandbox.run(&job, &cancel).unwrap());
-        assert!(within(Duration::from_secs(20), || alive(&seconds).len() == 1));
+        assert!(within(PATIENCE, || alive(&seconds).len() == 1));
         let program = alive(&seconds)[0];
         let looked = look(program, &helpers_above(&[program]));
         cancel.kill();
@@ -51,7 +51,7 @@ fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
         let before = (sleeps(supervisor), ticks(supervisor));
         // SAFETY: ends the same process.
         unsafe { libc::kill(program, libc::SIGKILL) };
-        assert!(within(Duration::from_secs(20), || field(program, STATE) == "Z"));
+        assert!(within(PATIENCE, || field(program, STATE) == "Z"));
         let spent = || (sleeps(supervisor) - before.0, ticks(supervisor) - before.1);
         assert!(within(Duration::from_secs(60), || spent().0 >= SLEEPS || spent().1 >= MOST_TICKS));
         let spent = spent();

@@ -11,6 +11,9 @@ use tempfile::TempDir;
 
 pub(crate) const COORDINATOR_ARG: &str = "__coordinator";
 
+/// How long anything may take that has to come: load makes all slower, so a shorter time would tell of the machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
+
 /// One sandbox, one writable root, and a place outside it.
 pub(crate) struct Room {
     pub(crate) sandbox: Sandbox,

@@ -7,7 +7,8 @@ use orchestrate_core::{Message, ModelRequest};
 use serde_json::json;
 
 use crate::run::{Stage, done, write};
-use crate::support::{Case, Outcome, Rule, Script, case, fail};
+use crate::standing::{Desk, says};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -17,6 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("told::ignored_files_are_named_where_nothing_else_changed", ignored_files_are_named),
         case("told::a_red_check_shows_its_failing_lines", a_red_check_shows_its_failing_lines),
         case("told::a_red_merge_is_no_conflict", a_red_merge_is_no_conflict),
+        sandboxed("told::a_red_merge_of_an_agent_is_no_conflict_either", a_red_merge_of_an_agent_is_no_conflict),
         case("told::bad_arguments_of_any_size_can_be_mended", bad_arguments_can_be_mended),
     ]
 }
@@ -194,6 +196,32 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let shows = message.ends_with("\nit is broken: error 42");
     let again = message.contains("also after its command ran again") && message.contains("it has no agent");
     if says && shows && again && !message.contains("returned") { Ok(()) } else { fail(played.story()) }
+}
+
+/// Programs are told the state of before, with the cause; no text for people speaks of a conflict.
+fn a_red_merge_of_an_agent_is_no_conflict() -> Outcome {
+    let desk = Desk::new("- [ ] T1 make\n")?;
+    desk.repository.write("orchestrate.toml", "merge_rounds = 0\n")?;
+    desk.repository.commit_all("Return nothing")?;
+    let model = desk.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+    let run = desk.types(&["run", "plan.md", "--model", &model, "--verify", "false"], 3)?;
+    let shown = [
+        run,
+        desk.types(&["status"], 0)?,
+        desk.types(&["review"], 0)?,
+        desk.types(&["review", "T1"], 0)?,
+        desk.types(&["log"], 0)?,
+    ];
+    for ran in &shown {
+        says(ran, &["T1"])?;
+        if format!("{}{}", ran.stdout, ran.stderr).contains("onflict") {
+            return fail(format!("{}{}", ran.stdout, ran.stderr));
+        }
+    }
+    says(&shown[1], &["T1    not merged", "merges cleanly, but its check fails"])?;
+    let report = desk.types(&["status", "--json"], 0)?.json()?;
+    let task = &report["tasks"][0];
+    if task["state"] == "conflicted" && task["error"]["cause"] == "check" { Ok(()) } else { fail(report) }
 }
 
 fn bad_arguments_can_be_mended() -> Outcome {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::models::play;
 use crate::run::Stage;
-use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, case, fail};
+use crate::standing::{Desk, says};
+use crate::support::{Case, Home, ModelServer, Outcome, Reply, Repository, case, fail, sandboxed};
 
 /// A description in the form of the reference, one element for each parameter.
 const REFERENCE_FORM: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -27,6 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("words::a_description_in_the_references_form_is_read", a_description_in_the_references_form_is_read),
         case("words::a_malformed_description_is_refused_with_its_place", a_malformed_description_is_refused),
+        sandboxed("words::what_has_no_effect_is_named", what_has_no_effect_is_named),
         case("words::what_is_no_file_hangs_and_shows_nothing", what_is_no_file_hangs_and_shows_nothing),
         case("words::a_role_that_only_reads_delivers_a_report", a_role_that_only_reads_delivers_a_report),
     ]
@@ -86,6 +88,42 @@ fn a_malformed_description_is_refused() -> Outcome {
         }
     }
     Ok(())
+}
+
+fn what_has_no_effect_is_named() -> Outcome {
+    let desk = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
+    for (name, text) in [
+        (".mcp.json", "{}\n"),
+        (".orchestrate/tools/mine.tool", "@alias grep\n"),
+        (".orchestrate/prompts/tools/read_fil.xml", REFERENCE_FORM),
+        (".orchestrate/prompts/tools/grep.xml", &REFERENCE_FORM.replace("filepath", "colour")),
+        (".orchestrate/prompts/system/agnet.md", "Be kind.\n"),
+        (".orchestrate/prompts/agent.md", "Be kind.\n"),
+    ] {
+        desk.repository.write(name, text)?;
+    }
+    desk.repository.commit_all("Write what nobody reads")?;
+    let named = [
+        ".mcp.json: MCP servers are not available yet, so this file has no effect",
+        ".orchestrate/tools/mine.tool: tools of a project are not available yet, so this file has no effect",
+        ".orchestrate/prompts/tools/read_fil.xml: it describes no tool that there is, so this file has no effect; did \
+         you mean `read_file`?",
+        ".orchestrate/prompts/tools/grep.xml:5:9: colour is no parameter of `grep`, so this has no effect",
+        ".orchestrate/prompts/system/agnet.md: it is no prompt that there is, so this file has no effect; did you mean \
+         `agent`?",
+        ".orchestrate/prompts/agent.md: prompts are read from `system` and `tools` in this folder, so this file has no \
+         effect",
+    ];
+    for arguments in [["check", "plan.md"], ["run", "plan.md"]] {
+        let typed = desk.home.orchestrate(desk.repository.path(), &arguments).env("AGENT_NAME", "ci");
+        let ran = typed.run()?.exits(0)?;
+        says(&ran, &named)?;
+        if arguments[0] == "run" {
+            says(&ran, &["AGENT_NAME: it is for `tool run`, which is not available yet, and has no effect"])?;
+        }
+    }
+    let doctor = desk.home.orchestrate(desk.repository.path(), &["doctor", "--json"]).run()?;
+    if named.iter().all(|words| doctor.stdout.contains(words)) { Ok(()) } else { fail(doctor.stdout) }
 }
 
 /// What stands in the place of a file, and what is said of it.

@@ -1,6 +1,7 @@
 //! Shows a run while it goes on: live lines on a terminal, plain lines elsewhere, facts as JSON on standard output.
 
 use orchestrate_coordinator::Retry;
+use orchestrate_core::event::ReturnCause;
 use orchestrate_core::{Event, Recorded, RunState};
 
 use crate::error::CommandError;
@@ -133,7 +134,10 @@ fn is_last(event: &Event) -> bool {
 fn annotation(event: &Event) -> Option<String> {
     let (level, task, what, message) = match event {
         Event::TaskFailed { task, message, .. } => ("error", task, " failed", message.as_str()),
-        Event::TaskConflicted { task, message } => ("error", task, " conflicts", message.as_str()),
+        Event::TaskConflicted { task, cause: ReturnCause::Conflict, message } => {
+            ("error", task, " conflicts", message.as_str())
+        }
+        Event::TaskConflicted { task, message, .. } => ("error", task, " is not merged", message.as_str()),
         Event::ReviewRequested { task } => ("notice", task, "", "waits for review"),
         _ => return None,
     };

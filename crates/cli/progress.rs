@@ -59,7 +59,7 @@ fn milestone(event: &Event) -> Option<String> {
         Event::MergeConflicted { task, files, .. } => {
             format!("{task}: conflicts in {}", names(files, WIDTH))
         }
-        Event::TaskReturned { task, cause, .. } => format!("{task}: returned to its agent: {}", cause_words(*cause)),
+        Event::TaskReturned { task, cause, .. } => format!("{task}: returned: {}", cause_words(*cause)),
         Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
         Event::TaskMerged { task, commit: None, summary, .. } => {
             match summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
@@ -68,7 +68,7 @@ fn milestone(event: &Event) -> Option<String> {
             }
         }
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
-        Event::TaskConflicted { task, message } => with_lines(&format!("{task}: NOT MERGED"), message),
+        Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
         Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
         Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
         Event::RunResumed { .. } => "resumed".to_owned(),

@@ -2,7 +2,7 @@
 
 use orchestrate_core::message::Envelope;
 use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
-use orchestrate_core::run_state::Verify;
+use orchestrate_core::run_state::{EndCause, Verify};
 use orchestrate_core::{Report, TaskState};
 
 use crate::columns;
@@ -29,7 +29,7 @@ pub(crate) fn render(report: &Report) -> String {
         let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
         rows.push([
             one_line(task.id.as_str(), 32),
-            standing(task.state, task.stale),
+            standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale),
             task.branch.clone().unwrap_or_else(|| "-".to_owned()),
             commit.to_owned(),
             check(task.verify).to_owned(),
@@ -73,9 +73,11 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// Says how a task stands.
-pub(crate) fn standing(state: TaskState, is_stale: bool) -> String {
-    let word = state.as_str();
+/// Says how a task stands. One that merges cleanly into a tree whose check is red conflicts with nothing; programs are
+/// told the same state for both, with another cause.
+pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
+    let is_red = state == TaskState::Conflicted && cause.is_some_and(|cause| cause != EndCause::Conflict);
+    let word = if is_red { "not merged" } else { state.as_str() };
     if is_stale { format!("{word}, stale") } else { word.to_owned() }
 }
 

@@ -100,7 +100,7 @@ fn speaks(model: &str, path: &str) -> Outcome {
         .env("ANTHROPIC_API_KEY", "local")
         .run()?
         .exits(0)?;
-    require(&run.stderr, &["T3: returned to its agent: verification failed", "T3: merged as"])?;
+    require(&run.stderr, &["T3: returned: verification failed", "T3: merged as"])?;
     let branch = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
     require(&repository.show(&branch, "crates/core/src/lib.rs")?, &["pub use words::{nearest, suggestion};"])?;
     require(&repository.show(&branch, "crates/core/src/words.rs")?, &["Did you mean `{known}`?"])?;

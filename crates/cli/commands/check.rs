@@ -31,6 +31,16 @@ pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, Co
         FirstWord::Program(name) => may_find(name),
         FirstWord::File(path) => project.as_ref().is_none_or(|project| file.may_have(project, path)),
     });
+    let base = file.loaded.resolved.text("base");
+    let looked_at = project.as_ref().filter(|project| base.as_deref().is_none_or(|rev| project.has_revision(rev)));
+    let of_user = context.directories()?.config;
+    let texts = looked_at.map_or(Ok(Vec::new()), |project| project.without_effect(base.as_deref(), Some(&of_user)));
+    match texts {
+        Ok(without_effect) => without_effect.iter().for_each(|warning| output::warning(warning)),
+        // A repository that is refused as a whole has nothing to read.
+        Err(error) if refused.is_none() => report.errors.insert(0, would_be_refused(&error)),
+        Err(_) => {}
+    }
     let of_base = || project.as_ref()?.require_startable(file.loaded.resolved.text("base").as_deref()).err();
     report.errors.splice(0..0, refused.or_else(of_base).as_ref().map(would_be_refused));
     let open = report.tasks.iter().filter(|task| task.status.runs());

@@ -189,10 +189,12 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {
     let commands = context.load(Vec::new(), Layer::default())?.commands;
     let mut consents = Consents::load(&context.directories()?.state).map_err(|error| of_consents(&error))?;
-    for command in commands.iter().filter(|_| !format.json) {
+    // Each is shown whole before it is consented to, also where the list for programs comes last.
+    for command in &commands {
         let state = if consents.covers(command) { "consented" } else { "not consented" };
         let text = asked::argument("command", &command.command);
-        output::result(&format!("{state}: {} of {}\n{text}", command.key, command.place))?;
+        let shown = format!("{state}: {} of {}\n{text}", command.key, command.place);
+        if format.json { output::note(shown.trim_end()) } else { output::result(&shown)? }
     }
     for command in &commands {
         if !consents.covers(command) && wanted(context, command, yes) {

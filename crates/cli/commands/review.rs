@@ -97,7 +97,7 @@ fn row(entry: &ReviewEntry) -> [String; 8] {
     let overlaps: Vec<&str> = entry.overlaps.iter().map(|other| other.task.as_str()).collect();
     [
         output::one_line(entry.task.as_str(), 32),
-        standing(entry.state, entry.stale),
+        standing(entry.state, entry.cause, entry.stale),
         check(entry.verify).to_owned(),
         size(entry),
         risk(entry.risk).to_owned(),
@@ -128,7 +128,7 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
         "task {} (attempt {}): {}, check {}, risk {}\nbranch {} at {tip}: {}, {} tokens, cost {}\n",
         entry.task,
         entry.attempt,
-        standing(entry.state, entry.stale),
+        standing(entry.state, entry.cause, entry.stale),
         check(entry.verify),
         risk(entry.risk),
         entry.branch,

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::settings::Loaded;
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, Roles, missing_programs, require_model};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model};
 use orchestrate_core::plan::Plan;
 use orchestrate_core::task::Work;
 
@@ -27,7 +26,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     roles.role(&loaded.run.agent)?;
     let style = follow::style(&loaded.resolved, context.terminal);
     follow::log(style);
-    warn(loaded, &plan, (&project, roles), style)?;
+    warn(context, &file, &plan, &project)?;
     if idle::is_idle(&plan) {
         return idle::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
     }
@@ -80,13 +79,17 @@ fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String>
 }
 
 /// Says what the user should know before the run begins.
-fn warn(loaded: &Loaded, plan: &Plan, (project, roles): (&Project, &Roles), style: Style) -> Result<(), CommandError> {
-    if style.quiet {
+fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> Result<(), CommandError> {
+    let PlanFile { loaded, roles, .. } = file;
+    if follow::style(&loaded.resolved, context.terminal).quiet {
         return Ok(());
     }
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));
     plan.warnings.iter().for_each(|warning| output::warning(&warning.to_string()));
     project.warnings()?.iter().for_each(|warning| output::warning(warning));
+    let (base, of_user) = (loaded.resolved.text("base"), context.directories()?.config);
+    let without_effect = project.without_effect(base.as_deref(), Some(&of_user)).map_err(CommandError::at_start)?;
+    without_effect.iter().for_each(|warning| output::warning(warning));
     roles.left_out().iter().for_each(|warning| output::warning(warning));
     let used = plan.tasks.iter().filter(|task| task.status.runs()).filter_map(|task| match &task.work {
         Work::Agent(role) => Some(role.as_deref().unwrap_or(&loaded.run.agent)),

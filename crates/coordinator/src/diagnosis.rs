@@ -96,7 +96,9 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
         check("git", CheckStatus::Ok, project.git()),
         check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
     ];
-    let warnings = project.warnings().unwrap_or_else(|error| vec![format!("failed to {error}")]);
+    let failed = |error| vec![format!("failed to {error}")];
+    let mut warnings = project.warnings().unwrap_or_else(failed);
+    warnings.extend(project.without_effect(None, None).unwrap_or_else(failed));
     checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
     checks.push(identity(project.has_identity(variables)));
     checks

@@ -18,7 +18,7 @@ use crate::prompts::{EVIDENCE_BYTES, cut};
 use crate::run_context::RunContext;
 use crate::shutdown::Shutdown;
 use crate::verifier;
-use crate::worker::{after_returns, with_failing_lines};
+use crate::worker::{after_reruns, after_returns, with_failing_lines};
 
 /// Carries out one step and records what came of it.
 pub(crate) async fn carry_out(
@@ -47,7 +47,7 @@ pub(crate) async fn carry_out(
             let is_red = cause != ReturnCause::Conflict && context.task(&task)?.is_command();
             let ended = match is_red {
                 true => Event::TaskFailed { task, cause: FailureCause::Check, message },
-                false => Event::TaskConflicted { task, message },
+                false => Event::TaskConflicted { task, cause, message },
             };
             record_if_next(context, decided, |_| ended.into()).await
         }
@@ -188,11 +188,7 @@ async fn give_up_message(
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
-    let again = match (record.is_command(), record.rounds) {
-        (false, rounds) => after_returns(rounds),
-        (true, 0) => String::new(),
-        (true, _) => ", also after its command ran again on the newer result; it has no agent to mend it".to_owned(),
-    };
+    let again = if record.is_command() { after_reruns(record.rounds) } else { after_returns(record.rounds) };
     let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
     match evidence {
         Evidence::Conflict(_) => Ok(text),

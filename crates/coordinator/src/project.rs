@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::plan::KnownNames;
 use orchestrate_core::{Oid, Redactor, RunState};
 use orchestrate_git::{GitError, Refusal, Repo};
@@ -15,8 +16,12 @@ use crate::error::CoordinatorError;
 use crate::integration;
 use crate::layout::{Layout, require_own_state};
 use crate::moved::{self, Moved};
+use crate::project_texts;
 use crate::roles::Roles;
 use crate::secrets::redactor_of;
+
+/// The servers of tools that other programs read from a project.
+const MCP_FILE: &str = ".mcp.json";
 
 /// A repository as it is looked at.
 pub struct Project {
@@ -146,6 +151,30 @@ impl Project {
     /// Fails if the repository cannot be read.
     pub fn warnings(&self) -> Result<Vec<String>, CoordinatorError> {
         Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Lists the files, of the project and of the user's folder, that a run from this revision passes over although
+    /// they are written for programs such as this; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if a description of a tool cannot be used.
+    pub fn without_effect(
+        &self,
+        base: Option<&str>,
+        user_config_dir: Option<&Path>,
+    ) -> Result<Vec<String>, CoordinatorError> {
+        let base = self.base(base)?;
+        let mut found = project_texts::without_effect(&self.repo, &base)?;
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
+            found.push(format!("{MCP_FILE}: MCP servers are not available yet, so this file has no effect"));
+        }
+        let tools = user_config_dir.map(|folder| folder.join("tools")).filter(|tools| is_there(tools));
+        found.extend(tools.map(|tools| {
+            format!("{}: tools of your own are not available yet, so this folder has no effect", shown_path(&tools))
+        }));
+        Ok(found)
     }
 
     /// Tells whether git knows who commits, by these variables or its configuration.

@@ -89,6 +89,11 @@ impl Prompts {
     }
 }
 
+/// Lists the names of the texts.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
 /// Reads a text of the project as a commit has it; none if it has no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
     let Some(bytes) = repo.read_file(base, path)? else { return Ok(None) };

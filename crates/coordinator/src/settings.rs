@@ -76,7 +76,8 @@ impl Inputs {
         let user = keep(&mut problems, self.user_file());
         let project = keep(&mut problems, self.project_file());
         let layers = [self.flags.clone(), environment, self.plan.clone(), project.layer, user.layer];
-        let resolved = Resolved::of(&layers);
+        let mut resolved = Resolved::of(&layers);
+        resolved.warnings.extend(environment::without_effect(&self.variables));
         problems.extend(rule_problems(&resolved.rules));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
             let place = Place::of(Source::Flags, "--no-sandbox");

@@ -131,7 +131,8 @@ async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool
     };
     let task = workplace.task().clone();
     let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
-    let asked = left_to_a_person(workplace, &binary).map(|message| Event::TaskConflicted { task, message });
+    let asked = left_to_a_person(workplace, &binary);
+    let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
     let goes_on = asked.is_none();
     // What a person makes of the merge is what another attempt goes on from.
     workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
@@ -270,7 +271,8 @@ async fn send_back_conflict(
     if record.rounds >= assignment.limits.merge_rounds {
         let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
         let message = format!("{}; {}", left.join("; "), kept(workplace));
-        workplace.link.record(vec![Event::TaskConflicted { task, message }]).await?;
+        let conflicted = Event::TaskConflicted { task, cause: ReturnCause::Conflict, message };
+        workplace.link.record(vec![conflicted]).await?;
         return Ok(false);
     }
     let texts =
@@ -327,6 +329,14 @@ pub(crate) fn after_returns(rounds: u32) -> String {
     }
 }
 
+/// Says that a command ran again on what was merged meanwhile; nothing if it never did. It has no agent to mend it.
+pub(crate) fn after_reruns(rounds: u32) -> String {
+    match rounds {
+        0 => String::new(),
+        _ => ", also after its command ran again on the newer result; it has no agent to mend it".to_owned(),
+    }
+}
+
 /// Adds to what happened the lines of an output that tell of it.
 pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
     std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n")
@@ -341,7 +351,8 @@ async fn after_red_check(
     let (link, assignment) = (&workplace.link, &workplace.assignment);
     let can_mend = matches!(record.task.work, Work::Agent(_));
     if !can_mend || record.rounds >= assignment.limits.merge_rounds {
-        let text = format!("`{command}` ended with {}{}", result.exit, after_returns(record.rounds));
+        let again = if can_mend { after_returns(record.rounds) } else { after_reruns(record.rounds) };
+        let text = format!("`{command}` ended with {}{again}", result.exit);
         link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
         return Ok(false);
     }

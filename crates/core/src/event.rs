@@ -425,6 +425,9 @@ pub enum Event {
     TaskConflicted {
         /// The task.
         task: TaskId,
+        /// Whether it conflicts, or merges cleanly into a tree whose check is red.
+        #[serde(default)]
+        cause: ReturnCause,
         /// Why, in words.
         message: String,
     },
@@ -604,6 +607,14 @@ mod tests {
             recorded.stream_json().to_string(),
             r#"{"type":"task.ready","ts":"2026-11-21T10:00:00.123Z","run_id":"r-abcdef","seq":7,"v":1,"task":"T1"}"#
         );
+    }
+
+    #[test]
+    fn a_journal_of_before_told_no_cause() {
+        let told = serde_json::json!({"type": "task.conflicted", "task": "T1", "message": "in a.rs"});
+        let (task, message) = ("T1".into(), "in a.rs".to_owned());
+        let read: Option<Event> = serde_json::from_value(told).ok();
+        assert_eq!(read, Some(Event::TaskConflicted { task, cause: ReturnCause::Conflict, message }));
     }
 
     #[test]

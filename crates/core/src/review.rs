@@ -13,7 +13,7 @@ use crate::fold::folded_path;
 use crate::ids::{Oid, TaskId};
 use crate::invisible::shown;
 use crate::report::{ReportUsage, Standing};
-use crate::run_state::{MergedAttempt, TaskRecord, TaskState, Verify};
+use crate::run_state::{EndCause, MergedAttempt, TaskRecord, TaskState, Verify};
 
 /// Folders whose files are tests.
 const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
@@ -142,6 +142,9 @@ pub struct ReviewEntry {
     pub tree: Option<Oid>,
     /// Where the task stands.
     pub state: TaskState,
+    /// Why the task ended without being merged; none unless it did.
+    #[serde(skip)]
+    pub cause: Option<EndCause>,
     /// What the newest check said.
     pub verify: Verify,
     /// What the task changes, sorted by path: what each attempt has brought to the result, and its newest work.
@@ -231,6 +234,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
         commit: record.commit.clone(),
         tree: record.tree.clone(),
         state: record.state,
+        cause: record.error.as_ref().map(|error| error.cause),
         verify: record.verify,
         risk: if reasons.is_empty() { Risk::Low } else { Risk::High },
         risk_reasons: reasons,

@@ -435,7 +435,13 @@ impl TaskRecord {
             Event::TaskFailed { cause, message, .. } => {
                 self.ended(TaskState::Failed, EndCause::Failed(*cause), message)
             }
-            Event::TaskConflicted { message, .. } => self.ended(TaskState::Conflicted, EndCause::Conflict, message),
+            Event::TaskConflicted { cause, message, .. } => {
+                let cause = match cause {
+                    ReturnCause::RunCheck | ReturnCause::TaskCheck => EndCause::Failed(FailureCause::Check),
+                    _ => EndCause::Conflict,
+                };
+                self.ended(TaskState::Conflicted, cause, message)
+            }
             Event::TaskCancelled { message, .. } => self.ended(TaskState::Cancelled, EndCause::Cancelled, message),
             // A journal of before may tell it twice; it is the same.
             Event::TaskSkipped { .. } if self.state == TaskState::Skipped => Ok(()),

@@ -411,7 +411,7 @@ fn exit_codes_win_in_the_order_of_the_contract() {
     };
     let conflicted = |story: &mut Story, task: &str| {
         story.commit(task, "c");
-        story.tell(Event::TaskConflicted { task: id(task), message: String::new() });
+        story.tell(Event::TaskConflicted { task: id(task), cause: ReturnCause::Conflict, message: String::new() });
     };
     type Ending<'a> = &'a dyn Fn(&mut Story, &str);
     let (check, turns, denied) =

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use orchestrate_core::invisible::shown;
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
 
@@ -42,8 +43,15 @@ pub struct PromptFile {
 #[derive(Debug, Default, PartialEq)]
 struct Words {
     description: Option<String>,
-    /// The descriptions of parameters by name.
-    parameters: Vec<(String, String)>,
+    parameters: Vec<ParameterWords>,
+}
+
+/// The words of one parameter, and where they stand in the file.
+#[derive(Debug, PartialEq)]
+struct ParameterWords {
+    name: String,
+    words: String,
+    place: Range<usize>,
 }
 
 impl Prompt {
@@ -79,14 +87,33 @@ impl Prompt {
         let Some(properties) = self.parameters.get_mut("properties").and_then(Value::as_object_mut) else {
             return Ok(self);
         };
-        for (name, word) in words.parameters {
+        for ParameterWords { name, words, .. } in words.parameters {
             let Some(name) = own_name(&name, |own| properties.contains_key(own)) else { continue };
             if let Some(property) = properties.get_mut(name).and_then(Value::as_object_mut) {
-                property.insert("description".to_owned(), Value::String(word));
+                property.insert("description".to_owned(), Value::String(words));
             }
         }
         Ok(self)
     }
+
+    /// Lists the parameters that a project's file describes and the tool does not have, each with its place.
+    ///
+    /// # Errors
+    /// As [`Prompt::reworded`].
+    pub fn unknown_parameters(&self, project: &PromptFile) -> Result<Vec<String>, ToolsError> {
+        let file = File { path: &project.path, text: &project.text };
+        let properties = self.parameters.get("properties").and_then(Value::as_object);
+        let is_own = |own: &str| properties.is_some_and(|properties| properties.contains_key(own));
+        let words = file.words()?.parameters;
+        let unknown = words.iter().filter(|described| own_name(&described.name, is_own).is_none());
+        Ok(unknown.map(|described| file.placed(&described.place, &shown(&described.name))).collect())
+    }
+}
+
+/// A place in a file; both numbers count from 1.
+struct Position {
+    line: u32,
+    column: u32,
 }
 
 /// A description file that is read.
@@ -137,7 +164,7 @@ impl<'a> File<'a> {
     }
 
     /// Reads the descriptions of parameters, as elements or as the properties of a JSON Schema.
-    fn parameters(&self, node: Node<'_, 'a>) -> Result<Vec<(String, String)>, ToolsError> {
+    fn parameters(&self, node: Node<'_, 'a>) -> Result<Vec<ParameterWords>, ToolsError> {
         if node.children().any(|child| child.is_element()) {
             let elements = node.children().filter(Node::is_element);
             return elements.map(|element| self.parameter(element)).collect();
@@ -149,12 +176,12 @@ impl<'a> File<'a> {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let described = properties.filter_map(|(name, property)| {
             let words = property.get("description").and_then(Value::as_str)?;
-            Some((name.clone(), words.to_owned()))
+            Some(ParameterWords { name: name.clone(), words: words.to_owned(), place: node.range() })
         });
         Ok(described.collect())
     }
 
-    fn parameter(&self, node: Node<'_, 'a>) -> Result<(String, String), ToolsError> {
+    fn parameter(&self, node: Node<'_, 'a>) -> Result<ParameterWords, ToolsError> {
         let child = |name: &str| node.children().find(|child| child.has_tag_name(name)).map(text_of);
         let named = node.attribute("name").map(|name| name.trim().to_owned()).or_else(|| child("name"));
         // Without a name of its own, an element is named as the parameter: `<path>where</path>`.
@@ -165,7 +192,7 @@ impl<'a> File<'a> {
         };
         let has_elements = node.children().any(|child| child.is_element());
         let words = child("description").or_else(|| (!has_elements).then(|| text_of(node)));
-        Ok((name, words.unwrap_or_default()))
+        Ok(ParameterWords { name, words: words.unwrap_or_default(), place: node.range() })
     }
 
     fn json(&self, node: Node<'_, 'a>) -> Result<Value, ToolsError> {
@@ -177,11 +204,22 @@ impl<'a> File<'a> {
 
     /// Makes the error of a place in the text.
     fn error(&self, place: Range<usize>, reason: String) -> ToolsError {
+        let Position { line, column } = self.position(&place);
+        self.error_at(line, column, reason)
+    }
+
+    /// Says of a place in the text what is there, as an error does.
+    fn placed(&self, place: &Range<usize>, what: &str) -> String {
+        let Position { line, column } = self.position(place);
+        format!("{}:{line}:{column}: {what}", self.path)
+    }
+
+    fn position(&self, place: &Range<usize>) -> Position {
         let before = self.text.get(..place.start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let column = before.get(line_start..).unwrap_or_default().chars().count();
-        self.error_at(count(before.matches('\n').count() + 1), count(column + 1), reason)
+        Position { line: count(before.matches('\n').count() + 1), column: count(column + 1) }
     }
 
     fn error_at(&self, line: u32, column: u32, reason: String) -> ToolsError {

@@ -43,6 +43,10 @@ const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 /// none.
 const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
 
+/// Variables that say something to `tool run`, whose time has not come; to a run they say nothing, and others set them
+/// for programs of their own.
+const OF_TOOL_RUN: &[&str] = &["AGENT_NAME", "RUNNER"];
+
 /// The user's directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
@@ -179,6 +183,12 @@ pub(super) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
 }
 
+/// Says of each variable that is set and has no effect yet that it has none.
+pub(super) fn without_effect(variables: &BTreeMap<String, String>) -> Vec<String> {
+    let is_set = OF_TOOL_RUN.iter().filter(|name| set(variables, name).is_some());
+    is_set.map(|name| format!("{name}: it is for `tool run`, which is not available yet, and has no effect")).collect()
+}
+
 /// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a
 /// variable is not set.
 pub(super) fn secrets(
@@ -220,6 +230,7 @@ fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a st
 
 #[cfg(test)]
 mod tests {
+    use super::super::resolve::Resolved;
     use super::*;
 
     fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -282,6 +293,8 @@ mod tests {
             ("ORCHESTRATE_ASK", "park"),
             ("CACHE_MODE", "use"),
             ("CACHE_SKIP", "true"),
+            ("AGENT_NAME", "ci"),
+            ("RUNNER", "ci"),
         ];
         let twins = [
             ("TOOLS_CONFIG", "tools.toml"),
@@ -295,7 +308,8 @@ mod tests {
         let twins = twins.iter().flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
         let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
         let outcome = |given: &BTreeMap<String, String>| {
-            (format!("{:?}", layer(given)), format!("{:?}", switches(given)), secrets(given, &BTreeMap::new()))
+            let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given))];
+            (said, secrets(given, &BTreeMap::new()), without_effect(given))
         };
         let nothing = outcome(&BTreeMap::new());
         for (name, value) in promised.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(twins).chain(keys)
@@ -308,39 +322,61 @@ mod tests {
         }
     }
 
-    /// Every option of a run that is promised is a key of every source.
+    /// Every option of a run that is promised is a key of every source, whose value changes something or is refused by
+    /// name; and every key is promised.
     #[test]
     fn every_option_is_a_key() {
         let promised = [
-            "model",
-            "base_url",
-            "agent",
-            "max_agents",
-            "max_depth",
-            "max_children_per_agent",
-            "context_tokens",
-            "root_context_tokens",
-            "budget_tokens",
-            "budget_usd",
-            "verify",
-            "merge",
-            "base",
-            "timeout",
-            "land",
-            "no_sandbox",
-            "allow",
-            "ask",
-            "deny",
-            "cache",
-            "output_format",
-            "quiet",
-            "verbose",
-            "no_write_back",
-            "merge_rounds",
-            "worktree.setup",
+            ("model", "openai/m"),
+            ("base_url", "http://127.0.0.1:1"),
+            ("agent", "tester"),
+            ("max_agents", "7"),
+            ("max_depth", "1"),
+            ("max_children_per_agent", "2"),
+            ("context_tokens", "9000"),
+            ("root_context_tokens", "90000"),
+            ("budget_tokens", "5"),
+            ("budget_usd", "5"),
+            ("verify", "true"),
+            ("merge", "review"),
+            ("merge_rounds", "5"),
+            ("base", "other"),
+            ("timeout", "5m"),
+            ("command_timeout", "5m"),
+            ("command_memory_mib", "64"),
+            ("worktree_mib", "64"),
+            ("land", "true"),
+            ("no_sandbox", "true"),
+            ("allow", "Bash(x)"),
+            ("ask", "Bash(x)"),
+            ("deny", "Bash(x)"),
+            ("cache", "use"),
+            ("output_format", "json"),
+            ("quiet", "true"),
+            ("verbose", "true"),
+            ("no_write_back", "true"),
+            ("worktree.setup", "true"),
+            ("tools", "x"),
         ];
-        for name in promised {
-            assert!(named(name).is_some(), "{name}");
+        let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
+        let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
+        assert_eq!(unpromised, [""; 0]);
+        // What the terminal reads itself is no part of what a run freezes.
+        let of_the_terminal = ["base", "output_format", "quiet", "verbose"];
+        let nothing = Resolved::of(&[]);
+        let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
+        for (name, value) in promised {
+            let key = named(name).unwrap_or_else(|| panic!("`{name}` is no key"));
+            let mut layer = Layer::default();
+            match layer.take_text(key, value, Place::of(Source::Flags, key.option())) {
+                Err(problem) => assert_eq!(problem.code, ProblemCode::NotAvailable, "{problem}"),
+                Ok(()) => {
+                    let resolved = Resolved::of(&[layer]);
+                    assert_ne!(resolved, nothing, "{name} = {value} changes nothing");
+                    let is_frozen = frozen(&resolved) != frozen(&nothing);
+                    assert_ne!(is_frozen, of_the_terminal.contains(&name), "{name} = {value} for the run");
+                }
+            }
         }
     }
 

@@ -53,12 +53,14 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// Why work goes back to its author.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why work goes back to its author, or is left to a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
-    /// Its branch conflicts with the integration branch.
+    /// Its branch conflicts with the integration branch; also what a journal says that was written before facts told
+    /// the cause.
+    #[default]
     Conflict,
     /// The task's own check is red.
     TaskCheck,

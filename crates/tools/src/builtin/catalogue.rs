@@ -64,6 +64,16 @@ pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsErro
     Ok(registry)
 }
 
+/// Lists the parameters that a project's file describes and its tool does not have, each with its place: those words
+/// have no effect.
+///
+/// # Errors
+/// [`ToolsError::Description`] if the file is malformed.
+pub fn unknown_parameters(tool: &str, project: &PromptFile) -> Result<Vec<String>, ToolsError> {
+    let Some((name, xml, _)) = BUILT_INS.iter().find(|(name, ..)| *name == tool) else { return Ok(Vec::new()) };
+    Prompt::parse(name, xml)?.unknown_parameters(project)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

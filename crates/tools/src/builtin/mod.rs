@@ -9,4 +9,4 @@ mod files;
 mod git;
 mod todo;
 
-pub use catalogue::{Overrides, builtin_names, builtin_tools};
+pub use catalogue::{Overrides, builtin_names, builtin_tools, unknown_parameters};

@@ -205,6 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_of_one_process_is_seen_to_move() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { silence: FOREVER, patience: Duration::ZERO, landing: FOREVER };
+        let first = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
+        let path = folder.path().join(LOCK_FILE);
+        let file = orchestrate_files::open_or_create(&path).unwrap();
+        let mut wait = Wait::begin(&path, &file, limits);
+        drop(first);
+        let _second = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
+        wait.go_on(&file, &|_| ()).unwrap();
+        wait.go_on(&file, &|_| ()).unwrap_err();
+    }
+
+    #[test]
     fn only_a_landing_is_waited_for_longer() {
         let folder = tempfile::tempdir().unwrap();
         let limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: FOREVER };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// More than a signature is long.
@@ -38,9 +39,10 @@ impl Work {
         }
     }
 
-    /// Returns what this process writes into the lock's file when it has taken it.
+    /// Returns what this process writes into the lock's file when it has taken it: another text each time.
     pub(crate) fn signature(self) -> String {
-        format!("{} {}", std::process::id(), self.word())
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        format!("{} {} {}", std::process::id(), self.word(), TAKEN.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -66,6 +68,8 @@ pub struct Holder {
     pub program: Option<String>,
     /// Whether somebody has stopped it (`kill -STOP`).
     pub is_stopped: bool,
+    /// How often it had taken a lock before, if it is one of ours: threads of one process wait in a queue that moves.
+    pub(crate) taken_before: Option<u64>,
 }
 
 /// A wait for the lock that takes long.
@@ -83,14 +87,15 @@ impl Holder {
         let signed = signature(file);
         // The kernel knows best. It shows none for a process that has ended or is in another container.
         let pid = file.metadata().ok().and_then(|found| locker(&std::fs::read_to_string(LOCKS).ok()?, found.ino()));
-        let pid = pid.or(signed.map(|(pid, _)| pid))?;
-        let work = signed.filter(|(signer, _)| *signer == pid).and_then(|(_, work)| work);
+        let pid = pid.or(signed.as_ref().map(|signed| signed.pid))?;
+        let signed = signed.filter(|signed| signed.pid == pid);
+        let (work, taken_before) = signed.map_or((None, None), |signed| (signed.work, signed.taken_before));
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
         let program = read("comm").ok().map(|name| name.trim_end().to_owned());
         // The state follows the name, which is in brackets and may hold anything.
         let stat = read("stat").unwrap_or_default();
         let is_stopped = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't', 'Z']));
-        Some(Self { pid, work, program, is_stopped })
+        Some(Self { pid, work, program, is_stopped, taken_before })
     }
 
     /// Reports whether it is a landing of ours that may still come to its end by itself.
@@ -121,13 +126,22 @@ impl fmt::Display for Waiting {
     }
 }
 
+/// What one of ours has written into the lock's file.
+struct Signature {
+    pid: u32,
+    work: Option<Work>,
+    taken_before: Option<u64>,
+}
+
 /// Reads who has signed the lock last, and for what.
-fn signature(file: &File) -> Option<(u32, Option<Work>)> {
+fn signature(file: &File) -> Option<Signature> {
     let mut bytes = [0; SIGNATURE_BYTES];
     let read = read_start(file, &mut bytes).ok()?;
     let text = std::str::from_utf8(bytes.get(..read)?).ok()?;
-    let (pid, word) = text.split_once(' ').unwrap_or((text, ""));
-    Some((pid.parse().ok()?, WORKS.into_iter().find(|work| work.word() == word)))
+    let mut words = text.split(' ');
+    let pid = words.next()?.parse().ok()?;
+    let work = words.next().and_then(|word| WORKS.into_iter().find(|work| work.word() == word));
+    Some(Signature { pid, work, taken_before: words.next().and_then(|word| word.parse().ok()) })
 }
 
 /// Reads a file from its start, whoever has read from it before.
@@ -161,7 +175,8 @@ mod tests {
 
     #[test]
     fn what_holds_the_lock_is_said_in_full() {
-        let ours = Holder { pid: 7, work: Some(Work::Undo), program: Some("orchestrate".into()), is_stopped: true };
+        let program = Some("orchestrate".into());
+        let ours = Holder { pid: 7, work: Some(Work::Undo), program, is_stopped: true, taken_before: Some(0) };
         assert_eq!(ours.to_string(), "process 7 (orchestrate, which takes a landing back), which is stopped,");
         assert!(!ours.is_landing_that_goes_on());
         let ended = Holder { program: None, is_stopped: false, ..ours };

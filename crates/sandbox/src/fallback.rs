@@ -69,12 +69,12 @@ impl Scratch {
     }
 }
 
-/// Lists what may be read and executed: the system, the toolchains, and the view's read-only roots but for the masked.
+/// Lists what may be read and executed, as far as it exists: the system, the toolchains, and the view's read-only roots
+/// but for the masked.
 pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
     let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));
     let toolchains = cargo.chain(toolchain.rustup_home.clone());
     let roots = view.read_only().flat_map(|root| view.readable_around_masks(root));
-    let all = system.chain(machine_facts()).chain(toolchains.map(OsString::from)).chain(roots.map(OsString::from));
-    all.filter(|path| Path::new(path).exists()).collect()
+    system.chain(machine_facts()).chain(toolchains.map(OsString::from)).chain(roots.map(OsString::from)).collect()
 }

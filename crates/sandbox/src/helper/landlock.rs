@@ -67,25 +67,29 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
     }
     let mut created = ruleset.create().map_err(text)?;
     let read = AccessFs::from_read(NEWEST);
-    // What has gone since the list was made needs no permission.
-    for path in spec.read_only.iter().map(Path::new).filter(|path| path.exists()) {
-        created = allow(created, path, read)?;
+    // What is not there, or not for this user, needs no permission.
+    for file in spec.read_only.iter().filter_map(|path| open(Path::new(path)).ok()) {
+        created = allow(created, file, read)?;
     }
-    for path in &spec.writable {
-        created = allow(created, Path::new(path), all)?;
+    for path in spec.writable.iter().map(Path::new) {
+        let file = open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
+        created = allow(created, file, all)?;
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::Truncate | AccessFs::IoctlDev;
     for path in DEVICES.iter().filter(|path| spec.confinement == Confinement::Full || !TERMINALS.contains(path)) {
-        if Path::new(path).exists() {
-            created = allow(created, Path::new(path), device)?;
+        if let Ok(file) = open(Path::new(path)) {
+            created = allow(created, file, device)?;
         }
     }
     Ok(Some(Ruleset(created)))
 }
 
-fn allow(created: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
-    let open = |path: &Path| File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path);
-    let file = open(path).map_err(|cause| format!("open {} for landlock: {cause}", path.display()))?;
+/// Opens what a rule is about, without reading it.
+fn open(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path)
+}
+
+fn allow(created: RulesetCreated, file: File, access: BitFlags<AccessFs>) -> Result<RulesetCreated, String> {
     let is_dir = file.metadata().map_err(text)?.is_dir();
     let access = if is_dir { access } else { access & AccessFs::from_file(NEWEST) };
     created.add_rule(PathBeneath::new(OwnedFd::from(file), access)).map_err(text)

@@ -12,8 +12,9 @@ use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 
 use crate::error::{CommandError, ErrorKind};
-use crate::terminal::Terminal;
-use crate::{asked, output};
+use crate::show::asked;
+use crate::show::output;
+use crate::show::terminal::Terminal;
 
 /// What every command is given.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXI
 use orchestrate_journal::JournalError;
 use serde_json::{Value, json};
 
-use crate::plain::{plain, quoted, workflow_data, workflow_property};
-use crate::terminal::Terminal;
+use crate::show::plain::{plain, quoted, workflow_data, workflow_property};
+use crate::show::terminal::Terminal;
 
 /// What a person can do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,28 +1,12 @@
 //! The `orchestrate` program: argv, signals, colours and exit codes, and nothing else.
 
 mod args;
-mod asked;
-mod columns;
 mod commands;
 mod context;
-mod display;
 mod error;
 mod follow;
-mod idle;
-mod inbox;
-mod landing;
-mod live;
-mod named;
-mod next;
-mod output;
-mod pager;
-mod patch;
-mod plain;
 mod plan_file;
-mod progress;
-mod signals;
-mod table;
-mod terminal;
+mod show;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -32,7 +16,7 @@ use orchestrate_core::report::{EXIT_INTERNAL, EXIT_OK, EXIT_USAGE};
 use crate::args::{Arguments, Command};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::terminal::Terminal;
+use crate::show::terminal::Terminal;
 
 fn main() -> ExitCode {
     orchestrate_coordinator::run_helper_if_asked();
@@ -49,18 +33,18 @@ fn shielded(work: fn() -> u8) -> u8 {
 fn work() -> u8 {
     // It holds the providers' keys, and unconfined commands run as the same user.
     if let Err(error) = orchestrate_coordinator::protect_process() {
-        output::warning(&format!("failed to {error}"));
+        show::output::warning(&format!("failed to {error}"));
     }
     orchestrate_coordinator::raise_open_files();
     let typed = args::with_run(std::env::args_os().collect());
     let context = match Context::of_process() {
         Ok(context) => context,
         Err(error) => {
-            output::drawn(&error.render(Terminal::dumb()));
+            show::output::drawn(&error.render(Terminal::dumb()));
             return error.exit_code();
         }
     };
-    output::hide(orchestrate_coordinator::redactor_of(&context.variables, None, None));
+    show::output::hide(orchestrate_coordinator::redactor_of(&context.variables, None, None));
     match parse(&context, &typed) {
         Ok(arguments) => execute(&context, &arguments.command).unwrap_or_else(|error| fail(&context, &typed, &error)),
         Err(code) => code,
@@ -75,14 +59,14 @@ fn parse(context: &Context, typed: &[OsString]) -> Result<Arguments, u8> {
     };
     let text = if context.terminal.colour { error.render().ansi().to_string() } else { error.render().to_string() };
     if !error.use_stderr() {
-        return Err(output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
+        return Err(show::output::bytes(&text).map_or_else(|error| error.exit_code(), |()| EXIT_OK));
     }
     if wants_json(context, typed) {
         let plain = error.render().to_string();
         let message = plain.trim().trim_start_matches("error: ").to_owned();
         return Err(fail(context, typed, &CommandError::usage(message)));
     }
-    output::drawn(text.trim_end());
+    show::output::drawn(text.trim_end());
     Err(EXIT_USAGE)
 }
 
@@ -127,9 +111,9 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
         return error.exit_code();
     }
     if wants_json(context, typed) {
-        let _ = output::json(&error.json());
+        let _ = show::output::json(&error.json());
     }
-    output::drawn(&error.render(context.terminal));
+    show::output::drawn(&error.render(context.terminal));
     error.exit_code()
 }
 
@@ -143,7 +127,7 @@ fn wants_json(context: &Context, typed: &[OsString]) -> bool {
 /// Says of a panic what it means for the user, and keeps what it says for whoever repairs it.
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        output::note(&format!(
+        show::output::note(&format!(
             "error: orchestrate has a defect (exit code {EXIT_INTERNAL}): {panic}\n\
              what was recorded is kept; `orchestrate resume` goes on from there"
         ));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::output;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &AgentsArgs) -> Result<u8, CommandError> {

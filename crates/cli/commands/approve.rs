@@ -10,9 +10,11 @@ use orchestrate_journal::{Command, Store};
 use crate::args::ApproveArgs;
 use crate::context::{Context, Subject, subject_of};
 use crate::error::{CommandError, ErrorKind};
-use crate::named::Named;
-use crate::progress::short;
-use crate::{asked, inbox, output};
+use crate::follow::inbox;
+use crate::show::asked;
+use crate::show::named::Named;
+use crate::show::output;
+use crate::show::progress::short;
 
 /// The fewest digits of a hash that name what was shown.
 const MIN_HASH_DIGITS: usize = 8;

@@ -7,7 +7,8 @@ use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use crate::args::CheckArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{output, plan_file};
+use crate::plan_file;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CheckArgs) -> Result<u8, CommandError> {

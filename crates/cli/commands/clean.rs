@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{next, output};
+use crate::show::next;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, CommandError> {

@@ -4,7 +4,7 @@ use clap::CommandFactory as _;
 
 use crate::args::{Arguments, CompletionsArgs};
 use crate::error::CommandError;
-use crate::output;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(arguments: &CompletionsArgs) -> Result<u8, CommandError> {

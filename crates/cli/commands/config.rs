@@ -14,7 +14,8 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 use crate::args::{ConfigArgs, ConfigCommand, JsonArgs};
 use crate::context::{Context, of_consents};
 use crate::error::CommandError;
-use crate::{asked, output};
+use crate::show::asked;
+use crate::show::output;
 
 /// The mode of a new configuration file: it may hold keys.
 const PRIVATE: u32 = 0o600;

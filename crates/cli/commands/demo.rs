@@ -19,9 +19,10 @@ use orchestrate_core::{RunState, shell_word};
 use orchestrate_journal::Store;
 
 use crate::context::Context;
-use crate::display::{Format, Style};
 use crate::error::CommandError;
-use crate::{follow, output};
+use crate::follow::display::{Format, Style};
+use crate::follow::run;
+use crate::show::output;
 
 /// The sample project, its plan and the model's replies.
 const FILES: [(&str, &str); 6] = [
@@ -71,13 +72,13 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
     };
     output::note(&format!("a sample project, its plan and the model's replies are in {}", folder.display()));
     let style = Style { format: Format::Text, quiet: false, verbose: false, terminal: context.terminal };
-    let runtime = follow::runtime()?;
+    let runtime = run::runtime()?;
     let ended = runtime.block_on(async {
         let coordinator = open(&folder, settings)?;
-        output::note(&follow::tier(&coordinator));
+        output::note(&run::tier(&coordinator));
         let run = coordinator.start(input).await?;
         let (store, id) = (run.store().clone(), run.id().clone());
-        let code = follow::to_its_end(run, style, 0).await?.print()?;
+        let code = run::to_its_end(run, style, 0).await?.print()?;
         tell(&store, &store.state(&id)?, &folder)?;
         Ok::<_, CommandError>(code)
     });

@@ -10,7 +10,9 @@ use crate::args::DiffArgs;
 use crate::commands::review::note_shown;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::{output, pager, patch};
+use crate::show::output;
+use crate::show::pager;
+use crate::show::patch;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, CommandError> {

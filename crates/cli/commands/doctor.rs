@@ -7,13 +7,14 @@ use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
 use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{follow, output};
+use crate::follow::run;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &DoctorArgs) -> Result<u8, CommandError> {
     let loaded = context.load(Vec::new(), Layer::default())?;
     let state = context.directories()?.state;
-    let diagnosis = follow::runtime()?.block_on(Diagnosis::of(&context.directory, &state, &loaded));
+    let diagnosis = run::runtime()?.block_on(Diagnosis::of(&context.directory, &state, &loaded));
     if arguments.json.json {
         output::json(&diagnosis)?;
     } else {

@@ -8,7 +8,7 @@ use orchestrate_coordinator::settings::{Class, KEYS, Key, PROJECT_FILES, project
 use crate::args::InitArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::output;
+use crate::show::output;
 
 const HEAD: &str = "\
 # Settings of orchestrate for this project. Every line is a comment: take the `#` away to set a value.

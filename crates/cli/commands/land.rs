@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use crate::args::LandArgs;
 use crate::context::Context;
-use crate::display::Format;
 use crate::error::CommandError;
-use crate::landing::{attended, bring, words};
-use crate::{follow, output};
+use crate::follow::display::Format;
+use crate::follow::landing::{attended, bring, words};
+use crate::follow::run;
+use crate::show::output;
 
 /// More facts than a landing records: at most what became of an older one, that its own begins, and how it ended.
 const FACTS: usize = 8;
@@ -23,7 +24,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
         typed.push(("no_write_back", "true".to_owned()));
     }
     let loaded = context.load(typed, Layer::default())?;
-    let style = follow::style(&loaded.resolved, context.terminal);
+    let style = run::style(&loaded.resolved, context.terminal);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
@@ -48,7 +49,7 @@ fn stream((store, run): (&Store, &RunId), begun: u64, object: &Value) -> Result<
     for line in lines.filter(|line| line["seq"] != state.seq || line["type"] != object["type"]) {
         output::json(&line)?;
     }
-    output::json(&follow::last_line(object, state.updated_ms, state.seq))
+    output::json(&run::last_line(object, state.updated_ms, state.seq))
 }
 
 fn object(landed: &Landed, undone: bool) -> Value {

@@ -11,7 +11,10 @@ use serde_json::Value;
 use crate::args::LogArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{asked, output, progress, table};
+use crate::show::asked;
+use crate::show::output;
+use crate::show::progress;
+use crate::show::table;
 
 /// How many facts are read at once.
 const FACTS_AT_ONCE: usize = 512;

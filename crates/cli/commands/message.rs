@@ -5,7 +5,7 @@ use orchestrate_journal::Command;
 use crate::args::MessageArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::inbox;
+use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {

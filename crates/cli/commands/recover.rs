@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use crate::args::RecoverArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::progress::short;
-use crate::table::aligned;
-use crate::{next, output};
+use crate::show::next;
+use crate::show::output;
+use crate::show::progress::short;
+use crate::show::table::aligned;
 
 const HEAD: [&str; 4] = ["NAME", "COMMIT", "TIME", "WHAT"];
 

@@ -5,7 +5,7 @@ use orchestrate_journal::Command;
 use crate::args::{Place, RejectArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
-use crate::inbox;
+use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, CommandError> {

@@ -8,7 +8,9 @@ use orchestrate_coordinator::{Allowance, Coordinator};
 use crate::args::ResumeArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{follow, landing, output};
+use crate::follow::landing;
+use crate::follow::run;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, CommandError> {
@@ -21,22 +23,22 @@ pub(crate) fn execute(context: &Context, arguments: &ResumeArgs) -> Result<u8, C
         time: arguments.timeout.as_ref().and(loaded.run.timeout_ms).map(Duration::from_millis),
         tokens: arguments.budget_tokens.as_ref().and(loaded.run.budget_tokens),
     };
-    let style = follow::style(&loaded.resolved, context.terminal);
-    follow::log(style);
+    let style = run::style(&loaded.resolved, context.terminal);
+    run::log(style);
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     loaded.run = store.state(&run)?.settings;
-    follow::require_sandbox(&loaded, &run)?;
+    run::require_sandbox(&loaded, &run)?;
     let settings = context.settings(&loaded)?;
-    let runtime = follow::runtime()?;
+    let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         let coordinator = Coordinator::open(&context.directory, settings)?;
         if !style.quiet {
-            output::note(&follow::tier(&coordinator));
+            output::note(&run::tier(&coordinator));
             output::note(&format!("run {run}"));
         }
         let run = coordinator.resume_within(&run, allowance).await?;
-        follow::to_its_end(run, style, begun).await
+        run::to_its_end(run, style, begun).await
     });
     runtime.shutdown_background();
     landing::finish(context, &loaded, ended?)

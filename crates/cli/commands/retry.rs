@@ -5,7 +5,7 @@ use orchestrate_journal::Command;
 use crate::args::RetryArgs;
 use crate::context::{Context, task_of};
 use crate::error::CommandError;
-use crate::inbox;
+use crate::follow::inbox;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RetryArgs) -> Result<u8, CommandError> {

@@ -8,10 +8,14 @@ use orchestrate_core::task::Work;
 
 use crate::args::RunArgs;
 use crate::context::Context;
-use crate::display::Style;
 use crate::error::CommandError;
-use crate::plan_file::{self, PlanFile};
-use crate::{follow, idle, landing, output};
+use crate::follow::display::Style;
+use crate::follow::landing;
+use crate::follow::run;
+use crate::plan_file;
+use crate::plan_file::PlanFile;
+use crate::show::idle;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, CommandError> {
@@ -24,8 +28,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     let (loaded, roles) = (&file.loaded, &file.roles);
     // Also where no open task has the default role: what is asked for and is not there is never passed over.
     roles.role(&loaded.run.agent)?;
-    let style = follow::style(&loaded.resolved, context.terminal);
-    follow::log(style);
+    let style = run::style(&loaded.resolved, context.terminal);
+    run::log(style);
     warn(context, &file, &plan, &project)?;
     if idle::is_idle(&plan) {
         return idle::say(&plan, project.base_commit(loaded.resolved.text("base").as_deref())?, style);
@@ -33,13 +37,13 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     let coordinator_settings = context.settings(loaded)?;
-    let runtime = follow::runtime()?;
+    let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         require_model(loaded, roles, &plan.tasks).await?;
         let coordinator =
             Coordinator::open(&context.directory, coordinator_settings).map_err(CommandError::at_start)?;
         if !style.quiet {
-            output::note(&follow::tier(&coordinator));
+            output::note(&run::tier(&coordinator));
         }
         require_programs(&coordinator, &file, &plan, style).await?;
         let text = file.text.clone();
@@ -48,7 +52,7 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
         if !style.quiet {
             output::note(&format!("run {}", run.id()));
         }
-        follow::to_its_end(run, style, 0).await
+        run::to_its_end(run, style, 0).await
     });
     // What a killed run left waiting must not keep the program.
     runtime.shutdown_background();
@@ -81,7 +85,7 @@ fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String>
 /// Says what the user should know before the run begins.
 fn warn(context: &Context, file: &PlanFile, plan: &Plan, project: &Project) -> Result<(), CommandError> {
     let PlanFile { loaded, roles, .. } = file;
-    if follow::style(&loaded.resolved, context.terminal).quiet {
+    if run::style(&loaded.resolved, context.terminal).quiet {
         return Ok(());
     }
     loaded.resolved.warnings.iter().for_each(|warning| output::warning(warning));

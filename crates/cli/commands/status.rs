@@ -12,10 +12,13 @@ use serde_json::{Value, json};
 use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::named::Named;
-use crate::progress::{is_at_work, short};
-use crate::table::RUNNING;
-use crate::{asked, next, output, table};
+use crate::show::asked;
+use crate::show::named::Named;
+use crate::show::next;
+use crate::show::output;
+use crate::show::progress::{is_at_work, short};
+use crate::show::table;
+use crate::show::table::RUNNING;
 
 /// How much of a call is shown in a list; what is left out is counted.
 const MAX_CALL_CHARS: usize = 200;

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::args::StopArgs;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::{inbox, output};
+use crate::follow::inbox;
+use crate::show::output;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, CommandError> {

@@ -12,7 +12,7 @@ use orchestrate_journal::JournalError;
 use orchestrate_model::ModelError;
 use orchestrate_sandbox::SandboxError;
 
-use crate::refusal::Refusal;
+use crate::afterwards::refusal::Refusal;
 
 /// Why the coordinator cannot go on.
 #[derive(Debug, thiserror::Error)]

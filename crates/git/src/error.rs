@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
-use crate::lock_holder::Holder;
-use crate::refusal::Refusal;
+use crate::repo::lock_holder::Holder;
+use crate::repo::refusal::Refusal;
 
 /// What the system says of a full disk.
 pub(crate) const NO_SPACE: &str = "No space left";

@@ -1,6 +1,6 @@
 //! The only other door: the git program, run unconfined with a clean environment.
 //!
-//! For `crates/git/src/program.rs` alone; everything that an agent causes goes through [`crate::Sandbox`].
+//! For `crates/git/src/repo/program.rs` alone; everything that an agent causes goes through [`crate::Sandbox`].
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;

@@ -1,0 +1,164 @@
+//! Hands a command to the coordinator of a run, or takes the run over where there is none.
+//!
+//! A command is carried out once, whoever carries it out: once it has been sent, it is taken over by its number.
+
+use std::time::Duration;
+
+use orchestrate_coordinator::settings::Layer;
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
+use orchestrate_core::RunId;
+use orchestrate_core::report::EXIT_OK;
+use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::follow::display::Style;
+use crate::follow::landing;
+use crate::follow::run;
+use crate::follow::run::Followed;
+use crate::show::output;
+
+/// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether the coordinator is still there.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a command follows a run from hand to hand: each time another process was quicker, or ended.
+const HANDS: usize = 8;
+
+/// A command to a run, with its number once it has been sent.
+struct Asked<'a> {
+    store: &'a Store,
+    run: &'a RunId,
+    command: &'a Command,
+    sent: Option<InboxId>,
+}
+
+/// Sends a command to a live coordinator and says what it answered, or that it has ended.
+pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
+    let id = send(store, run, command)?;
+    match answer(store, run, id)? {
+        Some(answer) => say(answer, run, as_json),
+        None if store.lease(run)?.is_none() => say(Ok("it has ended".to_owned()), run, as_json),
+        None => Err(unanswered(run)),
+    }
+}
+
+/// Sends a command; without a live coordinator takes the run over, and gives the run's exit code.
+///
+/// Who works on the run may change at any moment: the command goes to whoever took it in between, and is carried out
+/// here if that one ends without an answer.
+pub(crate) fn ask_or_take_over(
+    context: &Context,
+    (store, run): (&Store, &RunId),
+    command: &Command,
+    typed: Vec<(&'static str, String)>,
+) -> Result<u8, CommandError> {
+    let mut sent = None;
+    for _ in 0..HANDS {
+        if store.lease(run)?.is_some() {
+            let id = if let Some(id) = sent { id } else { *sent.insert(send(store, run, command)?) };
+            if let Some(answer) = answer(store, run, id)? {
+                let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
+                let format = format.or_else(|| context.output_format());
+                return say(answer, run, matches!(format.as_deref(), Some("json" | "stream-json")));
+            }
+            if store.lease(run)?.is_some() {
+                return Err(unanswered(run));
+            }
+        }
+        if let Some(code) = take_over(context, &Asked { store, run, command, sent }, typed.clone())? {
+            return Ok(code);
+        }
+    }
+    let message = format!("run {run} goes from one process to another, and none of them has answered");
+    Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows how it stands")))
+}
+
+/// Writes a command down for the process that works on the run; one that does something else with it takes none.
+fn send(store: &Store, run: &RunId, command: &Command) -> Result<InboxId, CommandError> {
+    match store.lease(run)? {
+        Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
+        _ => Ok(store.send(run, command)?),
+    }
+}
+
+/// Waits for an answer; none if it takes too long, or if nobody is there any more to give one.
+fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, CommandError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        // In this order: who answers does so before letting the run go.
+        let is_held = store.lease(run)?.is_some();
+        match store.wait_for_answer(id, if is_held { LOOK_AGAIN } else { Duration::ZERO })? {
+            None if is_held && waited < PATIENCE => waited += LOOK_AGAIN,
+            answer => return Ok(answer),
+        }
+    }
+}
+
+fn unanswered(run: &RunId) -> CommandError {
+    let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
+    CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
+}
+
+/// Takes the run over for a command; none if another process was quicker, or has answered it before it ended.
+fn take_over(
+    context: &Context,
+    asked: &Asked<'_>,
+    typed: Vec<(&'static str, String)>,
+) -> Result<Option<u8>, CommandError> {
+    let mut loaded = context.load(typed, Layer::default())?;
+    let style = run::style(&loaded.resolved, context.terminal);
+    run::log(style);
+    let state = asked.store.state(asked.run)?;
+    loaded.run = state.settings;
+    run::require_sandbox(&loaded, asked.run)?;
+    let settings = context.settings(&loaded)?;
+    let coordinator = Coordinator::open(&context.directory, settings)?;
+    let runtime = run::runtime()?;
+    let ended = runtime.block_on(carry_out(&coordinator, asked, style, state.seq));
+    runtime.shutdown_background();
+    ended?.map(|followed| landing::finish(context, &loaded, followed)).transpose()
+}
+
+async fn carry_out(
+    coordinator: &Coordinator,
+    Asked { run, command, sent, .. }: &Asked<'_>,
+    style: Style,
+    begun: u64,
+) -> Result<Option<Followed>, CommandError> {
+    let command = Command::clone(command);
+    let taken = match sent {
+        None => coordinator.resume_with(run, command).await,
+        Some(id) => coordinator.resume_with_sent(run, *id, command).await,
+    };
+    match taken {
+        Err(CoordinatorError::Journal(JournalError::Held { holder, .. })) if holder.purpose == Purpose::Run => Ok(None),
+        Err(error) => Err(error.into()),
+        Ok(Takeover::Answered) => Ok(None),
+        Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),
+        Ok(Takeover::Begun { run: taken, said }) => {
+            if !style.quiet {
+                output::note(&format!("nobody works on run {run}: taking it over"));
+                output::note(&run::tier(coordinator));
+                output::note(&said);
+            }
+            run::to_its_end(taken, style, begun).await.map(Some)
+        }
+    }
+}
+
+fn say(answer: Reply, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
+    match answer {
+        Ok(said) if as_json => output::json(&json!({"run_id": run.as_str(), "answer": said})),
+        Ok(said) => output::line(&said),
+        Err(refused) => Err(refusal(run, &refused)),
+    }
+    .map(|()| EXIT_OK)
+}
+
+fn refusal(run: &RunId, why: &str) -> CommandError {
+    CommandError::usage(why).hint(format!("`orchestrate status {run}` shows how it stands"))
+}

@@ -1,0 +1,112 @@
+//! Landing, for the command of that name and for whoever brings a run to its end whose setting it is.
+
+use orchestrate_coordinator::settings::Loaded;
+use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs};
+use orchestrate_core::event::RunStatus;
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
+use orchestrate_core::{Report, RunId, RunState};
+
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::follow::run::Followed;
+use crate::follow::signals::Attention;
+use crate::show::next;
+use crate::show::output;
+use crate::show::progress::short;
+
+/// Lands a run that was followed to its end if it has to land, prints its report, and gives the exit code.
+pub(crate) fn finish(context: &Context, loaded: &Loaded, mut followed: Followed) -> Result<u8, CommandError> {
+    let landed = bring_due(context, loaded, &followed.state()?);
+    if let Err(error) = &landed {
+        not_landed(&mut followed.report, error);
+    }
+    let printed = followed.print();
+    match landed {
+        Ok(landed) => landed.iter().for_each(|landed| {
+            landed.warnings.iter().for_each(|warning| output::warning(warning));
+            output::note(words(landed, false).trim_end());
+        }),
+        // The report has its exit code already, and says it alone where it is JSON.
+        Err(error) => output::drawn(&error.render(context.terminal)),
+    }
+    printed
+}
+
+/// Lands a run that has to land.
+fn bring_due(context: &Context, loaded: &Loaded, state: &RunState) -> Result<Option<Landed>, CommandError> {
+    state.is_to_be_landed().then(|| bring(context, loaded, &state.run_id)).transpose()
+}
+
+/// Lets a run that succeeded and could not be landed end as the landing did.
+fn not_landed(report: &mut Report, error: &CommandError) {
+    // What is in the way came up since the run began: nothing was typed wrongly.
+    let (status, code) = match error.exit_code() {
+        EXIT_USAGE | EXIT_NEEDS_HUMAN => (RunStatus::NeedsHuman, EXIT_NEEDS_HUMAN),
+        code @ (EXIT_INTERRUPTED | EXIT_TERMINATED) => (RunStatus::Interrupted, code),
+        code => (RunStatus::Failed, code),
+    };
+    (report.status, report.exit_code) = (status_name(status).to_owned(), Some(code));
+}
+
+/// Lands a run.
+pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
+    attended(context, loaded, |runs, options| runs.land(run, options))
+}
+
+/// Lands or takes back, unless a signal asks to stop before anything is moved.
+pub(crate) fn attended(
+    context: &Context,
+    loaded: &Loaded,
+    act: impl FnOnce(&Runs, &LandOptions) -> Result<Landed, CoordinatorError>,
+) -> Result<Landed, CommandError> {
+    let attention = Attention::listen()?;
+    let (runs, options) = open(context, loaded)?;
+    let options = LandOptions { cancel: attention.cancel.clone(), ..options };
+    act(&runs, &options).map_err(|error| match error {
+        CoordinatorError::Refused(interrupted @ Refusal::Interrupted { .. }) => {
+            CommandError::new(ErrorKind::Interrupted(attention.exit_code()), format!("failed to {interrupted}"))
+        }
+        error => error.into(),
+    })
+}
+
+fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
+    let runs = Runs::open(&context.directory, context.settings(loaded)?)?;
+    let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
+    let write_back = !loaded.resolved.is_on("no_write_back");
+    Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))
+}
+
+/// Says for people what landing, or undoing it, did.
+pub(crate) fn words(landed: &Landed, undone: bool) -> String {
+    let Landed { run, branch, from, to, .. } = landed;
+    let (from, to) = (short(from.as_str()), short(to.as_str()));
+    let mut text = match (undone, from == to, landed.merged) {
+        (false, true, _) if landed.is_empty => format!(
+            "run {run} has nothing to land: none of its work was merged; `orchestrate review {run}` shows its branches\n"
+        ),
+        (true, ..) => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
+        (false, true, _) => format!("{branch} has everything of run {run} already, at {to}\n"),
+        (false, false, true) => {
+            format!("run {run} has landed: {branch} went from {from} to {to}, a merge with its new commits\n")
+        }
+        (false, false, false) => format!("run {run} has landed: {branch} went from {from} to {to}, a fast-forward\n"),
+    };
+    match &landed.boxes {
+        Boxes::Written(path) => {
+            let done = if undone { "are as they were" } else { "were ticked; the edit is not committed" };
+            text.push_str(&format!("the boxes in {} {done}\n", path.display()));
+        }
+        Boxes::Left { plan, reason } => {
+            text.push_str(&format!("the boxes in {plan} were left as they are: {reason}\n"))
+        }
+        Boxes::Nothing => {}
+    }
+    let next = match (undone, from == to) {
+        (true, _) => vec![format!("orchestrate land {run}")],
+        (false, true) => Vec::new(),
+        (false, false) => vec![format!("orchestrate land --undo {run}"), format!("orchestrate clean {run}")],
+    };
+    text.push_str(&next::render(&next));
+    text
+}

@@ -1,0 +1,8 @@
+//! Follows a run to its end: shows its facts, forwards signals and requests, and lands the result.
+
+pub(crate) mod display;
+pub(crate) mod inbox;
+pub(crate) mod landing;
+pub(crate) mod live;
+pub(crate) mod run;
+pub(crate) mod signals;

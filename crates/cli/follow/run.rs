@@ -1,0 +1,247 @@
+//! Follows a run to its end: facts to the display, signals to the run, the report to standard output.
+//!
+//! `run`, `resume` and every command that takes a run over end here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_coordinator::settings::{Loaded, Resolved};
+use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
+use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
+use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_journal::Store;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::time::MissedTickBehavior;
+
+use crate::error::CommandError;
+use crate::follow::display::{Display, Format, Style};
+use crate::follow::live::TICK;
+use crate::follow::signals::Signals;
+use crate::show::named::Named;
+use crate::show::next;
+use crate::show::output;
+use crate::show::table;
+use crate::show::terminal::Terminal;
+
+/// How many facts are read at once: enough for any burst, little enough to stay responsive.
+const FACTS_AT_ONCE: usize = 512;
+/// How long a killed run may take to record its end; its processes are dead at once, or else die with this one.
+const KILL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The status of a run that was killed before it could record its end.
+const INTERRUPTED: &str = "interrupted";
+/// What `--verbose` logs: our own crates, not what others say about their insides.
+const LOGGED: &str = "orchestrate=info,orchestrate_coordinator=info,orchestrate_tools=info,orchestrate_model=info,\
+                      orchestrate_git=info,orchestrate_sandbox=info,orchestrate_journal=info";
+
+/// Makes the one runtime of the program.
+pub(crate) fn runtime() -> Result<Runtime, CommandError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::internal(format!("failed to start the runtime: {error}")))
+}
+
+/// Refuses to go on without a sandbox, as a run was begun, where one is required now.
+pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
+    if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
+        let message = format!("run {run} was started with --no-sandbox, and the sandbox is required here");
+        return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
+    }
+    Ok(())
+}
+
+/// Reads what was set about the output.
+pub(crate) fn style(resolved: &Resolved, terminal: Terminal) -> Style {
+    let format = match resolved.text("output_format").as_deref() {
+        Some("json") => Format::Json,
+        Some("stream-json") => Format::StreamJson,
+        _ => Format::Text,
+    };
+    Style { format, quiet: resolved.is_on("quiet"), verbose: resolved.is_on("verbose"), terminal }
+}
+
+/// Writes what the libraries log to standard error, where that was asked for.
+pub(crate) fn log(style: Style) {
+    if style.verbose {
+        let logger = tracing_subscriber::fmt().with_env_filter(LOGGED).with_ansi(false).with_writer(|| output::Log);
+        // It fails only where a logger is installed already, which serves as well.
+        let _ = logger.try_init();
+    }
+}
+
+/// Says how commands are confined.
+pub(crate) fn tier(coordinator: &Coordinator) -> String {
+    format!("commands run in this tier: {}", coordinator.confinement())
+}
+
+/// A run that was followed to its end, and what is printed of it.
+pub(crate) struct Followed {
+    /// Its report.
+    pub(crate) report: Report,
+    store: Store,
+    style: Style,
+    /// The number of its newest fact.
+    seq: u64,
+    /// Whether somebody reads what is printed, or why it could not be printed so far.
+    is_heard: Result<bool, CommandError>,
+}
+
+/// Follows a run to its end, signals included, and leaves the printing to the caller; `begun` is the number of facts
+/// that are not news.
+pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Followed, CommandError> {
+    let (id, store) = (run.id().clone(), run.store().clone());
+    let mut news = News { store: store.clone(), run: id.clone(), seen: begun };
+    let mut display = Display::new(style);
+    if style.terminal.github && !style.quiet {
+        display.note(&format!("::group::orchestrate {id}"));
+    }
+    let ended = attend(run, &mut display, &mut news).await?;
+    news.pass_on(&mut display)?;
+    let is_heard = display.end();
+    if style.terminal.github && !style.quiet {
+        output::note("::endgroup::");
+    }
+    let report = match ended {
+        Ok(ended) => ended.map_err(|error| CommandError::from(error).hint(kept(&id)))?,
+        Err(Killed(code)) => killed(store.state(&id)?, code),
+    };
+    Ok(Followed { report, store, style, seq: news.seen, is_heard })
+}
+
+fn kept(run: &RunId) -> String {
+    format!("what was recorded is kept; `orchestrate resume {run}` goes on from there")
+}
+
+/// What a run says at its end.
+type Ended = Result<Report, CoordinatorError>;
+
+/// A run was killed and says nothing; with the exit code of whoever killed it.
+struct Killed(u8);
+
+/// Gives the report of a run that says nothing any more, and must not be called running.
+fn killed(state: RunState, exit_code: u8) -> Report {
+    let (standing, status) = (Standing { state: Arc::new(state), is_attended: false }, INTERRUPTED.to_owned());
+    Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
+}
+
+/// Waits for the run, passing on what happens and what is asked.
+async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Result<Ended, Killed>, CommandError> {
+    let mut signals = Signals::listen()?;
+    let (mut state, mut retries) = (run.watch(), run.retries());
+    let shutdown = run.shutdown();
+    let waiting = run.wait();
+    tokio::pin!(waiting);
+    let (mut open, mut told, mut is_news) = (true, false, true);
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        if std::mem::replace(&mut is_news, true) {
+            // The state first: a fact that comes while the others are being shown is then another change.
+            let newest: Arc<RunState> = Arc::clone(&state.borrow_and_update());
+            // What cannot be read now is read after the next change; at the run's end it is an error.
+            let _ = news.pass_on(display);
+            display.state(&newest);
+        }
+        tokio::select! {
+            _ = ticks.tick(), if display.is_live() => {
+                display.tick();
+                is_news = false;
+            }
+            ended = &mut waiting => {
+                if !told {
+                    tell_of_stop(&shutdown, display);
+                }
+                return Ok(Ok(ended));
+            }
+            changed = state.changed(), if open => open = changed.is_ok(),
+            Ok(retry) = retries.recv() => display.retry(&retry),
+            () = shutdown.reached(ShutdownLevel::Drain), if !told => {
+                told = true;
+                tell_of_stop(&shutdown, display);
+            }
+            () = shutdown.reached(ShutdownLevel::Kill) => {
+                if !told {
+                    tell_of_stop(&shutdown, display);
+                }
+                let ended = tokio::time::timeout(KILL_PATIENCE, &mut waiting).await;
+                return Ok(ended.map_err(|_| Killed(shutdown.asked_exit_code().unwrap_or(EXIT_INTERRUPTED))));
+            }
+            request = signals.next() => {
+                if request.hung_up {
+                    display.hang_up();
+                }
+                display.note(request.words);
+                told = true;
+                shutdown.ask(request.level, request.exit_code);
+            }
+        }
+    }
+}
+
+/// Says why the run ends, if somebody asked for it from elsewhere; its limits say so themselves.
+fn tell_of_stop(shutdown: &Shutdown, display: &mut Display) {
+    if shutdown.asked_exit_code().is_some() {
+        display.note("stopping, as `orchestrate stop` asks; what was recorded is kept");
+    }
+}
+
+/// The facts that have not been shown.
+struct News {
+    store: Store,
+    run: RunId,
+    seen: u64,
+}
+
+impl News {
+    fn pass_on(&mut self, display: &mut Display) -> Result<(), CommandError> {
+        loop {
+            let facts = self.store.events(&self.run, self.seen, FACTS_AT_ONCE)?;
+            let Some(last) = facts.last() else { return Ok(()) };
+            self.seen = last.seq;
+            display.facts(&facts);
+            if facts.len() < FACTS_AT_ONCE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// Gives its state by now, with what has been done since it ended.
+    pub(crate) fn state(&self) -> Result<RunState, CommandError> {
+        Ok(self.store.state(&self.report.run_id)?)
+    }
+
+    /// Prints the report in the form that was asked for, and gives its exit code.
+    pub(crate) fn print(self) -> Result<u8, CommandError> {
+        let (report, state) = (&self.report, &self.state()?);
+        let ended = || format!("`orchestrate status {}` shows how the run ended", state.run_id);
+        let is_heard = self.is_heard.map_err(|error| error.hint(ended()))?;
+        match self.style.format {
+            _ if !is_heard => {}
+            Format::Text => {
+                let next = next::after(Named::new(&self.store, &state.run_id)?, state, report);
+                output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
+            }
+            Format::Json => output::json(report)?,
+            Format::StreamJson => output::json(&last_line(report, state.updated_ms, self.seq))?,
+        }
+        Ok(report.exit_code.unwrap_or(EXIT_OK))
+    }
+}
+
+/// Gives the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that
+/// every line has.
+pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
+    let mut object = serde_json::Map::new();
+    if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
+        object.extend(fields);
+    }
+    object.insert("ts".to_owned(), Value::from(orchestrate_core::event::rfc3339(updated_ms)));
+    object.insert("seq".to_owned(), Value::from(seq));
+    object.insert("v".to_owned(), Value::from(orchestrate_core::event::VERSION));
+    Value::Object(object)
+}

@@ -1,0 +1,52 @@
+//! How many columns of a terminal a text takes, counted in one way wherever something has to fit or to be aligned.
+//!
+//! Texts are made safe first ([`crate::show::output::plain`]), so they hold no control characters. A sequence that a
+//! terminal may draw narrower is counted at its widest: a line is never wider than it is taken for.
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// Asks for a sign's wide form, which the character before it is not counted with.
+const WIDE_FORM: char = '\u{fe0f}';
+
+/// Returns the columns of a text.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(of).sum()
+}
+
+/// Splits a text behind what fits into so many columns; at least one character fits, so that whoever goes on ends.
+pub(crate) fn split(text: &str, columns: usize) -> (&str, &str) {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += of(c);
+        if used > columns && at > 0 {
+            return text.split_at(at);
+        }
+    }
+    (text, "")
+}
+
+/// Returns a text with blanks behind it, up to so many columns.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+fn of(c: char) -> usize {
+    if c == WIDE_FORM { 1 } else { c.width().unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_letters_take_two_columns_and_marks_none() {
+        let table = [("abc", 3), ("日本語", 6), ("e\u{301}", 1), ("⚠\u{fe0f}", 2), ("ｗ", 2), ("", 0)];
+        for (text, columns) in table {
+            assert_eq!(width(text), columns, "{text}");
+        }
+        assert_eq!(split("日本語", 5), ("日本", "語"));
+        assert_eq!(split("日本語", 1), ("日", "本語"));
+        assert_eq!(split("abc", 3), ("abc", ""));
+        assert_eq!(padded("日", 4), "日  ");
+    }
+}

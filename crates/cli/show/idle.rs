@@ -1,0 +1,75 @@
+//! A plan with nothing to do: it says so and is no run, so that the run before it stays the newest.
+
+use orchestrate_core::event::{Event, Recorded, VERSION};
+use orchestrate_core::plan::Plan;
+use orchestrate_core::report::{EXIT_OK, Standing};
+use orchestrate_core::settings::RunSettings;
+use orchestrate_core::{Oid, RunId, RunState, Schedule};
+use serde_json::Value;
+
+use crate::error::CommandError;
+use crate::follow::display::{Format, Style};
+use crate::follow::run;
+use crate::show::output;
+
+/// Reports whether no task of the plan can begin, now or later.
+pub(crate) fn is_idle(plan: &Plan) -> bool {
+    Schedule::new(&plan.tasks).is_ok_and(|schedule| schedule.waves().is_empty())
+}
+
+/// Says so in the form that was asked for.
+pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandError> {
+    match style.format {
+        Format::Text => {
+            let why = if plan.tasks.iter().any(|task| task.status.runs()) {
+                "each open task depends on one that does not run; mark that one as open, or as done"
+            } else {
+                "no box of the plan is open"
+            };
+            output::line(&format!("there was nothing to do: {why}"))?;
+        }
+        Format::Json => output::json(&object(plan, base)?)?,
+        Format::StreamJson => output::json(&run::last_line(&object(plan, base)?, 0, 0))?,
+    }
+    Ok(EXIT_OK)
+}
+
+/// Makes the object of a run that has ended, of none.
+fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: plan.title.clone(),
+        settings: Box::new(RunSettings::default()),
+        base_commit: base,
+        base_branch: None,
+    };
+    let added = plan.tasks.iter().map(|task| Event::TaskAdded { task: Box::new(task.clone()), parent: None });
+    let mut facts: Vec<Recorded> = Vec::new();
+    for event in std::iter::once(started).chain(added) {
+        facts.push(fact(facts.len(), event));
+    }
+    let unfit = |error: orchestrate_core::IllegalEvent| CommandError::internal(error.to_string());
+    let skipped = RunState::replay(&facts).map_err(unfit)?.map(|state| state.due_facts()).unwrap_or_default();
+    for event in skipped {
+        facts.push(fact(facts.len(), event));
+    }
+    let Some(state) = RunState::replay(&facts).map_err(unfit)? else { return Ok(Value::Null) };
+    let report = Standing { state: state.into(), is_attended: true }.report();
+    let mut object = serde_json::to_value(report).unwrap_or_default();
+    let fields = [
+        ("type", Value::from("run.finished")),
+        ("run_id", Value::Null),
+        ("status", Value::from("succeeded")),
+        ("exit_code", Value::from(EXIT_OK)),
+        ("integration_branch", Value::Null),
+    ];
+    for (name, value) in fields {
+        object.as_object_mut().into_iter().for_each(|object| drop(object.insert(name.to_owned(), value.clone())));
+    }
+    Ok(object)
+}
+
+fn fact(before: usize, event: Event) -> Recorded {
+    Recorded { run_id: RunId::new("r-none"), seq: before as u64 + 1, ts_ms: 0, v: VERSION, event }
+}

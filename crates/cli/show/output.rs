@@ -1,0 +1,132 @@
+//! The only doors to standard output and standard error.
+//!
+//! Standard output carries the result and standard error the progress. A reader that has gone away ends a listing
+//! quietly ([`CommandError::is_silent`]) and a run not at all: progress that nobody reads is dropped.
+//!
+//! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
+//! words, and whoever prints them need not remember that. Those that do not say so in their names, and let
+//! only a patch through with a secret in it.
+
+use std::borrow::Cow;
+use std::io::{self, Write as _};
+use std::sync::{PoisonError, RwLock};
+
+use orchestrate_core::Redactor;
+use serde::Serialize;
+
+use crate::error::CommandError;
+use crate::show::plain::ascii_controls;
+pub(crate) use crate::show::plain::{names, one_line, plain, quoted, workflow_data, workflow_property};
+
+/// What no door lets through.
+static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);
+
+/// Lets no door show these secrets from here on.
+pub(crate) fn hide(redactor: Redactor) {
+    *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(redactor);
+}
+
+/// Reports whether a door would leave something out of a text.
+pub(crate) fn hides_in(text: &str) -> bool {
+    matches!(shown(text), Cow::Owned(_))
+}
+
+/// Returns a text as a door lets it through.
+fn shown(text: &str) -> Cow<'_, str> {
+    let hidden = HIDDEN.read().unwrap_or_else(PoisonError::into_inner);
+    match hidden.as_ref() {
+        Some(redactor) => redactor.text(text),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The door for what the libraries log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = plain(&String::from_utf8_lossy(bytes));
+        io::stderr().lock().write_all(shown(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Writes a result to standard output.
+pub(crate) fn result(text: &str) -> Result<(), CommandError> {
+    bytes(&plain(text))
+}
+
+/// Writes one line of a result to standard output.
+pub(crate) fn line(text: &str) -> Result<(), CommandError> {
+    result(&format!("{text}\n"))
+}
+
+/// Writes one JSON value as one line to standard output, with what [`plain`] writes out in JSON's own way.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
+    bytes(&json_line(value)?)
+}
+
+/// Writes one JSON value with a patch in it, which has to apply.
+pub(crate) fn json_exactly(value: &impl Serialize) -> Result<(), CommandError> {
+    exactly(&json_line(value)?)
+}
+
+fn json_line(value: &impl Serialize) -> Result<String, CommandError> {
+    let text = serde_json::to_string(value).map_err(|error| CommandError::internal(error.to_string()))?;
+    Ok(format!("{}\n", ascii_controls(&text)))
+}
+
+/// Writes a result whose control characters are meant.
+pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
+    exactly(&shown(text))
+}
+
+/// Writes a patch for programs as it is, byte by byte: it has to apply, and its reader can read the files as well.
+pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| CommandError::of_output(&error))
+}
+
+/// Writes progress to standard error; nobody may be there to read it.
+pub(crate) fn note(text: &str) {
+    drawn(&plain(text));
+}
+
+/// Writes a warning to standard error.
+pub(crate) fn warning(text: &str) {
+    note(&format!("warning: {text}"));
+}
+
+/// Writes to standard error what carries colours of our own; others' words in it have to be [`plain`] already.
+pub(crate) fn drawn(text: &str) {
+    let _ = io::stderr().lock().write_all(format!("{}\n", shown(text)).as_bytes());
+}
+
+/// Writes lines that are drawn over to standard error; others' words in them have to be [`plain`] already.
+pub(crate) fn raw_progress(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(shown(text).as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Asks a question that only a clear yes answers with yes.
+pub(crate) fn confirm(question: &str) -> bool {
+    let answer = ask(question).unwrap_or_default();
+    matches!(answer.to_lowercase().as_str(), "y" | "yes")
+}
+
+/// Asks a question on standard error and gives the answer's line; none at the end of the input.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(shown(&plain(question)).as_bytes()).and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    match io::stdin().read_line(&mut answer) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(answer.trim().to_owned()),
+    }
+}

@@ -1,0 +1,293 @@
+//! Facts in words: one line for each that somebody waiting wants to know, and one line for each agent at work.
+//!
+//! Everything here is a pure function; what draws it is in `display`.
+
+use std::time::Duration;
+
+use orchestrate_coordinator::Retry;
+use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
+use orchestrate_core::message::Sender;
+use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
+
+use crate::show::asked::line as line_of;
+use crate::show::columns;
+use crate::show::named::Named;
+use crate::show::output::{names, one_line, quoted};
+
+/// The shortest wait that is worth a line.
+const NOTICED: Duration = Duration::from_secs(2);
+/// The most lines of an output that are shown below what happened.
+const MOST_LINES: usize = 6;
+/// The longest piece of another's words in a line.
+const WIDTH: usize = 100;
+
+/// Gives the line of a fact; `verbose` gives one for nearly every fact.
+pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
+    let Recorded { run_id, event, .. } = fact;
+    let closer = || if verbose { detail(event).or_else(|| landing(event)) } else { None };
+    milestone(event).or_else(|| question(run_id, event)).or_else(closer)
+}
+
+/// Gives the line of a request that waits to be sent again; none where nobody would notice.
+pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
+    let Retry { task, error, attempt, most, wait } = retry;
+    let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
+    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; asking again in {seconds} s ({attempt} of {most})"))
+}
+
+/// What somebody who waits wants to know.
+fn milestone(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::AgentSpawned { task, attempt, agent, model, .. } => {
+            let who = agent.as_deref().map_or_else(|| "command".to_owned(), |agent| format!("@{agent}"));
+            let by = model.as_deref().map(|model| format!(" with {}", one_line(model, WIDTH))).unwrap_or_default();
+            let again = if *attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
+            format!("{task}: started {who}{by}{again}")
+        }
+        Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
+        Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
+            format!("{task}: git cannot store {}; its commit leaves that out", names(left_out, WIDTH))
+        }
+        Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
+            let what = match scope {
+                VerifyScope::Task => "check",
+                VerifyScope::Run => "check of the merged tree",
+            };
+            let how = if *passed { "passed".to_owned() } else { format!("FAILED ({exit})") };
+            format!("{task}: {what} {how}: {}", one_line(command, WIDTH))
+        }
+        Event::MergeConflicted { task, files, .. } => {
+            format!("{task}: conflicts in {}", names(files, WIDTH))
+        }
+        Event::TaskReturned { task, cause, .. } => format!("{task}: returned: {}", cause_words(*cause)),
+        Event::TaskMerged { task, commit: Some(commit), .. } => format!("{task}: merged as {}", short(commit.as_str())),
+        Event::TaskMerged { task, commit: None, summary, .. } => {
+            match summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+                Some(summary) => format!("{task}: reported: {}", one_line(summary, WIDTH)),
+                None => format!("{task}: done, nothing to merge"),
+            }
+        }
+        Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
+        Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
+        Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
+        Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
+        Event::RunResumed { .. } => "resumed".to_owned(),
+        Event::IntegrationHeld { checkout, commit } => format!(
+            "the integration branch is checked out at {checkout} and is left where it is; \
+             `git merge --ff-only {}` there brings it up to date, after `git stash -u` if changes of yours are in the way",
+            short(commit.as_str())
+        ),
+        _ => return None,
+    })
+}
+
+/// Writes what happened, and below it the lines that tell of it.
+fn with_lines(what: &str, message: &str) -> String {
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    let shown: Vec<&str> = rest.lines().take(MOST_LINES).collect();
+    format!("{what}: {}\n{}", one_line(first, 4 * WIDTH), quoted(&shown.join("\n"))).trim_end().to_owned()
+}
+
+/// What somebody is asked; the line may be read when there are newer runs.
+fn question(run: &RunId, event: &Event) -> Option<String> {
+    Some(match event {
+        Event::ReviewRequested { task } => {
+            format!("{task}: waits for review: `{}`", Named::for_later(run).review(task))
+        }
+        Event::ApprovalRequested { task, call, summary, .. } => {
+            let call = short(call.as_str());
+            let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
+            let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
+            format!(
+                "{task}: asks to run {}: `{approve}` shows all of it and asks, or `{reject}`",
+                line_of(summary, WIDTH)
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// What somebody who looks closely wants to know.
+fn detail(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::TaskReady { task } => format!("{task}: ready"),
+        Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
+        Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
+        Event::WorktreeLost { task } => format!("{task}: its worktree is gone and is made again"),
+        Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
+        Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
+            format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
+        }
+        Event::BudgetWaited { task, turn, tokens } => {
+            format!("{task}: request {turn} waits for {tokens} tokens that others may give back")
+        }
+        Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
+        Event::ModelFailed { task, turn, error } => {
+            format!("{task}: request {turn} failed: {}", one_line(error, WIDTH))
+        }
+        Event::ToolStarted { task, tool, arguments, .. } => {
+            format!("{task}: {}({})", one_line(tool, WIDTH), line_of(&arguments.to_string(), WIDTH))
+        }
+        Event::ToolFinished { task, tool, outcome, error, duration_ms, .. } => {
+            let why = error.as_deref().map(|error| format!(": {}", one_line(error, WIDTH))).unwrap_or_default();
+            format!("{task}: {} {} in {duration_ms} ms{why}", one_line(tool, WIDTH), outcome_words(*outcome))
+        }
+        Event::ApprovalDecided { call, allowed, .. } => {
+            format!("call {}: {}", short(call.as_str()), if *allowed { "approved" } else { "rejected" })
+        }
+        Event::MessageSent { envelope } => {
+            let from = sender(&envelope.from);
+            format!("{}: message from {from}: {}", envelope.to, one_line(&envelope.body, WIDTH))
+        }
+        Event::MessageDelivered { from, to, sequence, expired: true } => {
+            format!("{to}: message {sequence} from {} came too late for its deadline: not shown", sender(from))
+        }
+        Event::SnapshotTaken { task, number, commit, .. } => {
+            format!("{task}: snapshot {number} {}", short(commit.as_str()))
+        }
+        Event::VerifyStarted { task, command, .. } => format!("{task}: checking with {}", one_line(command, WIDTH)),
+        Event::MergeStarted { task, .. } => format!("{task}: merging"),
+        Event::MergePrepared { task, commit, .. } => format!("{task}: merge prepared {}", short(commit.as_str())),
+        Event::ReviewApproved { task, .. } => format!("{task}: approved"),
+        _ => return None,
+    })
+}
+
+/// What became of the user's branch.
+fn landing(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::LandingStarted { branch, to, .. } => format!("landing: {branch} is to go to {}", short(to.as_str())),
+        Event::LandingFailed { message, .. } => format!("not landed: {}", one_line(message, 2 * WIDTH)),
+        Event::RunLanded { branch, from, to } => {
+            format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
+        }
+        Event::RunUnlanded { branch, to } => format!("taken back: {branch} is at {}", short(to.as_str())),
+        _ => return None,
+    })
+}
+
+/// Gives the words of a message's sender.
+pub(crate) fn sender(from: &Sender) -> String {
+    match from {
+        Sender::Agent(agent) => agent.to_string(),
+        Sender::User => "you".to_owned(),
+    }
+}
+
+fn cause_words(cause: ReturnCause) -> &'static str {
+    match cause {
+        ReturnCause::Conflict => "it conflicts with the merged result",
+        ReturnCause::TaskCheck => "verification failed",
+        ReturnCause::RunCheck => "verification of the merged tree failed",
+        ReturnCause::Deletions => "most of its files are gone",
+        ReturnCause::Unstorable => "git cannot store its files",
+        ReturnCause::Rejected => "it was rejected",
+        ReturnCause::Retried => "it is tried again",
+    }
+}
+
+/// Gives the word of how a call ended.
+pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
+    match outcome {
+        ToolOutcome::Ok => "ok",
+        ToolOutcome::Failed => "failed",
+        ToolOutcome::Denied => "denied",
+        ToolOutcome::TimedOut => "timed out",
+        ToolOutcome::Interrupted => "interrupted",
+    }
+}
+
+/// Gives the first digits of a hash, enough to type.
+pub(crate) fn short(hash: &str) -> &str {
+    hash.get(..8).unwrap_or(hash)
+}
+
+/// Tells whether a task's agent has a line of its own.
+pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
+    record.attempt > 0 && matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
+}
+
+/// Gives the line of an agent at work: state, turn, tokens, cost, last tool.
+pub(crate) fn agent_line(record: &TaskRecord) -> String {
+    let tool = record.last_tool.as_deref().unwrap_or("-");
+    format!(
+        "{} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
+        columns::padded(&one_line(record.task.id.as_str(), 12), 12),
+        record.state.as_str(),
+        record.turns,
+        tokens(record.usage.total()),
+        one_line(tool, 30)
+    )
+}
+
+/// Gives the total line; so many agents at work have no line of their own.
+pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
+    let mut usage = Usage::default();
+    state.tasks().for_each(|record| usage.add(record.usage));
+    let all = state.tasks().count();
+    let merged = state.tasks().filter(|record| record.state == TaskState::Merged).count();
+    let working = state.tasks().filter(|record| is_at_work(record)).count();
+    let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
+    format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))
+}
+
+/// Writes a number of tokens so that it can be read at a glance.
+pub(crate) fn tokens(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..10_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}M", number / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_lines_and_most_only_when_asked_for() {
+        let table: [(Event, bool, Option<&str>); 5] = [
+            (Event::TaskReady { task: "T1".into() }, false, None),
+            (Event::TaskReady { task: "T1".into() }, true, Some("T1: ready")),
+            (
+                Event::ReviewRequested { task: "T1".into() },
+                false,
+                Some("T1: waits for review: `orchestrate review T1 --run r-abcdef`"),
+            ),
+            (
+                Event::TaskMerged {
+                    task: "T1".into(),
+                    commit: Some("0123456789abcdef".into()),
+                    target: None,
+                    summary: None,
+                },
+                false,
+                Some("T1: merged as 01234567"),
+            ),
+            (
+                Event::TaskCancelled { task: "T1".into(), message: "a\u{1b}[31m\nb".to_owned() },
+                false,
+                Some("T1: cancelled: a\\u{1b}[31m b"),
+            ),
+        ];
+        for (event, verbose, expected) in table {
+            let fact = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 0, v: 1, event };
+            assert_eq!(line(&fact, verbose).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn only_a_wait_that_is_noticed_has_a_line() {
+        let line = |ms| {
+            let (task, error) = ("T1".into(), "get an answer\nof x".to_owned());
+            retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
+        };
+        let told = "T1: failed to get an answer of x; asking again in 8 s (3 of 8)";
+        assert_eq!((line(1_999), line(8_300).as_deref()), (None, Some(told)));
+    }
+
+    #[test]
+    fn tokens_stay_short() {
+        assert_eq!([900, 12_345, 23_456_789].map(tokens), ["900", "12k", "23M"]);
+    }
+}

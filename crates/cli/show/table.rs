@@ -1,0 +1,125 @@
+//! The table at the end of a run and of `status`: tasks, branches, commits, checks, tokens.
+
+use orchestrate_core::message::Envelope;
+use orchestrate_core::report::{EXIT_OK, ReportUsage, STOPPED};
+use orchestrate_core::run_state::{EndCause, Verify};
+use orchestrate_core::{Report, TaskState};
+
+use crate::show::columns;
+use crate::show::output::one_line;
+use crate::show::progress::{sender, short, tokens};
+
+/// The status of a run that somebody works on.
+pub(crate) const RUNNING: &str = "running";
+/// What it means that a task is stale.
+pub(crate) const STALE: &str = "stale: it was built on work that was rejected after it had been merged";
+
+/// What it means that a command is done and has no commit.
+pub(crate) const UNCHANGED: &str = "its command changed nothing, so the result has nothing of it";
+
+/// The longest text of an error, in characters: room for a command with two long paths, which is not to be cut.
+const MAX_ERROR_CHARS: usize = 500;
+
+const HEAD: [&str; 7] = ["TASK", "STATE", "BRANCH", "COMMIT", "CHECK", "TOKENS", "COST"];
+
+/// Renders a report.
+pub(crate) fn render(report: &Report) -> String {
+    let mut rows: Vec<[String; 7]> = vec![HEAD.map(str::to_owned)];
+    for task in &report.tasks {
+        let commit = task.commit.as_ref().map_or("-", |commit| short(commit.as_str()));
+        rows.push([
+            one_line(task.id.as_str(), 32),
+            standing(task.state, task.error.as_ref().map(|error| error.cause), task.stale),
+            task.branch.clone().unwrap_or_else(|| "-".to_owned()),
+            commit.to_owned(),
+            check(task.verify).to_owned(),
+            tokens(task.usage.input_tokens + task.usage.output_tokens),
+            cost(&task.usage),
+        ]);
+    }
+    let mut text = aligned(&rows);
+    for task in &report.tasks {
+        if let Some(error) = &task.error {
+            text.push_str(&format!("{}: {}: {}\n", task.id, error.cause, one_line(&error.message, MAX_ERROR_CHARS)));
+        }
+        if task.stale {
+            text.push_str(&format!("{}: {STALE}\n", task.id));
+        }
+        if task.state == TaskState::Merged && task.agent.is_none() && task.attempt > 0 && task.commit.is_none() {
+            text.push_str(&format!("{}: {UNCHANGED}\n", task.id));
+        }
+    }
+    if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
+        let why = if report.tasks.iter().any(|task| task.state == TaskState::Skipped) {
+            "each open task depends on one that does not run; mark that one as open, or as done"
+        } else {
+            "no box of the plan is open"
+        };
+        text.push_str(&format!("there was nothing to do: {why}\n"));
+    }
+    let how = match report.status.as_str() {
+        RUNNING => "running for",
+        STOPPED => "stopped, nobody works on it, after",
+        other => &format!("{other} in"),
+    };
+    text.push_str(&format!(
+        "\nrun {}: {how} {:.1} s, {} tokens\nresult: {} at {}\n",
+        report.run_id,
+        seconds(report.duration_ms),
+        tokens(report.usage.input_tokens + report.usage.output_tokens),
+        report.integration_branch,
+        short(report.integration_commit.as_str())
+    ));
+    text
+}
+
+/// Says how a task stands. One that merges cleanly into a tree whose check is red conflicts with nothing; programs are
+/// told the same state for both, with another cause.
+pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
+    let is_red = state == TaskState::Conflicted && cause.is_some_and(|cause| cause != EndCause::Conflict);
+    let word = if is_red { "not merged" } else { state.as_str() };
+    if is_stale { format!("{word}, stale") } else { word.to_owned() }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "tenths of seconds for people")]
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1000.0
+}
+
+/// Returns what it has cost; a dash while no price is known.
+pub(crate) fn cost(usage: &ReportUsage) -> String {
+    usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}"))
+}
+
+/// Gives the word for what a check said.
+pub(crate) fn check(verify: Verify) -> &'static str {
+    match verify {
+        Verify::Passed => "passed",
+        Verify::Failed => "FAILED",
+        Verify::None => "-",
+    }
+}
+
+/// Writes rows in columns.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(columns::width(cell));
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| columns::padded(cell, width)).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Says of messages that nobody has read them.
+pub(crate) fn unread<'m>(messages: impl Iterator<Item = &'m Envelope>) -> String {
+    let line = |message: &Envelope| {
+        let Envelope { sequence, from, to, body, .. } = message;
+        format!("{to} has not read message {sequence} from {}: {}\n", sender(from), one_line(body, 200))
+    };
+    messages.map(line).collect()
+}

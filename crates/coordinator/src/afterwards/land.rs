@@ -1,0 +1,344 @@
+//! Landing: brings a run's result into the branch that it started from, and takes it back.
+//!
+//! It is the only step that moves a branch of the user's. By fast-forward where that is possible; if the branch has
+//! new commits, by a merge whose exact tree passes the run's check first. That it begins is recorded before the branch
+//! moves, and that it is done at its end, so the next one sees what became of one that was killed in between, and
+//! finishes it. Undoing moves the branch back only if nobody has moved it since; it is recorded last, so one that was
+//! killed is repeated.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::invisible::shown;
+use orchestrate_core::report::Standing;
+use orchestrate_core::run_state::Landing;
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_git::{CommitSpec, GitError, Merge, Move};
+use orchestrate_journal::{Journal, Purpose};
+use orchestrate_sandbox::Cancel;
+
+use crate::afterwards::boxes;
+use crate::afterwards::boxes::{Boxes, Target};
+use crate::afterwards::refusal::Refusal;
+use crate::afterwards::runs::Runs;
+use crate::api::coordinator::sandbox;
+use crate::error::CoordinatorError;
+use crate::merge::checks::{Check, run_check_blocking};
+use crate::merge::integration;
+use crate::merge::integration::Position;
+use crate::merge::verifier;
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worktree::commit::unix_seconds;
+
+/// How a run is landed.
+#[derive(Clone, Debug)]
+pub struct LandOptions {
+    /// The folder that a relative plan's path may be meant from, beside the repository's.
+    pub directory: PathBuf,
+    /// Whether the plan's boxes are written, unless the run itself was to leave them alone.
+    pub write_back: bool,
+    /// Raised, it stops a landing that has not begun to move anything; one that has goes to its end.
+    pub cancel: Cancel,
+}
+
+/// What landing, or undoing it, did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The run.
+    pub run: RunId,
+    /// The user's branch.
+    pub branch: String,
+    /// Its tip before.
+    pub from: Oid,
+    /// Its tip after; the same if there was nothing to bring.
+    pub to: Oid,
+    /// Whether the branch had new commits, so that a merge was made.
+    pub merged: bool,
+    /// The checkout whose files changed with it; none if the branch is checked out nowhere.
+    pub checkout: Option<PathBuf>,
+    /// What became of the plan's boxes.
+    pub boxes: Boxes,
+    /// Whether nothing of the run was merged, so that there was nothing to bring.
+    pub is_empty: bool,
+    /// What is part of the result although a person rejected it, or what it was built on; and what is not part of it.
+    pub warnings: Vec<String>,
+}
+
+impl Runs {
+    /// Brings a run's result into the branch that it started from.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
+    /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it can have: the
+    /// next landing goes on from there.
+    pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        self.repo.require_at_rest()?;
+        self.repo.put_back_half_written()?;
+        let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
+        let state = journal.state();
+        if state.exit_code.is_none() {
+            return Err(Refusal::Unfinished { run: run.clone() }.into());
+        }
+        // A landing that was killed may have left git's locks on the verifier's worktree.
+        let ours = format!("orchestrate {run}");
+        self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
+        let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
+        let strange = self.catch_up(&state)?;
+        let branch = state.base_branch.clone().ok_or_else(detached)?;
+        self.settle(&journal, &branch)?;
+        let state = journal.state();
+        let (step, merged) = self.course(&state, &branch, &options.cancel)?;
+        if options.cancel.is_cancelled() {
+            return Err(Refusal::Interrupted { run: run.clone() }.into());
+        }
+        let checkout = self.carry_out(&journal, &state, &step)?;
+        let boxes = self.boxes(&state, options, &branch, Target::Ticked)?;
+        let Move { from, to, .. } = step;
+        if from != to {
+            let (branch, from, to) = (branch.clone(), from.clone(), to.clone());
+            journal.append_blocking(Event::RunLanded { branch, from, to })?;
+        }
+        let is_empty = state.integration == state.base;
+        let warnings = warnings(&state).into_iter().chain(strange).collect();
+        Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
+    }
+
+    /// Takes a landing back: the branch returns to where it was, local changes and later runs stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runs::land`]; also if the branch has moved since.
+    pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
+        // Also where nothing is to be taken back: a landing that has failed is none.
+        self.repo.put_back_half_written()?;
+        let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
+        let state = journal.state();
+        let Some(landing) = state.landings.last().cloned() else {
+            return Err(Refusal::NotLanded { run: run.clone(), other: self.newest_landed()? }.into());
+        };
+        let step = step_of(&landing);
+        let (branch, from, to) = (landing.branch, landing.to, landing.from);
+        let found = self.repo.branch_tip(&branch)?;
+        if found != from && found != to {
+            let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
+            return Err(Refusal::MovedSince { run, branch, landed, found }.into());
+        }
+        // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
+        self.repo.unland(&step)?;
+        let before = Target::Before(self.still_landed(&state)?);
+        let boxes = self.boxes(&state, options, &branch, before)?;
+        journal.append_blocking(Event::RunUnlanded { branch: branch.clone(), to: to.clone() })?;
+        let (run, merged, checkout) = (run.clone(), false, None);
+        Ok(Landed { run, branch, from, to, merged, checkout, boxes, is_empty: false, warnings: Vec::new() })
+    }
+
+    fn newest_landed(&self) -> Result<Option<RunId>, CoordinatorError> {
+        for run in self.store.runs()? {
+            if self.store.state(&run.run_id)?.landed().is_some() {
+                return Ok(Some(run.run_id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Decides where the branch is to go, and whether to a merge with its new commits.
+    fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<(Move, bool), CoordinatorError> {
+        let (repo, result) = (&self.repo, &state.integration);
+        let from = repo.branch_tip(branch)?;
+        if !repo.contains(&from, &state.base)? {
+            let (branch, result, base) = (branch.to_owned(), result.to_string(), state.base.to_string());
+            return Err(Refusal::BaseLost { branch, result, base }.into());
+        }
+        let course = |to: Oid, merged| (Move { branch: branch.to_owned(), from: from.clone(), to }, merged);
+        if repo.contains(&from, result)? {
+            return Ok(course(from.clone(), false));
+        }
+        if let Some(begun) = begun(state) {
+            return Ok(course(begun.to.clone(), begun.to != *result));
+        }
+        if repo.contains(result, &from)? {
+            return Ok(course(result.clone(), false));
+        }
+        let merged = self.merge_with(state, branch, &from, cancel)?;
+        Ok(course(merged, true))
+    }
+
+    /// Merges the result with the branch's new commits and checks that exact tree.
+    fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid, cancel: &Cancel) -> Result<Oid, CoordinatorError> {
+        let run = &state.run_id;
+        // No task is called so: the name is reserved for the merged branch.
+        let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
+        let tree = match self.repo.merge(tip, &state.integration)? {
+            Merge::Clean { tree } => tree,
+            Merge::Conflict { files, .. } => {
+                let files = files.iter().map(|file| shown(&file.to_string())).collect();
+                let (branch, result) = (branch.to_owned(), state.integration.to_string());
+                return Err(Refusal::Conflict { branch, result, files }.into());
+            }
+        };
+        let title = state.title.as_deref().map(|title| format!(": {title}")).unwrap_or_default();
+        let commit = self.repo.commit(&CommitSpec {
+            tree,
+            parents: vec![tip.clone(), state.integration.clone()],
+            message: format!("Merge run {run}{title}"),
+            trailers: vec![("Orchestrate-Run".to_owned(), run.to_string())],
+            by: self.repo.identities(&self.settings.environment).ok_or(CoordinatorError::NoIdentity)?,
+            time_unix: unix_seconds(),
+        })?;
+        self.repo.keep(&format!("{prefix}/landing-{commit}"), &commit)?;
+        self.require_green(state, branch, &commit, cancel)?;
+        Ok(commit)
+    }
+
+    fn require_green(
+        &self,
+        state: &RunState,
+        branch: &str,
+        commit: &Oid,
+        cancel: &Cancel,
+    ) -> Result<(), CoordinatorError> {
+        let Some(command) = &state.settings.verify else { return Ok(()) };
+        // What a filter would make of the files is not what the check would see.
+        self.repo.require_plain_tree(commit)?;
+        (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
+        let (sandbox, verifier) =
+            (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);
+        let worktree = verifier.worktree();
+        let (view, timeout_ms) = (worktree.view(), state.settings.command_timeout_ms);
+        for command in verifier::commands(&state.settings, command) {
+            let check = Check { command, worktree: worktree.path(), view: &view, timeout_ms };
+            let result = run_check_blocking(&sandbox, &check, cancel)?;
+            if result.cancelled {
+                return Err(Refusal::Interrupted { run: state.run_id.clone() }.into());
+            }
+            if !result.passed {
+                let output = cut(result.output.trim(), EVIDENCE_BYTES).into();
+                let (branch, command) = (branch.to_owned(), command.to_owned());
+                let (result, exit) = (state.integration.to_string(), result.exit);
+                return Err(Refusal::RedCheck { branch, result, command, exit, output }.into());
+            }
+        }
+        Ok(verifier.note_passed()?)
+    }
+
+    /// Moves the branch, which is recorded before; or records why git refuses.
+    fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
+        let Move { branch, from, to } = step.clone();
+        if from == to {
+            // The branch is there; the files may not be, if taking it back was killed.
+            let landed = state.landed().filter(|landed| landed.to == to);
+            return Ok(landed.map(|landed| self.repo.land(&step_of(landed))).transpose()?.flatten());
+        }
+        if begun(state).is_none() {
+            let branch = branch.clone();
+            journal.append_blocking(Event::LandingStarted { branch, from, to })?;
+        }
+        match self.repo.land(step) {
+            Ok(checkout) => Ok(checkout),
+            // Its files are there, and the next one finishes it.
+            Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
+            Err(refused) => {
+                journal.append_blocking(Event::LandingFailed { branch, message: refused.to_string() })?;
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before
+    /// it, if it is below what the newest began from.
+    fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
+        let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
+        let stays = before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
+        Ok(if stays { before.tasks.clone() } else { Vec::new() })
+    }
+
+    /// Records what became of the newest landing: one that was killed may be done, or the branch may have gone on
+    /// without it, whose files go back then; and a person may have taken it back by hand.
+    fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
+        let state = journal.state();
+        let Some(landing) = state.landings.last() else { return Ok(()) };
+        let Landing { from, to, result, is_done, .. } = landing;
+        let tip = self.repo.branch_tip(branch)?;
+        let branch = branch.to_owned();
+        let fact = match (is_done, self.repo.contains(&tip, to)?) {
+            (true, true) => return Ok(()),
+            (true, false) => Event::RunUnlanded { branch, to: tip },
+            (false, true) => Event::RunLanded { branch, from: from.clone(), to: to.clone() },
+            (false, false) if tip == *from && *result == state.integration => return Ok(()),
+            (false, false) => {
+                self.repo.take_back_files(&step_of(landing))?;
+                let message = format!("it was interrupted, and {branch} is at {tip} without it");
+                Event::LandingFailed { branch, message }
+            }
+        };
+        journal.append_blocking(fact)?;
+        Ok(())
+    }
+
+    /// Brings the integration branch to the result, if it stayed behind since a person had it checked out; one that is
+    /// gone, or that somebody has moved, stays so, since landing does not need it. Says what of it is not landed.
+    fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
+        if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
+            return Ok(None);
+        }
+        let Position::Elsewhere { found, .. } = integration::follow(&self.repo, &state.run_id, &state.integration)?
+        else {
+            return Ok(None);
+        };
+        let branch = state.run_id.integration_branch();
+        Ok(Some(format!(
+            "somebody has moved {branch} to {found}: that is not part of this; `git merge {branch}` brings it"
+        )))
+    }
+
+    fn boxes(
+        &self,
+        state: &RunState,
+        options: &LandOptions,
+        branch: &str,
+        target: Target,
+    ) -> Result<Boxes, CoordinatorError> {
+        if !options.write_back || !state.settings.write_back {
+            return Ok(Boxes::Nothing);
+        }
+        let folders = [options.directory.as_path(), self.repo.workdir()];
+        // A box that is ticked in the files of another branch would say of it what it does not have.
+        let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
+        let foreign = is_elsewhere.then(|| self.repo.workdir());
+        boxes::write(&self.store, state, (&folders, foreign), target)
+    }
+}
+
+fn step_of(landing: &Landing) -> Move {
+    Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
+}
+
+/// Gives the landing that was begun and not done.
+fn begun(state: &RunState) -> Option<&Landing> {
+    state.landings.last().filter(|landing| !landing.is_done)
+}
+
+/// Says which work is part of the result although a person has rejected it, or what it was built on, and which is not
+/// part of it.
+fn warnings(state: &Arc<RunState>) -> Vec<String> {
+    // Nobody works on the run while it is landed.
+    let standing = Standing { state: Arc::clone(state), is_attended: false };
+    let of_task = |record: &TaskRecord| {
+        let task = &record.task.id;
+        if record.is_rejected_in_result() {
+            Some(format!(
+                "{task} was rejected after it had been merged, and nothing has replaced it: it is part of this"
+            ))
+        } else if record.stale && !record.merged.is_empty() {
+            Some(format!("{task} was built on work that was rejected after it had been merged"))
+        } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
+            let state = standing.of_task(record).as_str().replace('_', " ");
+            Some(format!("{task} is {state}: it is not part of this"))
+        } else {
+            None
+        }
+    };
+    state.tasks().filter_map(of_task).collect()
+}

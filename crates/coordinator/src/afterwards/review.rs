@@ -1,0 +1,177 @@
+//! Reads what the branches of a run change, for [`orchestrate_core::review`].
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use orchestrate_core::git_path::text;
+use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
+use orchestrate_core::run_state::MergedAttempt;
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_git::{ChangeStatus, FileChange, GitError};
+
+use crate::afterwards::runs::Runs;
+use crate::error::CoordinatorError;
+
+impl Runs {
+    /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such run, and if one of its commits is gone.
+    pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
+        let standing = self.store.standing(run)?;
+        let state = &standing.state;
+        let mut changes: BTreeMap<TaskId, BranchChanges> = BTreeMap::new();
+        for record in state.tasks() {
+            let mut of_task = BranchChanges::default();
+            for Part { from, to, .. } in self.parts(state, record)? {
+                let files = self.repo.diff(&from, &to)?.into_iter().map(changed_file).collect();
+                of_task.add(BranchChanges { files, loses_most: self.repo.loses_most(&from, &to)? });
+            }
+            changes.insert(record.task.id.clone(), of_task);
+        }
+        Ok(ReviewEntry::listing(&standing, &changes))
+    }
+
+    /// Gives what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after it
+    /// was merged, what each attempt changes stands below a line that names the attempt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such task, and if one of its commits is gone.
+    pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
+        let state = self.store.state(run)?;
+        let record = known(&state, task)?;
+        let mut text = String::new();
+        for part in self.parts(&state, record)? {
+            if record.merged.iter().any(|merged| merged.attempt < record.attempt) {
+                text.push_str(&part.headline());
+            }
+            text.push_str(&self.repo.diff_text(&part.from, &part.to)?);
+        }
+        Ok(text)
+    }
+
+    /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of
+    /// a link that leads elsewhere nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what there is instead, also if there is no such task; and if one of its commits is gone.
+    pub fn require_place(
+        &self,
+        run: &RunId,
+        task: &TaskId,
+        (file, line): (&str, usize),
+    ) -> Result<(), CoordinatorError> {
+        let state = self.store.state(run)?;
+        let record = known(&state, task)?;
+        let parts = self.parts(&state, record)?;
+        let mut commits: Vec<Oid> = parts.into_iter().flat_map(|part| [part.from, part.to]).collect();
+        if commits.is_empty() {
+            commits.push(record.base.clone().unwrap_or_else(|| state.base.clone()));
+        }
+        let mut most = None;
+        for commit in commits {
+            most = most.max(self.lines_of(&commit, file)?);
+        }
+        if most.is_some_and(|lines| line <= lines) {
+            return Ok(());
+        }
+        let (run, task, file) = (run.clone(), task.clone(), file.to_owned());
+        Err(CoordinatorError::NoPlace { run, task, file, line, lines: most })
+    }
+
+    /// Counts the lines of a file as a commit has it; none if it has no such file.
+    fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
+        let path: PathBuf = Path::new(file).components().filter(|part| *part != Component::CurDir).collect();
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Ok(None);
+        }
+        match self.repo.read_file(commit, &path) {
+            Ok(content) => Ok(content.map(|content| content.split_inclusive(|byte| *byte == b'\n').count())),
+            Err(GitError::Io { .. }) => Ok(Some(usize::MAX)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Notes which tree of a task's work a person is shown, so that an approval is of what was looked at.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the state folder cannot be written.
+    pub fn note_shown(&self, run: &RunId, task: &TaskId, tree: &Oid) -> Result<(), CoordinatorError> {
+        let path = self.layout.shown(run, task);
+        let folder = path.parent().unwrap_or(&path);
+        let written = orchestrate_files::create_folder(folder)
+            .and_then(|()| orchestrate_files::write(&path, tree.as_str().as_bytes()));
+        written.map_err(|source| CoordinatorError::Io { path, source })
+    }
+
+    /// Gives the tree of a task's work that a person was shown last; none if nobody looked.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the note is there and cannot be read.
+    pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
+        let path = self.layout.shown(run, task);
+        match std::fs::read_to_string(&path) {
+            Ok(tree) => Ok(Some(Oid::new(tree))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(CoordinatorError::Io { path, source }),
+        }
+    }
+
+    /// Gives the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch has
+    /// that the integration branch does not have.
+    ///
+    /// What the branch took over from others (to mend a conflict) is not its own. What a merge has brought stays in the
+    /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.
+    fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
+        let mut parts = Vec::new();
+        for MergedAttempt { attempt, commit } in &record.merged {
+            let before = self.repo.commit_info(commit)?.parents.into_iter().next();
+            parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
+        }
+        let tip = record.commit.clone().or_else(|| record.tip.clone());
+        let Some(to) = tip.filter(|_| record.state != TaskState::Merged) else { return Ok(parts) };
+        let shared = self.repo.merge_base(&state.integration, &to)?;
+        let from = shared.or_else(|| record.base.clone()).unwrap_or_else(|| state.base.clone());
+        if from != to {
+            parts.push(Part { merged: None, from, to });
+        }
+        Ok(parts)
+    }
+}
+
+/// What lies between two commits, of one attempt's work.
+struct Part {
+    /// The attempt that was merged; none for the newest work, which is not.
+    merged: Option<u32>,
+    from: Oid,
+    to: Oid,
+}
+
+impl Part {
+    /// Gives the line above it where an earlier attempt was merged; git passes over it when it applies the diff.
+    fn headline(&self) -> String {
+        let merged = |attempt| format!("attempt {attempt}, merged as {}:\n", self.to);
+        self.merged.map_or_else(|| "newest work, not merged:\n".to_owned(), merged)
+    }
+}
+
+fn known<'s>(state: &'s RunState, task: &TaskId) -> Result<&'s TaskRecord, CoordinatorError> {
+    let unknown = || CoordinatorError::UnknownTask { run: state.run_id.clone(), task: task.clone() };
+    state.task(task).ok_or_else(unknown)
+}
+
+fn changed_file(change: FileChange) -> ChangedFile {
+    ChangedFile {
+        path: text(&change.path),
+        old_path: change.old_path.map(|path| text(&path)),
+        added: change.added,
+        removed: change.removed,
+        mode_changed: change.mode_changed,
+        is_new: change.status == ChangeStatus::Added,
+    }
+}

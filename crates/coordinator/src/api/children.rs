@@ -1,0 +1,247 @@
+//! Spawning children from a program: each is a task of one open run, and is merged when the program says so.
+//!
+//! The run is opened with the first child. Its children wait for an approval when they are verified, which
+//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included. What a program
+//! keeps of its children keeps no run open, and whoever waits for a child hears of the run's end.
+
+use std::collections::VecDeque;
+
+use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::message::Sender;
+use orchestrate_core::report::TaskReport;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::task::Work;
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::{Batch, Command};
+
+use crate::api::coordinator::{Coordinator, PlanInput};
+use crate::error::CoordinatorError;
+use crate::run::handle::RunHandle;
+use crate::run::secrets::require_none_in;
+
+/// Facts that are read from the journal at once.
+const EVENTS_AT_ONCE: usize = 256;
+
+/// A child to be spawned.
+#[derive(Clone, Debug, Default)]
+pub struct ChildSpec {
+    /// Its id; none means `child-<n>`.
+    pub id: Option<TaskId>,
+    /// What it has to do, in one line.
+    pub task: String,
+    /// What else it has to know.
+    pub details: Vec<String>,
+    /// Its role; none means the run's default.
+    pub role: Option<String>,
+    /// `provider/model`; none means the run's.
+    pub model: Option<String>,
+    /// Shell command that must exit 0 in its worktree.
+    pub verify: Option<String>,
+    /// Its token budget.
+    pub tokens: Option<u64>,
+    /// Its turns.
+    pub turns: Option<u32>,
+    /// The agent that it is a child of.
+    pub parent: Option<AgentId>,
+}
+
+impl ChildSpec {
+    /// Describes a child by what it has to do.
+    pub fn new(task: impl Into<String>) -> Self {
+        Self { task: task.into(), ..Self::default() }
+    }
+}
+
+/// A spawned child.
+#[derive(Clone)]
+pub struct ChildHandle {
+    /// Its id, which is its task's and names its branch.
+    pub id: AgentId,
+    run: RunHandle,
+}
+
+impl Coordinator {
+    /// Spawns a child, in the run that the first child opens and [`Coordinator::finish`] ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run cannot begin or has ended by itself, which `finish` says more about; if there is a child of
+    /// that id or the id cannot be one, if there is no such role or parent, or if the parent may have no more children.
+    pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
+        let mut open = self.children.lock().await;
+        let run = match &mut *open {
+            Some(run) => run,
+            none => {
+                let settings = RunSettings { merge: MergeMode::Review, ..self.settings().run.clone() };
+                none.insert(self.begin(PlanInput::default(), settings, true).await?)
+            }
+        };
+        let run = run.handle().clone();
+        let context = run.context()?;
+        let number = context.state().tasks().count() + 1;
+        let id = spec.id.clone().unwrap_or_else(|| TaskId::new(format!("child-{number}")));
+        if let Some(role) = &spec.role {
+            context.roles.role(role)?;
+        }
+        let task = Box::new(task_of(&id, &spec));
+        require_none_in(&self.redactor, "", std::slice::from_ref(&task))?;
+        let parent = spec.parent;
+        let ended = run.ended();
+        let added = context.journal.append_if(move |state| {
+            if state.exit_code.is_some() {
+                return Err(ended);
+            }
+            let refused = |refused| CoordinatorError::Spawn { id: task.id.clone(), refused };
+            state.check_spawn(&task.id, parent.as_ref()).map_err(refused)?;
+            Ok(Batch::from(Event::TaskAdded { task, parent }))
+        });
+        added.await??;
+        Ok(ChildHandle { id, run })
+    }
+
+    /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.
+    ///
+    /// Children that are at work are waited for; those that failed or wait for a person are left as they are. Work that
+    /// goes back to its child, as often as the run's rounds allow, is approved again when it is done. The result says
+    /// what became of each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
+    pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<TaskReport>, CoordinatorError> {
+        let mut reports = Vec::with_capacity(children.len());
+        for child in children {
+            let mut report = child.wait().await?;
+            while report.state == TaskState::AwaitingReview {
+                child.approve().await?;
+                report = child.wait().await?;
+            }
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    /// Ends the children's run once nothing is left to do, and gives its report; none if no child was spawned. Whoever
+    /// has [`ChildHandle`]s left can still read with them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run could not go on.
+    pub async fn finish(&self) -> Result<Option<Report>, CoordinatorError> {
+        let Some(run) = self.children.lock().await.take() else { return Ok(None) };
+        run.close();
+        run.wait().await.map(Some)
+    }
+}
+
+impl ChildHandle {
+    /// Sends the child a message and gives its number; the child reads it before its next request.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the child has ended, if its mailbox is full, or if the message is too long.
+    pub async fn send(&self, body: impl Into<String>) -> Result<u64, CoordinatorError> {
+        let sent = self.run.context()?.send(Sender::User, self.id.clone(), body.into(), None).await?;
+        sent.map_err(|refused| CoordinatorError::Plan(refused.to_string()))
+    }
+
+    /// Follows the child's facts, from the first; ends with the run.
+    pub fn events(&self) -> ChildEvents {
+        ChildEvents { run: self.run.clone(), child: self.id.clone(), seen: 0, read: VecDeque::new() }
+    }
+
+    /// Waits until the child's work is verified, or the child has ended or waits for a person.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
+    pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
+        let mut state = self.run.state.clone();
+        let reached = state.wait_for(|state| state.task(&self.id).is_some_and(rests)).await;
+        let reached = reached.map_err(|_| self.run.ended())?;
+        reached.task(&self.id).map(TaskReport::of).ok_or_else(|| self.run.ended())
+    }
+
+    /// Asks the child to stop; its worktree and branch are kept.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has ended.
+    pub fn cancel(&self) -> Result<(), CoordinatorError> {
+        let context = self.run.context()?;
+        // Should the run end before it is read, it is no business of whoever takes the run over.
+        let holder = context.store.lease(&context.run)?;
+        let command = Command::StopAgent { agent: self.id.clone(), holder };
+        context.store.send(&context.run, &command)?;
+        Ok(())
+    }
+
+    async fn approve(&self) -> Result<(), CoordinatorError> {
+        let id = self.id.clone();
+        let approve = move |state: &RunState| {
+            let tree = state.task(&id).filter(|record| record.state == TaskState::AwaitingReview);
+            let tree = tree.and_then(|record| record.tree.clone());
+            let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
+            Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
+        };
+        match self.run.context()?.journal.append_if(approve).await? {
+            Ok(_) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// Tells whether a task goes on no more by itself.
+fn rests(record: &TaskRecord) -> bool {
+    matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting) || record.state.is_settled()
+}
+
+fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
+    Task {
+        id: id.clone(),
+        title: spec.task.clone(),
+        details: spec.details.clone(),
+        work: Work::Agent(spec.role.clone()),
+        verify: spec.verify.clone(),
+        model: spec.model.clone(),
+        tokens: spec.tokens,
+        turns: spec.turns,
+        ..Task::default()
+    }
+}
+
+/// A child's facts, as they come; they are read from the journal when they are asked for, so a slow reader holds
+/// nothing up.
+pub struct ChildEvents {
+    run: RunHandle,
+    child: AgentId,
+    /// The newest fact that was read.
+    seen: u64,
+    /// Facts that were read and not yet given.
+    read: VecDeque<Recorded>,
+}
+
+impl ChildEvents {
+    /// Gives the next fact; none once the run has ended, or if the journal cannot be read, which is logged.
+    pub async fn recv(&mut self) -> Option<Recorded> {
+        loop {
+            if let Some(fact) = self.read.pop_front() {
+                return Some(fact);
+            }
+            // Before the reading: what is recorded after it is another change.
+            self.run.state.mark_unchanged();
+            self.read = match self.run.store.events_of_task(&self.run.id, &self.child, self.seen, EVENTS_AT_ONCE) {
+                Ok(facts) => facts.into(),
+                Err(error) => {
+                    tracing::error!(child = %self.child, %error, "could not read on in a child's facts");
+                    return None;
+                }
+            };
+            match self.read.back() {
+                Some(newest) => self.seen = newest.seq,
+                // The end of the run is heard of after its last change.
+                None => self.run.state.changed().await.ok()?,
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What a run needs of this machine, found out by trying it, each with the exact fix for what is missing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use orchestrate_git::{GitError, Identities, Refusal, installed};
+use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
+use orchestrate_sandbox::{Helper, probe};
+use serde::Serialize;
+
+use crate::api::project::Project;
+use crate::error::CoordinatorError;
+use crate::run::layout::require_own_state;
+use crate::run::open_files::OpenFiles;
+use crate::settings::Loaded;
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// Whether a run would work.
+    pub ok: bool,
+    /// What was tried, in the order in which a run needs it.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What it is about.
+    pub name: &'static str,
+    /// How it stands.
+    pub status: CheckStatus,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub fix: Option<String>,
+}
+
+/// How one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// It works.
+    Ok,
+    /// A run works without it, though less well.
+    Warning,
+    /// No run works without it.
+    Missing,
+}
+
+impl Diagnosis {
+    /// Tries everything.
+    pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
+        let mut checks = repository(directory, state_dir, &settings.environment);
+        if !is_inside(directory, state_dir) {
+            checks.push(state(state_dir));
+        }
+        let files = open_files(settings.run.max_agents);
+        // With too few of them no tier can be tried, and each would be blamed.
+        let is_tried = files.status == CheckStatus::Ok;
+        checks.push(files);
+        if is_tried {
+            checks.extend(sandbox(settings));
+        }
+        checks.extend(models(settings).await);
+        let ok = checks.iter().all(|check| check.status != CheckStatus::Missing);
+        Self { ok, checks }
+    }
+}
+
+fn check(name: &'static str, status: CheckStatus, found: impl Into<String>) -> Check {
+    Check { name, status, found: found.into(), fix: None }
+}
+
+impl Check {
+    fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+}
+
+fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, String>) -> Vec<Check> {
+    let project = match Project::open(directory, state_dir)
+        .and_then(|project| project.require_ready().map(|()| project))
+    {
+        Ok(project) => project,
+        Err(CoordinatorError::Git(GitError::Refused { path, refusal })) => return refused(&path, &refusal, variables),
+        Err(error) => {
+            return vec![
+                check("repository", CheckStatus::Missing, format!("failed to {error}"))
+                    .fix("type `git status` here to see what git says"),
+            ];
+        }
+    };
+    let mut checks = vec![
+        check("git", CheckStatus::Ok, project.git()),
+        check("repository", CheckStatus::Ok, project.workdir().display().to_string()),
+    ];
+    let failed = |error| vec![format!("failed to {error}")];
+    let mut warnings = project.warnings().unwrap_or_else(failed);
+    warnings.extend(project.without_effect(None, None).unwrap_or_else(failed));
+    checks.extend(warnings.into_iter().map(|warning| check("repository", CheckStatus::Warning, warning)));
+    checks.push(identity(project.has_identity(variables)));
+    checks
+}
+
+/// Says why a repository cannot be used, beside what can be told without one. A program that cannot be used is the
+/// reason.
+fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
+    let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
+    let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();
+    let (reason, fix) = refusal.parts();
+    checks.push(Check { fix, ..check("repository", CheckStatus::Missing, format!("{}: {reason}", path.display())) });
+    // Where there is a repository, it may say who commits.
+    if *refusal == Refusal::NoRepository {
+        checks.push(identity(Identities::of_user(variables).is_some()));
+    }
+    checks
+}
+
+fn identity(is_known: bool) -> Check {
+    if is_known {
+        return check("identity", CheckStatus::Ok, "git knows who commits");
+    }
+    check("identity", CheckStatus::Missing, "git knows no user.name and user.email")
+        .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
+}
+
+/// Tells whether the state folder is inside the checkout, which was said already and must not be tried.
+fn is_inside(directory: &Path, state_dir: &Path) -> bool {
+    let refused = Project::open(directory, state_dir).err();
+    matches!(refused, Some(CoordinatorError::Git(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })))
+}
+
+/// Tries to write where journals and worktrees will be.
+fn state(state_dir: &Path) -> Check {
+    let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
+    if let Err(error) = require_own_state(state_dir) {
+        return check("state", CheckStatus::Missing, error.to_string());
+    }
+    let tried = orchestrate_files::create_folder(state_dir)
+        .and_then(|()| orchestrate_files::write(&trial, b"trial"))
+        .and_then(|()| std::fs::remove_file(&trial));
+    match tried {
+        Ok(()) => check("state", CheckStatus::Ok, state_dir.display().to_string()),
+        Err(error) => {
+            check("state", CheckStatus::Missing, format!("{} cannot be written: {error}", state_dir.display()))
+                .fix("make it writable, or set XDG_STATE_HOME to a folder on a local disk")
+        }
+    }
+}
+
+/// Counts what the agents of a run have open, for which the limit is raised as a run does it.
+fn open_files(agents: usize) -> Check {
+    let files = OpenFiles::of_agents(agents);
+    let OpenFiles { needed, allowed } = files;
+    if files.are_enough() {
+        return check("open files", CheckStatus::Ok, format!("{needed} for {agents} agents at once"));
+    }
+    let found = format!("{agents} agents need {needed} at once, and no more than {allowed} are allowed");
+    let fewer = Some(files.agents()).filter(|fewer| *fewer > 0);
+    let fewer = fewer.map(|fewer| format!(", or have fewer with `--max-agents {fewer}`")).unwrap_or_default();
+    check("open files", CheckStatus::Missing, found)
+        .fix(format!("start it where `ulimit -Hn` says more, as in a new shell{fewer}"))
+}
+
+fn sandbox(settings: &Loaded) -> Vec<Check> {
+    let found = probe(&Helper::default());
+    let strict = settings.switches.strict_sandbox;
+    let tier = |name, result: Result<(), String>, missing: CheckStatus| match result {
+        Ok(()) => check(name, CheckStatus::Ok, "starts"),
+        // The reason says what to do.
+        Err(reason) => check(name, missing, reason),
+    };
+    let full_is_needed = strict || found.fallback.is_err();
+    let full = tier("sandbox full", found.full.clone(), level(full_is_needed));
+    let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
+    let mut checks = vec![full, fallback];
+    if rustix::process::getuid().is_root() {
+        let found = "the kernel does not count root's processes: a command with too many is ended, not held back";
+        checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
+    }
+    checks
+}
+
+fn level(is_needed: bool) -> CheckStatus {
+    if is_needed { CheckStatus::Missing } else { CheckStatus::Warning }
+}
+
+async fn models(settings: &Loaded) -> Vec<Check> {
+    let environment: Environment = settings.environment.clone().into_iter().collect();
+    let models = Models::new(environment, settings.resolved.text("base_url"));
+    let mut checks: Vec<Check> = models
+        .keys()
+        .into_iter()
+        .map(|(provider, variable)| check("key", CheckStatus::Ok, format!("{} by {variable}", provider.name())))
+        .collect();
+    for server in models.local_servers().await {
+        let found = format!("{} at {} with {} models", server.provider.name(), server.base_url, server.models.len());
+        checks.push(check("server", CheckStatus::Ok, found));
+    }
+    let preferences = Preferences { flag: settings.resolved.text("model"), ..Preferences::default() };
+    let chosen = match models.choose(&preferences).await {
+        Ok(choice) => reach(&models, &choice.name).await.map(|()| choice),
+        Err(error) => Err(error),
+    };
+    checks.push(match chosen {
+        Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
+        // Commands run without one, so it keeps nobody from running a plan of them.
+        Err(ModelError::NoModel { tried }) => {
+            let (found, fix) = tried.split_once("; ").unwrap_or((&tried, "name a model with --model"));
+            check("model", CheckStatus::Warning, format!("{found}: `run:` tasks work, agents do not")).fix(fix)
+        }
+        Err(error) => check("model", CheckStatus::Missing, format!("failed to {error}")).fix(
+            "correct its name, key or address in the environment or the configuration, or name another with --model",
+        ),
+    });
+    checks
+}
+
+/// Asks a model's endpoint for its list, which shows whether it is there and takes the key.
+async fn reach(models: &Models, name: &ModelName) -> Result<(), ModelError> {
+    models.check(name)?;
+    match name {
+        ModelName::Script(_) | ModelName::Replay(_) => Ok(()),
+        ModelName::Hosted { .. } | ModelName::Other(_) => models.list(name).await.map(|_| ()),
+    }
+}

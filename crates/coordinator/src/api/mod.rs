@@ -1,0 +1,9 @@
+//! The face of the library: opens projects and runs, spawns children, and diagnoses what is missing.
+
+pub(crate) mod children;
+pub(crate) mod coordinator;
+pub(crate) mod diagnosis;
+pub(crate) mod preflight;
+pub(crate) mod programs;
+pub(crate) mod project;
+pub(crate) mod sample;

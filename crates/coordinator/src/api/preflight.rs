@@ -1,0 +1,122 @@
+//! What is made of loaded settings before a run begins, and what would make it fail at its first task.
+
+use std::path::PathBuf;
+
+use orchestrate_core::plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
+use orchestrate_core::role::Delivers;
+use orchestrate_core::task::Work;
+use orchestrate_core::{RunSettings, Task};
+use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
+use orchestrate_sandbox::Confinement;
+
+use crate::api::coordinator::{ConfinementChoice, Coordinator, Settings};
+use crate::api::programs;
+use crate::error::CoordinatorError;
+use crate::settings::{Directories, Loaded, Switches};
+use crate::texts::models::preferences;
+use crate::texts::roles::Roles;
+
+/// Makes the settings with which a repository is opened.
+pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
+    let confinement = match loaded.run.no_sandbox {
+        true => ConfinementChoice::Exactly(Confinement::Unconfined),
+        false => confinement_of(&loaded.switches),
+    };
+    Settings {
+        run: loaded.run.clone(),
+        environment: loaded.environment.clone(),
+        base_url: loaded.run.base_url.clone(),
+        confinement,
+        base: loaded.resolved.text("base"),
+        user_config_dir: Some(PathBuf::from(&directories.config)),
+        ..Settings::new(&directories.state)
+    }
+}
+
+/// Returns how commands are confined where nobody has asked for no sandbox.
+pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
+    match switches.strict_sandbox {
+        true => ConfinementChoice::Exactly(Confinement::Full),
+        false => ConfinementChoice::Strongest,
+    }
+}
+
+/// Makes sure that every agent of a plan will have a model, as far as can be told without asking one.
+///
+/// # Errors
+///
+/// Fails with the first that will have none, and the ways to have one.
+pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Result<(), CoordinatorError> {
+    let environment: Environment = loaded.environment.clone().into_iter().collect();
+    let models = Models::new(environment, loaded.resolved.text("base_url"));
+    let mut seen: Vec<Preferences> = Vec::new();
+    for task in tasks.iter().filter(|task| task.status.runs()) {
+        let Work::Agent(agent) = &task.work else { continue };
+        let role = roles.role(agent.as_deref().unwrap_or(&loaded.run.agent))?;
+        let preferences = preferences(&loaded.run, task, role);
+        if !seen.contains(&preferences) {
+            check(&models, &preferences).await?;
+            seen.push(preferences);
+        }
+    }
+    Ok(())
+}
+
+/// The checks of a plan whose programs are not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingPrograms {
+    /// Those that could only ever fail, and that no agent can mend.
+    pub errors: Vec<Finding>,
+    /// Those that may pass all the same: something else decides, or the project's setup or an unconfined task may bring
+    /// the program; and those that are not made.
+    pub warnings: Vec<Finding>,
+}
+
+/// Finds the checks that begin with a program which commands do not find, in the tier that is in use.
+///
+/// # Errors
+///
+/// Fails if no command can be run.
+pub async fn missing_programs(
+    coordinator: &Coordinator,
+    plan: &Plan,
+    roles: &Roles,
+    settings: &RunSettings,
+) -> Result<MissingPrograms, CoordinatorError> {
+    let reports = |role: &str| roles.role(role).is_ok_and(|role| role.delivers == Delivers::Report);
+    let checks = commands_of_checks(plan, settings, &reports);
+    let names = checks.iter().filter_map(PlannedCommand::program).collect();
+    let missing = programs::not_found(coordinator.sandbox(), names).await?;
+    // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is
+    // another.
+    let confined = coordinator.confinement() != Confinement::Unconfined;
+    let is_final = confined && settings.worktree_setup.is_none();
+    let mut found = MissingPrograms::default();
+    for check in checks.iter().filter(|check| check.program().is_some_and(|name| missing.contains(name))) {
+        let list = if check.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
+        list.push(check.missing(confined));
+    }
+    // The project's setup may make any file.
+    if settings.worktree_setup.is_none() {
+        found.warnings.extend(missing_files(coordinator, &checks)?);
+    }
+    Ok(found)
+}
+
+/// Finds the checks that begin with a file which the run's base does not have; nothing fails for certain without it,
+/// since a task may make it.
+fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
+    let mut found = Vec::new();
+    for check in checks {
+        let FirstWord::File(path) = check.first else { continue };
+        if !coordinator.base_may_have(path)? {
+            found.push(check.missing(true));
+        }
+    }
+    Ok(found)
+}
+
+async fn check(models: &Models, preferences: &Preferences) -> Result<(), ModelError> {
+    let name: ModelName = models.choose(preferences).await?.name;
+    models.check(&name)
+}

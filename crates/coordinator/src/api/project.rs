@@ -1,0 +1,207 @@
+//! A repository as it is looked at, without working on it: its runs, its roles, what its user should know.
+//!
+//! Nothing here starts a process but git, takes a lease or writes a fact.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::plan::KnownNames;
+use orchestrate_core::{Oid, Redactor, RunState};
+use orchestrate_git::{GitError, Refusal, Repo};
+use orchestrate_journal::Store;
+use orchestrate_model::Provider;
+
+use crate::afterwards::moved;
+use crate::afterwards::moved::Moved;
+use crate::error::CoordinatorError;
+use crate::merge::integration;
+use crate::run::layout::{Layout, require_own_state};
+use crate::run::secrets::redactor_of;
+use crate::texts::project_texts;
+use crate::texts::roles::Roles;
+
+/// The servers of tools that other programs read from a project.
+const MCP_FILE: &str = ".mcp.json";
+
+/// A repository as it is looked at.
+pub struct Project {
+    repo: Repo,
+    layout: Layout,
+}
+
+impl Project {
+    /// Finds the repository around a directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if it is none that can be worked with.
+    pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
+        require_own_state(state_dir)?;
+        let repo = Repo::open(directory, state_dir)?;
+        let layout = Layout::new(state_dir, &repo.id());
+        repo.require_outside(&layout.journal())?;
+        Ok(Self { repo, layout })
+    }
+
+    /// Finds the repository around a directory, as [`Project::open`] does, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Project::open`].
+    pub fn find(directory: &Path, state_dir: &Path) -> Result<Option<Self>, CoordinatorError> {
+        match Self::open(directory, state_dir) {
+            Err(CoordinatorError::Git(GitError::Refused { refusal: Refusal::NoRepository, .. })) => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.
+    pub fn redactor(&self, variables: &BTreeMap<String, String>) -> Redactor {
+        redactor_of(variables, None, Some(&self.repo))
+    }
+
+    /// Requires that a run can start from what is checked out.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is in the way and what to do about it.
+    pub fn require_ready(&self) -> Result<(), CoordinatorError> {
+        Ok(self.repo.require_ready()?)
+    }
+
+    /// Requires that a run can be recorded, and can start from this revision; none means HEAD. Of a revision that there
+    /// is not, nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails with what is in the way and what to do about it.
+    pub fn require_startable(&self, base: Option<&str>) -> Result<(), CoordinatorError> {
+        self.repo.require_writable()?;
+        self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
+    }
+
+    /// Gives the user's working tree.
+    pub fn workdir(&self) -> &Path {
+        self.repo.workdir()
+    }
+
+    /// Gives the repository's runs; none if there has been no run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal is there and cannot be read.
+    pub fn store(&self) -> Result<Option<Store>, CoordinatorError> {
+        Ok(Store::open_existing(&self.layout.journal())?)
+    }
+
+    /// Finds the runs that this repository had before it was moved; asked where it has none.
+    pub fn moved(&self, state_dir: &Path) -> Option<Moved> {
+        moved::find(&self.repo, state_dir)
+    }
+
+    /// Returns the commit that a run from this revision starts from; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision.
+    pub fn base_commit(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
+        self.base(base)
+    }
+
+    /// Gives the commit that somebody has moved a run's integration branch to, if the run's result does not have it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
+    pub fn strange_tip(&self, state: &RunState) -> Result<Option<Oid>, CoordinatorError> {
+        Ok(integration::strange_tip(&self.repo, &state.run_id, &state.integration)?)
+    }
+
+    /// Gives the roles that a run from this revision knows; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if a role file cannot be used.
+    pub fn roles(&self, base: Option<&str>, user_config_dir: Option<&Path>) -> Result<Roles, CoordinatorError> {
+        Roles::load(&self.repo, &self.base(base)?, user_config_dir)
+    }
+
+    fn base(&self, base: Option<&str>) -> Result<Oid, CoordinatorError> {
+        match base {
+            Some(rev) => Ok(self.repo.resolve(rev)?),
+            None => Ok(self.repo.head()?.commit),
+        }
+    }
+
+    /// Tells whether a revision names a commit.
+    pub fn has_revision(&self, rev: &str) -> bool {
+        self.repo.resolve(rev).is_ok()
+    }
+
+    /// Tells whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a
+    /// revision that there is not, nothing is known.
+    pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
+        self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
+    }
+
+    /// Gives what the user should know and what does not stop a run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository cannot be read.
+    pub fn warnings(&self) -> Result<Vec<String>, CoordinatorError> {
+        Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
+    }
+
+    /// Lists the files, of the project and of the user's folder, that a run from this revision passes over although
+    /// they are written for programs such as this; none means HEAD.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision, or if a description of a tool cannot be used.
+    pub fn without_effect(
+        &self,
+        base: Option<&str>,
+        user_config_dir: Option<&Path>,
+    ) -> Result<Vec<String>, CoordinatorError> {
+        let base = self.base(base)?;
+        let mut found = project_texts::without_effect(&self.repo, &base)?;
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        if is_there(&self.workdir().join(MCP_FILE)) || commit_may_have(&self.repo, &base, MCP_FILE) {
+            found.push(format!("{MCP_FILE}: MCP servers are not available yet, so this file has no effect"));
+        }
+        let tools = user_config_dir.map(|folder| folder.join("tools")).filter(|tools| is_there(tools));
+        found.extend(tools.map(|tools| {
+            format!("{}: tools of your own are not available yet, so this folder has no effect", shown_path(&tools))
+        }));
+        Ok(found)
+    }
+
+    /// Tells whether git knows who commits, by these variables or its configuration.
+    pub fn has_identity(&self, variables: &BTreeMap<String, String>) -> bool {
+        self.repo.identities(variables).is_some()
+    }
+
+    /// Gives the version of the git program and where it is.
+    pub fn git(&self) -> String {
+        format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
+    }
+}
+
+/// Tells whether a commit has a file, as far as it alone tells: where a link leads, on the way or at the end, may be
+/// elsewhere.
+pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
+    let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+    let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+    parts.any(|part| !matches!(repo.read_file(commit, part), Ok(None)))
+}
+
+/// Gives the names that a plan may use; `any_model` says that a server of the user's own takes every name.
+pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
+    let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
+    KnownNames {
+        roles: roles.iter().map(|(name, _)| name.to_owned()).collect(),
+        providers: providers.map(|provider| provider.name().to_owned()).collect(),
+    }
+}

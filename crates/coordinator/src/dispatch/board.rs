@@ -1,0 +1,262 @@
+//! What a run does next: every change of the world becomes one [`Input`], which becomes effects.
+//!
+//! [`Board::handle`] is pure and waits on nobody; workers wait on the journal. Which tasks are ready, what is merged
+//! and how the run ends is decided by the run's state. The board adds only what no journal can know: who is at work in
+//! this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orchestrate_core::event::RunStatus;
+use orchestrate_core::report::{EXIT_INTERRUPTED, outcome};
+use orchestrate_core::{MergeStep, RunState, TaskId, TaskRecord};
+
+use crate::run::shutdown::ShutdownLevel;
+
+/// How often in a row a worker may end without having changed anything: more would be an endless loop.
+const IDLE_WORKERS: u32 = 2;
+
+/// A change of the world.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Facts were recorded, or the level was raised.
+    Changed,
+    /// A task's worker has ended, or whoever failed the task.
+    WorkerEnded(TaskId),
+    /// The merge step has been carried out.
+    MergeEnded,
+    /// The facts that were due are recorded.
+    DueRecorded,
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Record the facts that follow from the state by themselves.
+    RecordDue,
+    /// Start a worker for this task.
+    StartWorker(TaskId),
+    /// Carry out this merge step.
+    StartMerge(MergeStep),
+    /// Fail a task whose workers end without doing anything.
+    GiveUp(TaskId),
+    /// Record how the run ended, and end.
+    Finish(RunStatus, u8),
+}
+
+/// Who is at work in this process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Board {
+    workers: BTreeSet<TaskId>,
+    merging: bool,
+    recording: bool,
+    finished: bool,
+    /// How a task stood when its worker last ended, and how often in a row workers left it like that.
+    idle: BTreeMap<TaskId, (TaskRecord, u32)>,
+    /// Whether the run stays open for tasks that are still to come.
+    pub(crate) open_ended: bool,
+}
+
+impl Board {
+    /// Decides what to do after a change.
+    pub(crate) fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
+        match input {
+            Input::Changed => {}
+            Input::WorkerEnded(task) => self.worker_ended(&task, state),
+            Input::MergeEnded => self.merging = false,
+            Input::DueRecorded => self.recording = false,
+        }
+        let mut effects = Vec::new();
+        if self.finished {
+            return effects;
+        }
+        if level < ShutdownLevel::Drain {
+            self.record_due(state, &mut effects);
+            self.start_workers(state, &mut effects);
+        }
+        if level < ShutdownLevel::Stop {
+            self.start_merge(state, &mut effects);
+        }
+        self.finish(state, level, &mut effects);
+        effects
+    }
+
+    /// Tells whether the run still ends so in a state that is newer than the one in which that was decided.
+    pub(crate) fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
+        let mut board = Self { finished: false, ..self.clone() };
+        board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
+    }
+
+    /// Takes the end of the run back, since there turned out to be something to do.
+    pub(crate) fn reopen(&mut self) {
+        self.finished = false;
+    }
+
+    /// Takes the end of the run back until the facts that are being recorded are there.
+    pub(crate) fn reopen_until_recorded(&mut self) {
+        self.finished = false;
+        self.recording = true;
+    }
+
+    fn worker_ended(&mut self, task: &TaskId, state: &RunState) {
+        self.workers.remove(task);
+        let Some(now) = state.task(task) else { return };
+        let times = match self.idle.get(task) {
+            Some((before, times)) if before == now => times + 1,
+            _ => 0,
+        };
+        self.idle.insert(task.clone(), (now.clone(), times));
+    }
+
+    /// Tells whether workers keep leaving a task as they found it.
+    fn is_idle(&self, task: &TaskId, state: &RunState) -> bool {
+        self.idle.get(task).is_some_and(|(before, times)| state.task(task) == Some(before) && *times >= IDLE_WORKERS)
+    }
+
+    fn record_due(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        if !self.recording && !state.due_facts().is_empty() {
+            self.recording = true;
+            effects.push(Effect::RecordDue);
+        }
+    }
+
+    fn start_workers(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        for task in state.workable() {
+            if self.workers.len() >= state.settings.max_agents {
+                return;
+            }
+            if self.workers.contains(&task) {
+                continue;
+            }
+            self.workers.insert(task.clone());
+            let give_up = self.is_idle(&task, state);
+            effects.push(if give_up { Effect::GiveUp(task) } else { Effect::StartWorker(task) });
+        }
+    }
+
+    fn start_merge(&mut self, state: &RunState, effects: &mut Vec<Effect>) {
+        if self.merging {
+            return;
+        }
+        if let Some(step) = state.next_merge() {
+            self.merging = true;
+            effects.push(Effect::StartMerge(step));
+        }
+    }
+
+    fn finish(&mut self, state: &RunState, level: ShutdownLevel, effects: &mut Vec<Effect>) {
+        let busy = !self.workers.is_empty() || self.merging || self.recording || !effects.is_empty();
+        if busy {
+            return;
+        }
+        let end = match outcome(state) {
+            Some(_) if self.open_ended && level == ShutdownLevel::None => None,
+            Some(end) => Some(end),
+            None if level >= ShutdownLevel::Drain => Some((RunStatus::Interrupted, EXIT_INTERRUPTED)),
+            None => None,
+        };
+        if let Some((status, exit_code)) = end {
+            self.finished = true;
+            effects.push(Effect::Finish(status, exit_code));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestrate_core::event::{Event, Recorded, VERSION};
+    use orchestrate_core::{RunSettings, Task};
+
+    use super::*;
+
+    fn state(max_agents: usize, facts: Vec<Event>) -> RunState {
+        let settings = Box::new(RunSettings { max_agents, ..RunSettings::default() });
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            settings,
+            base_commit: "base".into(),
+            base_branch: None,
+        };
+        let tasks = ["a", "b", "c"].map(|id| {
+            let task = Box::new(Task { id: id.into(), ..Task::default() });
+            Event::TaskAdded { task, parent: None }
+        });
+        let events = std::iter::once(started).chain(tasks).chain(facts).enumerate();
+        let recorded: Vec<Recorded> = events
+            .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })
+            .collect();
+        RunState::replay(&recorded).unwrap().unwrap()
+    }
+
+    fn ready() -> Vec<Event> {
+        ["a", "b", "c"].map(|task| Event::TaskReady { task: task.into() }).to_vec()
+    }
+
+    #[test]
+    fn due_facts_are_asked_for_once() {
+        let (mut board, state) = (Board::default(), state(2, Vec::new()));
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), [Effect::RecordDue]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn no_more_workers_than_agents_are_allowed() {
+        let (mut board, state) = (Board::default(), state(2, ready()));
+        let started = ["a", "b"].map(|task| Effect::StartWorker(task.into()));
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), started);
+        let after = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::None);
+        assert_eq!(after, [Effect::StartWorker("b".into())]);
+    }
+
+    #[test]
+    fn a_worker_that_does_nothing_is_given_up() {
+        let (mut board, state) = (Board::default(), state(1, ready()));
+        board.handle(Input::Changed, &state, ShutdownLevel::None);
+        for _ in 0..IDLE_WORKERS {
+            let again = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
+            assert_eq!(again, [Effect::StartWorker("a".into())]);
+        }
+        let given_up = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
+        // It is at work until it has been failed, which may take a while.
+        assert_eq!(given_up, [Effect::GiveUp("a".into())]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn an_end_is_asked_for_again_in_a_newer_state() {
+        let merged = ["a", "b", "c"].map(|task| {
+            let spawned = Event::AgentSpawned {
+                task: task.into(),
+                attempt: 1,
+                agent: None,
+                model: None,
+                branch: format!("orchestrate/r-abcdef/{task}"),
+                base: "base".into(),
+                spec: None,
+            };
+            [spawned, Event::TaskMerged { task: task.into(), commit: None, target: None, summary: None }]
+        });
+        let facts = ready().into_iter().chain(merged.into_iter().flatten());
+        let (mut board, done) = (Board::default(), state(1, facts.collect()));
+        let end = (RunStatus::Succeeded, 0);
+        assert_eq!(board.handle(Input::Changed, &done, ShutdownLevel::None), [Effect::Finish(end.0, end.1)]);
+        assert!(board.still_ends(end, &done, ShutdownLevel::None));
+        assert!(!board.still_ends((RunStatus::NeedsHuman, 3), &done, ShutdownLevel::None));
+        // Asking changes nothing: what a newer state would start is not at work.
+        for _ in 0..2 {
+            assert!(!board.still_ends(end, &state(1, ready()), ShutdownLevel::None));
+        }
+        assert_eq!(board.handle(Input::Changed, &state(1, ready()), ShutdownLevel::None), []);
+    }
+
+    #[test]
+    fn draining_starts_nothing_and_ends_interrupted() {
+        let (mut board, state) = (Board::default(), state(2, ready()));
+        board.handle(Input::Changed, &state, ShutdownLevel::None);
+        assert_eq!(board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::Drain), []);
+        let end = board.handle(Input::WorkerEnded("b".into()), &state, ShutdownLevel::Drain);
+        assert_eq!(end, [Effect::Finish(RunStatus::Interrupted, EXIT_INTERRUPTED)]);
+        assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
+    }
+}

@@ -1,0 +1,426 @@
+//! One run in this process: the dispatcher's loop, and the handle to it.
+//!
+//! The loop waits for a change of the world, turns it into an [`Input`], asks the [`Board`], and carries the effects
+//! out in tasks of their own. It waits for the journal's disk, and never for a model, a command or git. A panic in a
+//! worker fails its task and nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use orchestrate_core::event::{Event, FailureCause, RunStatus};
+use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
+use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_journal::{Batch, Command, Holder, JournalError, Received, StopLevel, Store};
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::task::{Id, JoinError, JoinSet};
+
+use crate::dispatch::board::{Board, Effect, Input};
+use crate::dispatch::commands;
+use crate::error::CoordinatorError;
+use crate::merge::step;
+use crate::run::context::RunContext;
+use crate::run::handle::RunHandle;
+use crate::run::retries::{Retries, Retry};
+use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::worker::spawn;
+use crate::worktree::worktrees;
+
+/// A run that this process works on: to its end, also if this is dropped.
+pub struct Run {
+    handle: RunHandle,
+    retries: Retries,
+    shutdown: Shutdown,
+    closing: watch::Sender<bool>,
+    ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
+}
+
+/// What became of a command for which a run was taken over.
+pub enum Takeover {
+    /// It is carried out, and the run goes on.
+    Begun {
+        /// The run.
+        run: Run,
+        /// What the sender is told.
+        said: String,
+    },
+    /// It is refused, with the reason; nothing has changed.
+    Refused(String),
+    /// The process that it was sent to has answered it, or another one.
+    Answered,
+}
+
+impl Run {
+    /// Begins to work on a run whose journal is open.
+    #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
+    pub(crate) fn start(context: Arc<RunContext>, open_ended: bool) -> Result<Self, CoordinatorError> {
+        let shutdown = Shutdown::of_run();
+        let commands = context.journal.commands()?;
+        let (closing, closed) = watch::channel(!open_ended);
+        let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
+        let dispatcher = Dispatcher {
+            context,
+            shutdown: shutdown.clone(),
+            board: Board::default(),
+            jobs: JoinSet::new(),
+            names: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            closed,
+            out_of_time: false,
+        };
+        let ended = tokio::task::spawn(dispatcher.serve(commands));
+        Ok(Self { handle, retries, shutdown, closing, ended })
+    }
+
+    /// Gives the run's id.
+    pub fn id(&self) -> &RunId {
+        &self.handle.id
+    }
+
+    /// Follows the run's durable state.
+    pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
+        self.handle.state.clone()
+    }
+
+    /// Hears of every request that is sent again, from now on.
+    pub fn retries(&self) -> broadcast::Receiver<Retry> {
+        self.retries.follow()
+    }
+
+    /// Gives the store that holds the run's facts and blobs.
+    pub fn store(&self) -> &Store {
+        &self.handle.store
+    }
+
+    /// Asks the run to end; a lower level than before changes nothing.
+    pub fn raise(&self, level: ShutdownLevel) {
+        self.shutdown.ask(level, EXIT_INTERRUPTED);
+    }
+
+    /// Gives the level, for others to raise.
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
+    /// Lets a run that was opened for spawning end once nothing is left to do.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Gives what keeps the run no longer than its dispatcher does.
+    pub(crate) fn handle(&self) -> &RunHandle {
+        &self.handle
+    }
+
+    /// Waits until nothing more can be done; nobody holds the run then, and any process can take it over.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the coordinator could not go on; the run can be resumed then.
+    pub async fn wait(self) -> Result<Report, CoordinatorError> {
+        match self.ended.await {
+            Ok(ended) => ended?,
+            Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
+        }
+        Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_attended: false }.report())
+    }
+}
+
+/// Why a task was called off that a person has stopped.
+const STOPPED: &str = "stopped by request";
+
+/// What a finished job was.
+#[derive(Clone)]
+enum Job {
+    Worker(TaskId),
+    /// Fails a task, which is at work until then.
+    Failure(TaskId),
+    Merge,
+    Due,
+    Command,
+}
+
+/// The loop of one run.
+struct Dispatcher {
+    context: Arc<RunContext>,
+    shutdown: Shutdown,
+    board: Board,
+    jobs: JoinSet<Result<(), CoordinatorError>>,
+    /// What each job is, since a job that panicked cannot say.
+    names: BTreeMap<Id, Job>,
+    /// Each worker's own level.
+    agents: BTreeMap<TaskId, Shutdown>,
+    closed: watch::Receiver<bool>,
+    /// Whether the run is stopped because its time is used up.
+    out_of_time: bool,
+}
+
+impl Dispatcher {
+    /// Works on the run to its end; an error stops what is at work before it ends the run, and drops nothing.
+    async fn serve(mut self, commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+        let served = self.work(commands).await;
+        if served.is_err() {
+            self.shutdown.raise(ShutdownLevel::Stop);
+        }
+        // Every job holds the run. The first error is told; those of work that it interrupted add nothing.
+        while self.jobs.join_next().await.is_some() {}
+        served
+    }
+
+    async fn work(&mut self, mut commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
+        let mut state = self.context.journal.watch();
+        let mut level = ShutdownLevel::None;
+        let deadline = self.deadline();
+        tokio::pin!(deadline);
+        let mut abandoned = false;
+        let mut input = Input::Changed;
+        loop {
+            self.board.open_ended = !abandoned && !*self.closed.borrow();
+            let now = Arc::clone(&state.borrow_and_update());
+            let effects = self.board.handle(input, &now, self.shutdown.level());
+            for effect in effects {
+                if self.perform(effect).await? {
+                    return Ok(());
+                }
+            }
+            let shutdown = self.shutdown.clone();
+            let next = level.next();
+            input = tokio::select! {
+                changed = state.changed() => {
+                    if changed.is_err() { return Err(CoordinatorError::Ended(self.context.run.clone())) }
+                    Input::Changed
+                }
+                Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
+                // One after the other, so that the first answer to a question is the one that was sent first.
+                Some(command) = commands.recv(), if !self.carries_out() => {
+                    self.command(command).await?;
+                    Input::Changed
+                }
+                () = shutdown.reached(next), if next > level => { level = shutdown.level(); Input::Changed }
+                () = &mut deadline, if self.shutdown.level() == ShutdownLevel::None => {
+                    self.out_of_time = true;
+                    self.shutdown.raise(ShutdownLevel::Stop);
+                    Input::Changed
+                }
+                changed = self.closed.changed(), if !abandoned => {
+                    // Without a handle nobody can spawn any more, so the run may end.
+                    abandoned = changed.is_err();
+                    Input::Changed
+                }
+            };
+        }
+    }
+
+    /// Ends when the run's time is used up.
+    fn deadline(&self) -> impl Future<Output = ()> + use<> {
+        let left = self.context.state().time_left();
+        async move {
+            match left {
+                Some(left) => tokio::time::sleep(left).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Carries an effect out; tells whether the run is over.
+    async fn perform(&mut self, effect: Effect) -> Result<bool, CoordinatorError> {
+        let context = Arc::clone(&self.context);
+        match effect {
+            Effect::RecordDue => self.spawn(Job::Due, async move { record_due(&context).await.map(drop) }),
+            Effect::StartWorker(task) => {
+                let own = self.shutdown.of_agent();
+                self.agents.insert(task.clone(), own.clone());
+                self.spawn(Job::Worker(task.clone()), spawn::employ(context, task, own));
+            }
+            Effect::StartMerge(step) => {
+                let shutdown = self.shutdown.clone();
+                self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
+            }
+            Effect::GiveUp(task) => {
+                self.fail(task, FailureCause::Internal, "its workers keep ending without having done anything");
+            }
+            Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
+        }
+        Ok(false)
+    }
+
+    fn spawn(&mut self, job: Job, work: impl Future<Output = Result<(), CoordinatorError>> + Send + 'static) {
+        let handle = self.jobs.spawn(work);
+        self.names.insert(handle.id(), job);
+    }
+
+    /// Fails a task beside the loop: first what its worktree holds is stored, which takes its time.
+    fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
+        let (context, failed, why) = (Arc::clone(&self.context), task.clone(), why.to_owned());
+        self.spawn(Job::Failure(task), async move { worktrees::fail(&context, &failed, cause, why).await });
+    }
+
+    /// Calls a task off beside the loop that a person has stopped.
+    fn call_off(&mut self, task: TaskId) {
+        let (context, stopped) = (Arc::clone(&self.context), vec![task.clone()]);
+        self.spawn(Job::Failure(task), async move { worktrees::call_off(&context, stopped, STOPPED).await });
+    }
+
+    /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed.
+    fn ended(
+        &mut self,
+        ended: Result<(Id, Result<(), CoordinatorError>), JoinError>,
+    ) -> Result<Input, CoordinatorError> {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, outcome),
+            Err(error) => (error.id(), Err(CoordinatorError::Panicked { what: "a worker" })),
+        };
+        let job = self.names.remove(&id);
+        let panicked = matches!(outcome, Err(CoordinatorError::Panicked { .. }));
+        match job {
+            Some(Job::Worker(task)) => {
+                let own = self.agents.remove(&task);
+                if panicked {
+                    self.fail(task, FailureCause::Panicked, "the worker panicked; its worktree is kept");
+                    return Ok(Input::Changed);
+                }
+                if outcome.is_ok() && own.is_some_and(|own| own.asked_exit_code().is_some()) {
+                    // It may have ended before it heard that it should.
+                    self.call_off(task);
+                    return Ok(Input::Changed);
+                }
+                outcome.map(|()| Input::WorkerEnded(task))
+            }
+            Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
+            Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
+            Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
+            Some(Job::Command) | None => outcome.map(|()| Input::Changed),
+        }
+    }
+
+    /// Tells whether a command is being carried out.
+    fn carries_out(&self) -> bool {
+        self.names.values().any(|job| matches!(job, Job::Command))
+    }
+
+    async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
+        if let Command::Stop { holder: Some(holder), .. } | Command::StopAgent { holder: Some(holder), .. } =
+            &received.command
+            && self.holder().await?.as_ref() != Some(holder)
+        {
+            // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
+            let late = Err("the process that it was meant for had ended".to_owned());
+            return Ok(self.context.journal.answer(received.id, late).await?);
+        }
+        match &received.command {
+            Command::Stop { level, .. } => self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED),
+            Command::StopAgent { agent, .. } => self.stop_agent(agent).await?,
+            _ => {}
+        }
+        let context = Arc::clone(&self.context);
+        self.spawn(Job::Command, async move { commands::carry_out(&context, received).await });
+        Ok(())
+    }
+
+    /// Gives the process that works on the run by its lease.
+    async fn holder(&self) -> Result<Option<Holder>, CoordinatorError> {
+        let run = self.context.run.clone();
+        self.context.read(move |store| store.lease(&run)).await
+    }
+
+    /// Stops an agent and those that it spawned; one that nobody works on is called off here.
+    async fn stop_agent(&self, agent: &TaskId) -> Result<(), CoordinatorError> {
+        let state = self.context.state();
+        let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
+        let mut idle = Vec::new();
+        for record in concerned {
+            match self.agents.get(&record.task.id) {
+                Some(own) => own.ask(ShutdownLevel::Stop, EXIT_INTERRUPTED),
+                None => idle.push(record.task.id.clone()),
+            }
+        }
+        worktrees::call_off(&self.context, idle, STOPPED).await
+    }
+
+    /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.
+    ///
+    /// It was decided on a state that may be old by now, so it is decided again where nothing can come in between.
+    async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
+        let (board, level, out_of_time) = (self.board.clone(), self.shutdown.level(), self.out_of_time);
+        let asked = self.shutdown.asked_exit_code();
+        let ended = self.context.journal.append_last_if(move |state| {
+            if out_of_time && !(left(state).is_empty() && state.due_facts().is_empty()) {
+                return Err(NotOver::OutOfTime);
+            }
+            if !board.still_ends((status, exit_code), state, level) {
+                return Err(NotOver::Changed);
+            }
+            let (status, exit_code) = asked.map_or((status, exit_code), |asked| (RunStatus::Interrupted, asked));
+            Ok(Batch::from(Event::RunFinished { status, exit_code }))
+        });
+        match ended.await {
+            Ok(Ok(_)) => return Ok(true),
+            Ok(Err(NotOver::OutOfTime)) => {
+                self.board.reopen_until_recorded();
+                self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
+            }
+            // A command may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
+            Ok(Err(NotOver::Changed)) | Err(JournalError::CommandOpen { .. }) => self.board.reopen(),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(false)
+    }
+}
+
+/// Why a run has not ended after all.
+enum NotOver {
+    /// Its state has changed since.
+    Changed,
+    /// Its time is used up, and the tasks that it stops have not failed yet.
+    OutOfTime,
+}
+
+fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
+    match asked {
+        StopLevel::Drain => ShutdownLevel::Drain,
+        StopLevel::Stop => ShutdownLevel::Stop,
+        StopLevel::Kill => ShutdownLevel::Kill,
+    }
+}
+
+/// Records what is due on the newest state, since a command may change it meanwhile; tells whether anything was.
+async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
+    let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
+    match context.journal.append_if(due).await? {
+        Ok(recorded) => Ok(!recorded.is_empty()),
+        Err(never) => match never {},
+    }
+}
+
+/// Fails what could still have gone on, were there time; what waits for a person goes on waiting.
+async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorError> {
+    loop {
+        let had_due = record_due(&context).await?;
+        let state = context.state();
+        let left = left(&state);
+        for task in &left {
+            worktrees::time_out(&context, task, commands::out_of_time(&state)).await?;
+        }
+        if left.is_empty() && !had_due {
+            return Ok(());
+        }
+    }
+}
+
+/// Gives the tasks that could go on without a person, were there time.
+fn left(state: &RunState) -> Vec<TaskId> {
+    state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
+}
+
+/// Tells whether one task was spawned by the other, or by one that it spawned.
+fn descends(state: &RunState, record: &TaskRecord, from: &TaskId) -> bool {
+    let mut parent = record.parent.as_ref();
+    // As many steps as there are tasks: a parent that is its own ancestor must not be walked for ever.
+    for _ in state.tasks() {
+        match parent {
+            Some(found) if found == from => return true,
+            Some(found) => parent = state.task(found).and_then(|record| record.parent.as_ref()),
+            None => return false,
+        }
+    }
+    false
+}

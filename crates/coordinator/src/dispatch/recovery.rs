@@ -1,0 +1,72 @@
+//! Brings the repository to what the facts say, before anything new is done.
+//!
+//! A run may have been killed between a fact and its act: the acts are refs and worktrees, whose names follow from
+//! ids, so each is looked at and carried out if it is missing. What somebody else has moved is refused.
+
+use std::sync::Arc;
+
+use orchestrate_core::{Oid, TaskId, TaskRecord, TaskState};
+use orchestrate_tools::TEMPORARY_PREFIX;
+
+use crate::error::CoordinatorError;
+use crate::merge::integration;
+use crate::run::context::RunContext;
+use crate::worktree::worktrees;
+
+/// Settles the integration branch and every task's branch; also makes them for a run that begins. Nothing is recorded:
+/// what is found may keep the run from being opened again.
+pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
+    let ours = format!("orchestrate {}", context.run);
+    context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
+    integration::bring(context).await?;
+    let state = context.state();
+    for record in state.tasks() {
+        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an
+        // attempt that failed before that has left the branch where it was.
+        let stands = record.prepared || record.state.is_handed_over();
+        // What is merged is in the result, and what a person does with its branch stands against nothing.
+        let stands = stands && record.state != TaskState::Merged;
+        if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
+            settle_branch(context, &record.task.id, branch.clone(), tip.clone()).await?;
+        }
+        if record.state == TaskState::Running && record.prepared {
+            sweep(context, record).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the half-written files that a killed write left in an agent's worktree: they would be committed with its
+/// work. A worktree that is gone or cannot be used is the worker's to judge.
+async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
+    if worktrees::restore(context, record).await.is_err() {
+        return Ok(());
+    }
+    let path = context.layout.worktree(&context.run, &record.task.id);
+    context
+        .git(move |repo| match repo.open_worktree(&path) {
+            Ok(worktree) => repo.remove_leftovers(&worktree, TEMPORARY_PREFIX),
+            Err(_) => Ok(()),
+        })
+        .await
+}
+
+/// Moves a task's branch to where the facts say it is, if it only has to follow.
+async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip: Oid) -> Result<(), CoordinatorError> {
+    let (short, to) = (branch.clone(), tip.clone());
+    let own = context.layout.worktree(&context.run, task);
+    let elsewhere = context.git(move |repo| {
+        let name = format!("refs/heads/{short}");
+        let Some(found) = repo.read_ref(&name)?.filter(|found| *found != to) else { return Ok(None) };
+        if repo.contains(&to, &found)? {
+            repo.advance(&name, Some(&found), &to)?;
+            return Ok(None);
+        }
+        // The files of the task's own worktree are kept by whatever goes on in it.
+        let own = own.canonicalize().unwrap_or(own);
+        Ok(Some((found, repo.checkout_of(&short)?.filter(|checkout| *checkout != own))))
+    });
+    let Some((found, checkout)) = elsewhere.await? else { return Ok(()) };
+    let (run, expected, found) = (context.run.clone(), tip.to_string(), found.to_string());
+    Err(CoordinatorError::BranchMoved { run, branch, expected, found, checkout })
+}

@@ -1,0 +1,146 @@
+//! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all confined.
+//!
+//! Each is `/bin/sh -c` in a worktree, in the sandbox, without network; exit 0 passes.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_core::{BlobId, Oid, Redactor, TaskId};
+use orchestrate_sandbox::{Cancel, Exit, Finished, Job, Limits, Sandbox, View};
+
+use crate::error::CoordinatorError;
+use crate::run::shutdown::Shutdown;
+
+/// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
+const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// What a command said.
+pub(crate) struct CheckResult {
+    pub(crate) passed: bool,
+    /// `exit code 1`, `killed: time limit of 600 s, …`.
+    pub(crate) exit: String,
+    /// The exit code, if it came so far.
+    pub(crate) code: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) duration_ms: u64,
+    /// Whether its time ended it.
+    pub(crate) timed_out: bool,
+    /// Whether it was interrupted by us, so that it says nothing.
+    pub(crate) cancelled: bool,
+}
+
+/// A command and where it runs.
+pub(crate) struct Check<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) worktree: &'a Path,
+    pub(crate) view: &'a View,
+    pub(crate) timeout_ms: u64,
+}
+
+/// A check of work, as its facts name it.
+pub(crate) struct Verification {
+    pub(crate) task: TaskId,
+    pub(crate) scope: VerifyScope,
+    pub(crate) tree: Oid,
+    pub(crate) command: String,
+}
+
+impl Verification {
+    /// Gives the fact that it begins.
+    pub(crate) fn started(&self) -> Event {
+        let Self { task, scope, tree, command } = self;
+        Event::VerifyStarted { task: task.clone(), scope: *scope, tree: tree.clone(), command: command.clone() }
+    }
+
+    /// Gives the fact of what it said, whose output the blob holds.
+    pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
+        let Self { task, scope, tree, command } = self;
+        let (passed, exit, duration_ms) = (result.passed, result.exit.clone(), result.duration_ms);
+        Event::VerifyFinished { task, scope, tree, command, passed, exit, output, duration_ms }
+    }
+}
+
+/// Runs a command confined; interrupted when the level reaches `Stop`.
+pub(crate) async fn run_check(
+    sandbox: &Sandbox,
+    check: Check<'_>,
+    shutdown: &Shutdown,
+) -> Result<CheckResult, CoordinatorError> {
+    let cancel = Cancel::new();
+    let timeout_ms = check.timeout_ms;
+    let finished = shutdown.guard(&cancel, sandbox.run_async(check.job(), cancel.clone())).await?;
+    Ok(CheckResult::of(&finished, timeout_ms))
+}
+
+/// Runs a command confined, from a thread that may block.
+pub(crate) fn run_check_blocking(
+    sandbox: &Sandbox,
+    check: &Check<'_>,
+    cancel: &Cancel,
+) -> Result<CheckResult, CoordinatorError> {
+    Ok(CheckResult::of(&sandbox.run(&check.job(), cancel)?, check.timeout_ms))
+}
+
+impl Check<'_> {
+    fn job(&self) -> Job {
+        Job {
+            view: self.view.clone(),
+            program: "/bin/sh".into(),
+            args: vec![OsString::from("-c"), OsString::from(self.command)],
+            cwd: self.worktree.to_owned(),
+            stdin: Vec::new(),
+            env: Default::default(),
+            limits: Limits {
+                timeout: Duration::from_millis(self.timeout_ms),
+                kept_output_bytes: KEPT_OUTPUT_BYTES,
+                ..Limits::default()
+            },
+        }
+    }
+}
+
+/// Says how a command ended, what the two codes mean that are the shell's own and not the command's, and what sets
+/// the time that it used up.
+fn explained(exit: &Exit, timeout_ms: u64) -> String {
+    match exit {
+        Exit::TimedOut => format!(
+            "{exit} of {} s, which the task's `timeout` sets, or the setting `command_timeout`",
+            Duration::from_millis(timeout_ms).as_secs_f64()
+        ),
+        Exit::MemoryLimit => format!("{exit}, which the setting `command_memory_mib` sets"),
+        Exit::DiskLimit => format!("{exit}, which the setting `worktree_mib` sets"),
+        Exit::Code(126) => format!("{exit}: a command cannot be executed"),
+        Exit::Code(127) => format!("{exit}: a command was not found"),
+        _ => exit.to_string(),
+    }
+}
+
+impl CheckResult {
+    /// Keeps the run's secrets out of what it said.
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
+        Self { output: redactor.owned(self.output), ..self }
+    }
+
+    fn of(finished: &Finished, timeout_ms: u64) -> Self {
+        let mut output = finished.stdout.text();
+        let errors = finished.stderr.text();
+        if !output.is_empty() && !output.ends_with('\n') && !errors.is_empty() {
+            output.push('\n');
+        }
+        output.push_str(&errors);
+        Self {
+            passed: finished.exit.success(),
+            exit: explained(&finished.exit, timeout_ms),
+            code: match finished.exit {
+                Exit::Code(code) => Some(code),
+                _ => None,
+            },
+            output,
+            duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+            timed_out: finished.exit == Exit::TimedOut,
+            cancelled: finished.exit == Exit::Cancelled,
+        }
+    }
+}

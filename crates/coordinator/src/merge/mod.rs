@@ -1,0 +1,6 @@
+//! Merges tasks into the integration branch: one step at a time, each verified before the branch moves.
+
+pub(crate) mod checks;
+pub(crate) mod integration;
+pub(crate) mod step;
+pub(crate) mod verifier;

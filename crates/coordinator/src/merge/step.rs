@@ -1,0 +1,197 @@
+//! Carries out what [`orchestrate_core::MergeQueue`] decides, one step at a time.
+//!
+//! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
+//! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
+use orchestrate_core::invisible::shown;
+use orchestrate_core::merge_queue::Gate;
+use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
+use orchestrate_git::{CommitSpec, Merge};
+use orchestrate_journal::{Batch, Blob};
+
+use crate::error::CoordinatorError;
+use crate::merge::checks::{Check, Verification, run_check};
+use crate::merge::integration;
+use crate::merge::verifier;
+use crate::run::context::RunContext;
+use crate::run::shutdown::Shutdown;
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::work::{after_reruns, after_returns, with_failing_lines};
+use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
+
+/// Carries out one step and records what came of it.
+pub(crate) async fn carry_out(
+    context: &RunContext,
+    step: MergeStep,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
+    let decided = step.clone();
+    match step {
+        MergeStep::Merge { task, target, candidate } => merge(context, task, target, candidate).await,
+        MergeStep::Verify { task, commit, tree, command } => {
+            verify(context, commit, Verification { task, scope: VerifyScope::Run, tree, command }, shutdown).await
+        }
+        MergeStep::Advance { task, commit, target } => {
+            record_if_next(context, decided, move |_| merged(task, commit, target).into()).await?;
+            integration::settle(context).await
+        }
+        MergeStep::Return { task, cause, onto, evidence } => {
+            let evidence = Blob::new(evidence_text(context, &evidence).await?.into_bytes());
+            let returned = Event::TaskReturned { task, cause, text: evidence.id().clone(), onto: Some(onto) };
+            record_if_next(context, decided, |_| Batch::from(returned).with_blob(evidence)).await
+        }
+        MergeStep::GiveUp { task, cause, evidence } => {
+            let message = give_up_message(context, &task, cause, &evidence).await?;
+            // Without an agent nobody can mend a red tree, and a person has nothing to resolve.
+            let is_red = cause != ReturnCause::Conflict && context.task(&task)?.is_command();
+            let ended = match is_red {
+                true => Event::TaskFailed { task, cause: FailureCause::Check, message },
+                false => Event::TaskConflicted { task, cause, message },
+            };
+            record_if_next(context, decided, |_| ended.into()).await
+        }
+    }
+}
+
+/// Records what a step has come to, if it still is the next one in the newest state: it was decided on an older one.
+async fn record_if_next(
+    context: &RunContext,
+    step: MergeStep,
+    facts: impl FnOnce(&RunState) -> Batch + Send + 'static,
+) -> Result<(), CoordinatorError> {
+    let decided = move |state: &RunState| {
+        if state.next_merge() == Some(step) { facts(state) } else { Batch::default() }
+    };
+    context.decide(decided).await
+}
+
+async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
+    let step = MergeStep::Merge { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
+    let started = Event::MergeStarted { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
+    // A person may have taken the work back since; one that a dead process had begun goes on.
+    let begin = |state: &RunState| {
+        let is_new = state.merges.current().is_none();
+        Batch::from(is_new.then_some(started).into_iter().collect::<Vec<_>>())
+    };
+    record_if_next(context, step.clone(), begin).await?;
+    if context.state().merges.current() != Some(&task) {
+        return Ok(());
+    }
+    let (ours, theirs) = (target.clone(), candidate.clone());
+    let outcome = match context.git(move |repo| repo.merge(&ours, &theirs)).await? {
+        Merge::Conflict { files, .. } => {
+            let files = files.iter().map(ToString::to_string).collect();
+            Event::MergeConflicted { task, files }
+        }
+        Merge::Clean { tree } => {
+            let commit = commit_merge(context, &task, tree.clone(), vec![target, candidate]).await?;
+            Event::MergePrepared { task, commit, tree }
+        }
+    };
+    conclude(context, step, outcome).await
+}
+
+/// Records what came of a merge; if nothing is to be done before the branch may move there, both at once.
+async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
+    let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
+        Some(MergeStep::Advance { task, commit, target }) => Batch::from(vec![outcome, merged(task, commit, target)]),
+        _ => Batch::from(vec![outcome]),
+    };
+    record_if_next(context, step, facts).await?;
+    if context.state().merges.current().is_none() { integration::settle(context).await } else { Ok(()) }
+}
+
+fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {
+    Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None }
+}
+
+/// Makes the merge commit and anchors it.
+async fn commit_merge(
+    context: &RunContext,
+    task: &TaskId,
+    tree: Oid,
+    parents: Vec<Oid>,
+) -> Result<Oid, CoordinatorError> {
+    let record = context.task(task)?;
+    let spec = CommitSpec {
+        tree,
+        parents,
+        message: format!("Merge {}", record.task.label()),
+        trailers: trailers(context, &record),
+        by: context.identities.clone(),
+        time_unix: unix_seconds(),
+    };
+    let name = format!("{}/merge", task.branch_component());
+    keep_commit(context, spec, name).await
+}
+
+async fn verify(
+    context: &RunContext,
+    commit: Oid,
+    verification: Verification,
+    shutdown: &Shutdown,
+) -> Result<(), CoordinatorError> {
+    context.record(vec![verification.started()]).await?;
+    let (layout, run) = (context.layout.clone(), context.run.clone());
+    let verifier = context.git(move |repo| verifier::bring(repo, &layout, &run, &commit)).await?;
+    let (view, state) = (verifier.worktree().view(), context.state());
+    let mut result = None;
+    for command in verifier::commands(&state.settings, &verification.command) {
+        let timeout_ms = state.settings.command_timeout_ms;
+        let check = Check { command, worktree: verifier.worktree().path(), view: &view, timeout_ms };
+        let ended = run_check(&context.host.sandbox, check, shutdown).await?.redacted(&context.host.redactor);
+        let goes_on = ended.passed;
+        result = Some(ended);
+        if !goes_on {
+            break;
+        }
+    }
+    let Some(result) = result else { return Ok(()) };
+    if result.cancelled {
+        return Ok(());
+    }
+    if result.passed {
+        context.git(move |_| verifier.note_passed()).await?;
+    }
+    let output = result.output.clone().into_bytes();
+    context.record_with(output, |output| verification.finished(&result, output)).await
+}
+
+async fn evidence_text(context: &RunContext, evidence: &Evidence) -> Result<String, CoordinatorError> {
+    Ok(match evidence {
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            context.prompts.render_around("conflict", &[], &[("files", &files.join("\n"))])
+        }
+        Evidence::Check { command, gate } => {
+            let output = cut(context.blob_text(gate.output.clone()).await?.trim(), EVIDENCE_BYTES);
+            let ours = [("exit", gate.exit.as_str()), ("command", command)];
+            context.prompts.render_around("run_check", &ours, &[("output", &output)])
+        }
+    })
+}
+
+async fn give_up_message(
+    context: &RunContext,
+    task: &TaskId,
+    cause: ReturnCause,
+    evidence: &Evidence,
+) -> Result<String, CoordinatorError> {
+    let record = context.task(task)?;
+    let what = match evidence {
+        Evidence::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| shown(file)).collect();
+            format!("conflicts in {}", files.join(", "))
+        }
+        Evidence::Check { command, gate: Gate { exit, .. } } => format!("`{command}` on the merged tree: {exit}"),
+    };
+    let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
+    let worktree = context.layout.worktree(&context.run, task).display().to_string();
+    let again = if record.is_command() { after_reruns(record.rounds) } else { after_returns(record.rounds) };
+    let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
+    match evidence {
+        Evidence::Conflict(_) => Ok(text),
+        Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),
+    }
+}

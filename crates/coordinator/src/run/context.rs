@@ -1,0 +1,149 @@
+//! What everything of the coordinator's that works on one run shares: the journal, the repository, the texts.
+//!
+//! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is
+//! blocking, so every operation runs inside `spawn_blocking`, as does what reads more of the journal than one blob.
+
+use std::sync::Arc;
+
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::{AgentId, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
+use orchestrate_git::{GitError, Identities, NoGc, Repo};
+use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
+use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
+
+use crate::error::CoordinatorError;
+use crate::run::host::Host;
+use crate::run::layout::Layout;
+use crate::run::retries::Retries;
+use crate::texts::prompts::Prompts;
+use crate::texts::roles::Roles;
+
+/// What everything of the coordinator's that works on one run shares.
+pub(crate) struct RunContext {
+    pub(crate) run: RunId,
+    pub(crate) journal: Journal,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) layout: Layout,
+    pub(crate) identities: Identities,
+    pub(crate) no_gc: Arc<NoGc>,
+    pub(crate) roles: Roles,
+    pub(crate) prompts: Prompts,
+    pub(crate) retries: Retries,
+    /// Where workers run: here.
+    pub(crate) host: Arc<Host>,
+}
+
+impl RunContext {
+    /// Gives the newest state.
+    pub(crate) fn state(&self) -> Arc<RunState> {
+        self.journal.state()
+    }
+
+    /// Gives a copy of a task's record.
+    pub(crate) fn task(&self, id: &TaskId) -> Result<TaskRecord, CoordinatorError> {
+        let unknown = || CoordinatorError::UnknownTask { run: self.run.clone(), task: id.clone() };
+        self.state().task(id).cloned().ok_or_else(unknown)
+    }
+
+    /// Records facts; returns when they are durable.
+    pub(crate) async fn record(&self, events: Vec<Event>) -> Result<(), CoordinatorError> {
+        self.journal.append(events).await?;
+        Ok(())
+    }
+
+    /// Records facts together with the bytes that they name.
+    pub(crate) async fn record_with<F: Into<Batch>>(
+        &self,
+        bytes: Vec<u8>,
+        facts: impl FnOnce(BlobId) -> F,
+    ) -> Result<(), CoordinatorError> {
+        let blob = Blob::new(bytes);
+        let batch: Batch = facts(blob.id().clone()).into();
+        self.journal.append(batch.with_blob(blob)).await?;
+        Ok(())
+    }
+
+    /// Decides on the newest state what to record, inside the sequencer; returns when it is durable.
+    pub(crate) async fn decide(
+        &self,
+        decision: impl FnOnce(&RunState) -> Batch + Send + 'static,
+    ) -> Result<(), CoordinatorError> {
+        let decided = |state: &RunState| Ok::<_, std::convert::Infallible>(decision(state));
+        match self.journal.append_if(decided).await? {
+            Ok(_) => Ok(()),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Sends an agent a message and gives its number, unless it is refused.
+    pub(crate) async fn send(
+        &self,
+        from: Sender,
+        to: AgentId,
+        body: String,
+        deadline: Option<u64>,
+    ) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
+        // The decision tells it: the same sender may have sent another message by the time that this one is durable.
+        let (tell, number) = oneshot::channel();
+        let sent = self.journal.append_if(move |state| {
+            state.check_message(to.as_str(), &body)?;
+            let sequence = state.next_sequence(&from);
+            // It fails where nobody waits for the answer any more; the message is sent all the same.
+            let _ = tell.send(sequence);
+            let envelope = Envelope { sequence, from, to, body, deadline };
+            Ok(Batch::from(Event::MessageSent { envelope }))
+        });
+        match sent.await? {
+            Ok(_) => number.await.map(Ok).map_err(|_| CoordinatorError::Ended(self.run.clone())),
+            Err(refused) => Ok(Err(refused)),
+        }
+    }
+
+    /// Reads a blob as text.
+    pub(crate) async fn blob_text(&self, id: BlobId) -> Result<String, CoordinatorError> {
+        let bytes = self.read(move |store| store.blob(&id)).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Reads a blob that holds a recorded value.
+    pub(crate) fn blob_value<T: DeserializeOwned>(
+        &self,
+        id: &BlobId,
+        what: &'static str,
+    ) -> Result<T, CoordinatorError> {
+        serde_json::from_slice(&self.store.blob(id)?).map_err(|source| CoordinatorError::Recorded { what, source })
+    }
+
+    /// Runs one git operation on a thread that may block.
+    pub(crate) async fn git<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let (repo, no_gc) = (self.repo.clone(), Arc::clone(&self.no_gc));
+        let operation = move || {
+            no_gc.hold();
+            Ok(operation(&repo)?)
+        };
+        blocking("a git operation", operation).await
+    }
+
+    /// Reads facts or blobs on a thread that may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let store = self.store.clone();
+        blocking("a reader of the journal", move || Ok(look(&store)?)).await
+    }
+}
+
+/// Does something on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, CoordinatorError> + Send + 'static,
+) -> Result<T, CoordinatorError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(CoordinatorError::Panicked { what }))
+}

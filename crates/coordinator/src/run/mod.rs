@@ -1,0 +1,12 @@
+//! Holds what everything in one run shares: its context, handle, layout on disk and level of shutdown.
+
+pub(crate) mod assignment;
+pub(crate) mod codec;
+pub(crate) mod context;
+pub(crate) mod handle;
+pub(crate) mod host;
+pub(crate) mod layout;
+pub(crate) mod open_files;
+pub(crate) mod retries;
+pub(crate) mod secrets;
+pub(crate) mod shutdown;

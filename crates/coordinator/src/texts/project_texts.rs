@@ -1,0 +1,141 @@
+//! What a run takes from its project beside the plan: roles, the words of prompts and tools, and instructions.
+//!
+//! All of it is read from the run's base commit, so that no agent can change what its siblings are told, and before the
+//! run begins: a text that is there and cannot be read would silently be another run than the one that was meant.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::{Oid, nearest, tool_names};
+use orchestrate_git::Repo;
+use orchestrate_tools::{PromptFile, ToolRegistry, builtin_names, builtin_tools, unknown_parameters};
+
+use crate::error::CoordinatorError;
+use crate::texts::prompts;
+use crate::texts::prompts::{Prompts, project_text};
+use crate::texts::roles::Roles;
+
+/// Where a project keeps its own words of tools.
+const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
+/// Where it keeps its own texts of prompts.
+const SYSTEM_TEXTS: &str = ".orchestrate/prompts/system";
+/// Where the two stand.
+const PROMPTS: &str = ".orchestrate/prompts";
+/// Where tools of a project are to stand.
+const OWN_TOOLS: &str = ".orchestrate/tools";
+/// The most files without effect that are named.
+const MOST_NAMED: usize = 20;
+
+/// What a run takes from its project.
+pub(crate) struct ProjectTexts {
+    pub(crate) roles: Roles,
+    pub(crate) prompts: Prompts,
+    /// The tools, in the project's words.
+    pub(crate) tools: ToolRegistry,
+}
+
+impl ProjectTexts {
+    /// Reads everything at a commit, and the roles of the user's folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first file that cannot be read.
+    pub(crate) fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+        let words = tool_words(repo, base)?;
+        Ok(Self {
+            roles: Roles::load(repo, base, user_folder)?,
+            prompts: Prompts::of_project(|path| project_text(repo, base, Path::new(path)))?,
+            tools: builtin_tools(&|name| words.get(name).cloned())?,
+        })
+    }
+}
+
+/// Reads the project's own descriptions of tools, by the name of the tool.
+///
+/// # Errors
+///
+/// Fails with a file that cannot be read, and with two files of one tool.
+fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
+    let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
+    for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
+        let Some(tool) = described_tool(&path) else { continue };
+        let Some(text) = project_text(repo, base, &path)? else { continue };
+        let file = PromptFile { path: shown_path(&path), text };
+        if let Some(other) = words.insert(tool.clone(), file) {
+            let reason = format!("{} describes `{tool}` as well; keep one of them", other.path);
+            return Err(CoordinatorError::BadFile { path, reason });
+        }
+    }
+    Ok(words)
+}
+
+/// Lists what a project has for us at a commit and no run takes: files of prompts and tools that are for nothing, and
+/// words of parameters that a tool does not have, each with its place.
+///
+/// # Errors
+///
+/// Fails with a description that is malformed or cannot be read.
+pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
+    let mut found = Vec::new();
+    for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
+        let Some(tool) = described_tool(&path) else {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            found.push(for_nothing(&path, "it describes no tool that there is", nearest(&name, builtin_names())));
+            continue;
+        };
+        let Some(text) = project_text(repo, base, &path)? else { continue };
+        let unknown = unknown_parameters(&tool, &PromptFile { path: shown_path(&path), text })?;
+        found.extend(unknown.iter().map(|place| format!("{place} is no parameter of `{tool}`, so this has no effect")));
+    }
+    for path in repo.list_files(base, Path::new(SYSTEM_TEXTS))? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let is_text = path.extension().is_some_and(|ending| ending == "md");
+        if !is_text || !prompts::names().any(|known| known == name) {
+            found.push(for_nothing(&path, "it is no prompt that there is", nearest(&name, prompts::names())));
+        }
+    }
+    for path in repo.list_files(base, Path::new(PROMPTS))? {
+        found.push(for_nothing(&path, "prompts are read from `system` and `tools` in this folder", None));
+    }
+    for path in repo.list_files(base, Path::new(OWN_TOOLS))? {
+        found.push(for_nothing(&path, "tools of a project are not available yet", None));
+    }
+    if found.len() > MOST_NAMED {
+        let more = found.split_off(MOST_NAMED).len();
+        found.push(format!("{more} more files of `.orchestrate` have no effect"));
+    }
+    Ok(found)
+}
+
+fn for_nothing(path: &Path, why: &str, nearest: Option<&str>) -> String {
+    let near = nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    format!("{}: {why}, so this file has no effect{near}", shown_path(path))
+}
+
+/// Returns the built-in tool that a file describes: `<name>.xml` or `<name>_prompt.xml`, by any of its names.
+fn described_tool(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".xml")?;
+    let name = tool_names::canonical(name.strip_suffix("_prompt").unwrap_or(name));
+    builtin_names().contains(&name.as_str()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_described_under_each_of_its_names() {
+        let table = [
+            ("read_file.xml", Some("read_file")),
+            ("read_file_prompt.xml", Some("read_file")),
+            ("bash_prompt.xml", Some("run_shell_command")),
+            ("LS.xml", Some("list_directory")),
+            ("read_file.md", None),
+            ("fetch_url_prompt.xml", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(described_tool(&Path::new(TOOL_WORDS).join(name)).as_deref(), expected, "{name}");
+        }
+    }
+}

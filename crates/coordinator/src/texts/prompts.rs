@@ -1,0 +1,185 @@
+//! Every text that a model reads and we write: embedded, and overridable by the user's project.
+//!
+//! Templates know one thing, `{{name}}`; an unknown name stays as it is, so that a text with braces survives.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use orchestrate_core::{Oid, block};
+use orchestrate_git::Repo;
+use serde::{Deserialize, Serialize};
+
+use crate::error::CoordinatorError;
+
+/// The shipped texts by name.
+const SHIPPED: [(&str, &str); 11] = [
+    ("agent", include_str!("../../../../prompts/system/agent.md")),
+    ("task", include_str!("../../../../prompts/system/task.md")),
+    ("conflict", include_str!("../../../../prompts/system/conflict.md")),
+    ("markers", include_str!("../../../../prompts/system/markers.md")),
+    ("undecided", include_str!("../../../../prompts/system/undecided.md")),
+    ("deletions", include_str!("../../../../prompts/system/deletions.md")),
+    ("unstorable", include_str!("../../../../prompts/system/unstorable.md")),
+    ("task_check", include_str!("../../../../prompts/system/task_check.md")),
+    ("run_check", include_str!("../../../../prompts/system/run_check.md")),
+    ("rejected", include_str!("../../../../prompts/system/rejected.md")),
+    ("retried", include_str!("../../../../prompts/system/retried.md")),
+];
+
+/// How much of a check's output goes back to an agent: what it needs to mend, within a context of 16,000 tokens.
+pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
+
+/// How much of the project's instructions goes into the system text.
+const INSTRUCTIONS_BYTES: usize = 6 * 1024;
+
+/// The texts of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Prompts {
+    project: BTreeMap<String, String>,
+    instructions: Option<String>,
+}
+
+impl Prompts {
+    /// Takes the project's own texts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
+    /// from the base commit, so that no agent can change what its siblings are told.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first text that cannot be read.
+    pub(crate) fn of_project<E>(read: impl Fn(&str) -> Result<Option<String>, E>) -> Result<Self, E> {
+        let mut project = BTreeMap::new();
+        for (name, _) in SHIPPED {
+            if let Some(text) = read(&format!(".orchestrate/prompts/system/{name}.md"))? {
+                project.insert(name.to_owned(), text);
+            }
+        }
+        let instructions = match read("AGENTS.md")? {
+            None => read("CLAUDE.md")?,
+            found => found,
+        };
+        Ok(Self { project, instructions })
+    }
+
+    /// Gives a text with its places filled in.
+    pub(crate) fn render(&self, name: &str, places: &[(&str, &str)]) -> String {
+        let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
+        let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
+        fill(&template, places)
+    }
+
+    /// Returns a text in which others' words are filled in, each in its block, beside our own.
+    pub(crate) fn render_around(&self, name: &str, ours: &[(&str, &str)], material: &[(&str, &str)]) -> String {
+        let blocks: Vec<(&str, String)> =
+            material.iter().map(|(place, text)| (*place, block(&[name, place], text))).collect();
+        let blocks = blocks.iter().map(|(place, text)| (*place, text.as_str()));
+        let places: Vec<(&str, &str)> = ours.iter().copied().chain(blocks).collect();
+        self.render(name, &places)
+    }
+
+    /// Gives an agent's whole system text.
+    pub(crate) fn system(&self, role_body: &str) -> String {
+        let mut text = self.render("agent", &[]);
+        text.push('\n');
+        text.push_str(role_body.trim());
+        if let Some(instructions) = &self.instructions {
+            text.push_str("\n\nInstructions of this project's owner:\n\n");
+            text.push_str(&cut(instructions.trim(), INSTRUCTIONS_BYTES));
+        }
+        text
+    }
+}
+
+/// Lists the names of the texts.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
+/// Reads a text of the project as a commit has it; none if it has no such file.
+pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
+    let Some(bytes) = repo.read_file(base, path)? else { return Ok(None) };
+    let reason = "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
+    let unreadable = |_| CoordinatorError::BadFile { path: path.to_owned(), reason: reason.to_owned() };
+    String::from_utf8(bytes).map(Some).map_err(unreadable)
+}
+
+/// Fills `{{name}}` in one pass, so that a value is never taken for a place.
+fn fill(template: &str, places: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let place = after.split_once("}}").and_then(|(name, tail)| {
+            places.iter().find(|(known, _)| *known == name.trim()).map(|(_, value)| (*value, tail))
+        });
+        match place {
+            Some((value, tail)) => {
+                out.push_str(value);
+                rest = tail;
+            }
+            None => {
+                out.push_str("{{");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Cuts a text in the middle, head and tail kept, with a mark; never inside a character.
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let mut head = bytes * 6 / 10;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - (bytes - head);
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let (start, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    format!("{start}\n[… {} bytes left out …]\n{end}", tail - head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_never_taken_for_a_place() {
+        assert_eq!(fill("{{a}} {{b}} {{c}} {{", &[("a", "{{b}}"), ("b", "1")]), "{{b}} 1 {{c}} {{");
+    }
+
+    #[test]
+    fn no_role_is_told_to_run_commands_that_it_may_have_no_tool_for() {
+        for (name, text) in SHIPPED {
+            let sentences = text.split_inclusive(['.', ':']).map(|sentence| sentence.replace('\n', " "));
+            let of_the_shell =
+                sentences.filter(|said| ["shell", "`touch", "`git show"].iter().any(|w| said.contains(w)));
+            for sentence in of_the_shell {
+                assert!(sentence.trim_start().starts_with("If you can run commands, "), "{name}: {sentence}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_text_keeps_head_and_tail_and_whole_characters() {
+        let text = "é".repeat(100);
+        let short = cut(&text, 21);
+        assert_eq!(short, format!("{}\n[… {} bytes left out …]\n{}", "é".repeat(6), 180, "é".repeat(4)));
+    }
+
+    #[test]
+    fn a_project_overrides_a_text_and_adds_instructions() {
+        let read = |path: &str| match path {
+            ".orchestrate/prompts/system/agent.md" => Ok(Some("Ours.".to_owned())),
+            "AGENTS.md" => Ok(Some("Use tabs.".to_owned())),
+            "CLAUDE.md" => Err("the second choice is not read"),
+            _ => Ok(None),
+        };
+        let prompts = Prompts::of_project(read).unwrap();
+        assert_eq!(prompts.system("Role."), "Ours.\nRole.\n\nInstructions of this project's owner:\n\nUse tabs.");
+    }
+}

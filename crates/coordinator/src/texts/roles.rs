@@ -1,0 +1,202 @@
+//! The roles of a run: the shipped ones, the user's, and the project's at the base commit.
+//!
+//! A project's roles are read from the base commit and not from a child's branch, so that no agent can change what
+//! another may do. The nearest scope wins: the project, then the user, then what is shipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use orchestrate_core::Oid;
+use orchestrate_core::role::{MAX_ROLE_BYTES, Role};
+use orchestrate_files::{Links, read_plain};
+use orchestrate_git::Repo;
+use orchestrate_tools::builtin_names;
+
+use crate::error::CoordinatorError;
+use crate::texts::prompts::project_text;
+
+/// The shipped roles.
+const SHIPPED: [(&str, &str); 6] = [
+    ("implementer", include_str!("../../../../agents/implementer.md")),
+    ("tester", include_str!("../../../../agents/tester.md")),
+    ("reviewer", include_str!("../../../../agents/reviewer.md")),
+    ("researcher", include_str!("../../../../agents/researcher.md")),
+    ("resolver", include_str!("../../../../agents/resolver.md")),
+    ("coordinator", include_str!("../../../../agents/coordinator.md")),
+];
+
+/// Where a project keeps its roles, nearest first.
+const PROJECT_FOLDERS: [&str; 4] = [".orchestrate/agents", "agents", ".agents/agents", ".claude/agents"];
+
+/// A role and where it was found.
+#[derive(Clone, Debug)]
+pub struct FoundRole {
+    /// The role.
+    pub role: Role,
+    /// `shipped`, or the file.
+    pub origin: String,
+    /// What is odd about the file, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The roles of a run, by name.
+///
+/// Other programs keep their agents in the same folders, so a file that is no role of ours is left out, and said; it
+/// still hides the roles of its names from farther away, which its author did not mean: the file's, and the one in it.
+#[derive(Clone, Debug, Default)]
+pub struct Roles {
+    found: BTreeMap<String, FoundRole>,
+    left_out: Vec<String>,
+}
+
+impl Roles {
+    /// Collects the shipped roles, those of the user's folder, and those of the project at a commit.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn load(repo: &Repo, base: &Oid, user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+        let mut roles = Self::without_project(user_folder)?;
+        for folder in PROJECT_FOLDERS.iter().rev() {
+            for path in repo.list_files(base, Path::new(folder))? {
+                if path.extension().is_none_or(|extension| extension != "md") {
+                    continue;
+                }
+                let Some(text) = project_text(repo, base, &path)? else { continue };
+                roles.add(&stem(&path), &text, path.display().to_string());
+            }
+        }
+        Ok(roles)
+    }
+
+    /// Collects the shipped roles and those of the user's folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read.
+    pub fn without_project(user_folder: Option<&Path>) -> Result<Self, CoordinatorError> {
+        let mut roles = Self::default();
+        for (name, text) in SHIPPED {
+            roles.add(name, text, "shipped".to_owned());
+        }
+        if let Some(folder) = user_folder {
+            for path in files_in(&folder.join("agents"))? {
+                let failed = |source| CoordinatorError::Io { path: path.clone(), source };
+                let bytes = read_plain(&path, Links::Anywhere, MAX_ROLE_BYTES as u64).map_err(failed)?;
+                let text = String::from_utf8(bytes).map_err(|error| failed(std::io::Error::other(error)))?;
+                roles.add(&stem(&path), &text, path.display().to_string());
+            }
+        }
+        Ok(roles)
+    }
+
+    fn add(&mut self, stem: &str, text: &str, origin: String) {
+        let (role, warnings) = match Role::parse(stem, text) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                for name in [Some(stem), name_in(text)].into_iter().flatten() {
+                    self.found.remove(name);
+                }
+                self.left_out.push(format!("{origin} is no role and is left out: failed to {error}"));
+                return;
+            }
+        };
+        // What it names and nobody has would silently be a tool less.
+        let unknown = role.unknown_tools(&builtin_names());
+        let warnings = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
+        self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
+    }
+
+    /// Says which files are no roles, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Says what is odd about the files of these roles, once of each.
+    pub fn warnings_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let found = names.into_iter().filter_map(|name| self.found.get(name));
+        found.flat_map(|found| found.warnings.iter().map(|warning| format!("{}: {warning}", found.origin))).collect()
+    }
+
+    /// Gives a role.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the known names if there is none of that name.
+    pub fn role(&self, name: &str) -> Result<&Role, CoordinatorError> {
+        let known = || self.found.keys().cloned().collect::<Vec<_>>().join(", ");
+        let found = self.found.get(name);
+        found
+            .map(|found| &found.role)
+            .ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
+    }
+
+    /// Gives all roles by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FoundRole)> {
+        self.found.iter().map(|(name, found)| (name.as_str(), found))
+    }
+}
+
+/// Gives the name in a front matter that may be wrong in any other line.
+fn name_in(text: &str) -> Option<&str> {
+    let is_fence = |line: &&str| line.trim_end() == "---";
+    let mut lines = text.trim_start_matches('\u{feff}').lines();
+    lines.next().filter(is_fence)?;
+    let name = lines.take_while(|line| !is_fence(line)).find_map(|line| line.strip_prefix("name:"))?;
+    Some(name.split(" #").next().unwrap_or(name).trim().trim_matches(['"', '\'']))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn files_in(folder: &Path) -> Result<Vec<std::path::PathBuf>, CoordinatorError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(CoordinatorError::Io { path: folder.to_owned(), source }),
+    };
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut files = paths.map_err(|source| CoordinatorError::Io { path: folder.to_owned(), source })?;
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_nobody_has_is_warned_of_and_no_shipped_role_names_one() {
+        let mut roles = Roles::without_project(None).unwrap();
+        let text = "---\nname: mine\ndescription: Mine.\ntools: Read, Raed\n---\nYou work.\n";
+        roles.add("mine", text, "mine.md".to_owned());
+        let warned: Vec<(&str, bool)> =
+            roles.iter().filter_map(|(name, found)| Some((name, found.warnings.first()?.contains("`Raed`")))).collect();
+        assert_eq!((warned, roles.left_out()), (vec![("mine", true)], &[][..]));
+    }
+
+    #[test]
+    fn a_file_that_is_no_role_hides_the_one_that_it_names() {
+        for name in ["reviewer", "\"reviewer\"", "reviewer   # ours"] {
+            let mut roles = Roles::without_project(None).unwrap();
+            let text = format!("---\nname: {name}\ntools: [Read\n---\nYou review.\nname: tester\n");
+            roles.add("our-review", &text, ".orchestrate/agents/our-review.md".to_owned());
+            assert!(roles.role("reviewer").is_err() && roles.role("tester").is_ok(), "{name}");
+            assert_eq!(roles.left_out().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_role_hides_the_one_of_its_name_and_nothing_else() {
+        let mut roles = Roles::without_project(None).unwrap();
+        roles.add("README", "# Our agents\n", "agents/README.md".to_owned());
+        roles.add("tester", "---\ntools: 7\n---\nx\n", "agents/tester.md".to_owned());
+        let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["coordinator", "implementer", "researcher", "resolver", "reviewer"]);
+        assert!(roles.left_out()[0].starts_with("agents/README.md is no role and is left out: failed to name a role"));
+        assert_eq!(roles.left_out().len(), 2);
+    }
+}

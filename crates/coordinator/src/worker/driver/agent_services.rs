@@ -1,0 +1,191 @@
+//! What one agent's tools reach beyond its worktree: its branch, the other agents, the journal.
+//!
+//! Every value here belongs to one agent, so no tool can speak for another.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use orchestrate_core::TaskId;
+use orchestrate_core::event::Event;
+use orchestrate_tools::{
+    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitCommit,
+    GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services,
+};
+
+use super::call_end::{CallOf, finished};
+use crate::error::CoordinatorError;
+use crate::run::codec::value_bytes;
+use crate::worker::link::{Outgoing, Place};
+use crate::worker::workplace::Workplace;
+
+/// One agent's desk: everything that its tools reach.
+pub(super) struct AgentDesk {
+    workplace: Workplace,
+    artifacts: Mutex<Vec<Artifact>>,
+    lost: Lost,
+}
+
+impl AgentDesk {
+    pub(super) fn new(workplace: &Workplace, artifacts: Vec<Artifact>) -> Arc<Self> {
+        Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts), lost: Lost::default() })
+    }
+
+    /// Takes why the start or the end of a call could not be recorded, if one could not.
+    ///
+    /// The agent must not go on then: a reply to a result that is not recorded could never be replayed.
+    pub(super) fn lost(&self) -> Option<CoordinatorError> {
+        self.lost.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The first failure to record a call's start or end.
+#[derive(Clone, Default)]
+struct Lost(Arc<Mutex<Option<CoordinatorError>>>);
+
+impl Lost {
+    /// Notes the failure for the driver, and words it for the tool.
+    fn note(&self, error: CoordinatorError) -> ServiceError {
+        let told = service_error(&error);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        told
+    }
+}
+
+/// Gives the services of an agent's calls.
+pub(super) fn services(desk: &Arc<AgentDesk>) -> Services {
+    Services {
+        git: Arc::clone(desk) as Arc<dyn GitService>,
+        agents: Arc::clone(desk) as Arc<dyn AgentService>,
+        recorder: Arc::clone(desk) as Arc<dyn CallRecorder>,
+        artifacts: Arc::clone(desk) as Arc<dyn ArtifactStore>,
+    }
+}
+
+fn service_error(error: &CoordinatorError) -> ServiceError {
+    ServiceError::Failed(error.to_string())
+}
+
+#[async_trait]
+impl GitService for AgentDesk {
+    async fn status(&self) -> Result<GitStatus, ServiceError> {
+        self.workplace.git.status().await.map_err(|error| service_error(&error))
+    }
+
+    async fn ignores(&self, path: &str) -> Result<bool, ServiceError> {
+        self.workplace.git.ignores(path.into()).await.map_err(|error| service_error(&error))
+    }
+
+    async fn diff(&self, staged: bool) -> Result<String, ServiceError> {
+        self.workplace.git.diff(staged).await.map_err(|error| service_error(&error))
+    }
+
+    async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError> {
+        self.workplace.git.log(limit).await.map_err(|error| service_error(&error))
+    }
+
+    async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
+        let made =
+            self.workplace.git.commit(message, &self.workplace.policy).await.map_err(|error| service_error(&error))?;
+        let nothing = || "there is nothing to commit: the worktree is as committed".to_owned();
+        made.ok_or_else(|| ServiceError::Invalid(nothing()))
+    }
+}
+
+#[async_trait]
+impl AgentService for AgentDesk {
+    async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
+        let OutgoingMessage { to, body, deadline_seconds } = message;
+        let sent = self.workplace.link.send(Outgoing { to, body, deadline_seconds }).await;
+        sent.map_err(|error| service_error(&error))?.map_err(|refused| ServiceError::Invalid(refused.to_string()))
+    }
+}
+
+#[async_trait]
+impl CallRecorder for AgentDesk {
+    async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
+        let link = &self.workplace.link;
+        // The place first: an end must be recordable whatever happens after the start.
+        let place = link.keep_place().await.map_err(|error| self.lost.note(error))?;
+        link.record(vec![self.start_of(record)?]).await.map_err(|error| self.lost.note(error))?;
+        let (task, turn) = (self.workplace.task().clone(), self.turn()?);
+        Ok(Box::new(KeptPlace { place, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
+    }
+
+    async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
+        let (started, turn) = (self.start_of(record)?, self.turn()?);
+        let task = self.workplace.task().clone();
+        let of = CallOf { task, turn, tool: record.tool.clone() };
+        let facts = |result| vec![started, finished(&end, of, result)];
+        let recorded = self.workplace.link.record_with(bytes_of(&end)?, facts).await;
+        recorded.map_err(|error| self.lost.note(error))
+    }
+}
+
+impl AgentDesk {
+    fn turn(&self) -> Result<u32, ServiceError> {
+        Ok(self.workplace.link.task().map_err(|error| service_error(&error))?.turns)
+    }
+
+    fn start_of(&self, record: &CallRecord) -> Result<Event, ServiceError> {
+        Ok(Event::ToolStarted {
+            task: self.workplace.task().clone(),
+            turn: self.turn()?,
+            call_id: record.call.clone(),
+            tool: record.tool.clone(),
+            arguments: record.arguments.clone(),
+            rule: record.decision.as_ref().map_or_else(String::new, |decision| decision.rule().to_owned()),
+        })
+    }
+}
+
+/// The kept place of one call's end in the journal.
+struct KeptPlace {
+    place: Place,
+    lost: Lost,
+    tool: String,
+    task: TaskId,
+    turn: u32,
+}
+
+impl EndSlot for KeptPlace {
+    fn finished(self: Box<Self>, end: CallEnd) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+        let bytes = match bytes_of(&end) {
+            Ok(bytes) => bytes,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let Self { place, lost, tool, task, turn } = *self;
+        let durable = place.record(bytes, |result| finished(&end, CallOf { task, turn, tool }, result));
+        Box::pin(async move { durable.await.map_err(|error| lost.note(error)) })
+    }
+}
+
+/// Writes down the end of a call.
+fn bytes_of(end: &CallEnd) -> Result<Vec<u8>, ServiceError> {
+    value_bytes(end, "tool result").map_err(|error| service_error(&error))
+}
+
+#[async_trait]
+impl ArtifactStore for AgentDesk {
+    async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let blob = self.workplace.link.put_blob(bytes).await.map_err(|error| service_error(&error))?;
+        let mut artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
+        let artifact = Artifact { handle: format!("a{}", artifacts.len() + 1), blob, bytes: size };
+        artifacts.push(artifact.clone());
+        Ok(artifact)
+    }
+
+    async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError> {
+        let blob = {
+            let artifacts = self.artifacts.lock().unwrap_or_else(PoisonError::into_inner);
+            artifacts.iter().find(|artifact| artifact.handle == handle).map(|artifact| artifact.blob.clone())
+        };
+        let Some(blob) = blob else {
+            return Err(ServiceError::Invalid(format!("there is no artifact '{handle}' of this agent")));
+        };
+        let bytes = self.workplace.link.blob(&blob).map_err(|error| service_error(&error))?;
+        Ok(ArtifactPage::of(&bytes, range))
+    }
+}

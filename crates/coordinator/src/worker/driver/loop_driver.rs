@@ -1,0 +1,333 @@
+//! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it back.
+//!
+//! The order is always record → apply → act for what we do, and act → record → apply for what the world answers, so an
+//! agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: of what arrives before a
+//! reply is whole, only that it is asked for again is told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orchestrate_core::agent_loop::{Finish, INTERRUPTED, Step, interrupted};
+use orchestrate_core::budget::Reservation;
+use orchestrate_core::context::request_tokens;
+use orchestrate_core::event::{ErrorKind, Event, FailureCause, Recorded};
+use orchestrate_core::policy::Grant;
+use orchestrate_core::run_state::Verdict;
+use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
+use orchestrate_model::Delta;
+use orchestrate_sandbox::Cancel;
+use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, ReadLedger, ResourceUsage};
+
+use super::agent_driver::{AgentDriver, DriverEnd};
+use super::agent_services::{AgentDesk, services};
+use super::call_end::{CallOf, finished};
+use super::replay::replay;
+use crate::error::CoordinatorError;
+use crate::run::codec::value_bytes;
+use crate::run::retries::Retry;
+use crate::run::shutdown::ShutdownLevel;
+use crate::worker::link::{Announced, WorkerLink};
+use crate::worker::workplace::Workplace;
+
+/// The least that a result may have, however many calls a turn has: a message, and the mark of what is left out.
+const LEAST_RESULT_TOKENS: u64 = 128;
+
+/// Drives one agent with a model.
+pub(crate) struct LoopDriver {
+    agent: AgentLoop,
+    ledger: ReadLedger,
+    desk: Arc<AgentDesk>,
+    grant: Arc<Grant>,
+}
+
+impl LoopDriver {
+    /// Takes an agent up where its recorded facts left it; calls whose end nobody saw are recorded as interrupted.
+    pub(crate) async fn open(workplace: &Workplace) -> Result<Self, CoordinatorError> {
+        let (link, assignment) = (&workplace.link, &workplace.assignment);
+        let record = link.task()?;
+        let Some(role) = &assignment.role else {
+            return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
+        };
+        if !record.open_calls.is_empty() {
+            let facts = link.read(WorkerLink::history).await?;
+            for call in &record.open_calls {
+                close_interrupted(workplace, call, (record.turns, tool_of(call, &facts))).await?;
+            }
+        }
+        let spec = role.spec.clone();
+        let replayed = link.read(move |link| replay(link, spec, &link.history()?)).await?;
+        Ok(Self {
+            agent: replayed.agent,
+            ledger: replayed.ledger,
+            desk: AgentDesk::new(workplace, replayed.artifacts),
+            grant: Arc::new(role.grant.clone()),
+        })
+    }
+
+    /// Hears the messages that wait, but for those whose deadline has passed; the agent that has just ended is reopened
+    /// by them.
+    async fn hear(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
+        if !self.agent.can_hear() {
+            return Ok(());
+        }
+        let waiting = workplace.link.messages();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let now = workplace.link.now_ms();
+        let delivered = waiting.iter().map(|envelope| Event::MessageDelivered {
+            from: envelope.from.clone(),
+            to: envelope.to.clone(),
+            sequence: envelope.sequence,
+            expired: envelope.is_expired(now),
+        });
+        workplace.link.record(delivered.collect()).await?;
+        for envelope in waiting.iter().filter(|envelope| !envelope.is_expired(now)) {
+            self.agent.apply(AgentFact::Delivered { text: envelope.render() })?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request; none means that the agent goes on.
+    async fn ask(
+        &mut self,
+        workplace: &Workplace,
+        request: ModelRequest,
+    ) -> Result<Option<DriverEnd>, CoordinatorError> {
+        let turn = request.origin.turn;
+        if let Some(end) = self.announce(workplace, &request).await? {
+            return Ok(Some(end));
+        }
+        let model = match workplace.host.models.model(&request.model) {
+            Ok(model) => model,
+            Err(error) => return failed(workplace, turn, FailureCause::Model, error.to_string()).await.map(Some),
+        };
+        let mut tell = |delta: Delta<'_>| {
+            if let Delta::Retry { attempt, most, wait, cause } = delta {
+                let (task, error) = (workplace.task().clone(), cause.to_string());
+                workplace.link.tell(Retry { task, error, attempt, most, wait });
+            }
+        };
+        let answer = tokio::select! {
+            answer = model.complete(&request, &mut tell) => answer,
+            () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+        };
+        match answer {
+            Ok(reply) => {
+                let reply = reply.bounded(turn);
+                let (task, usage, stop) = (workplace.task().clone(), reply.usage, reply.stop.clone());
+                let replied = |reply| Event::ModelReplied { task, turn, reply, usage, stop };
+                workplace.link.record_with(value_bytes(&reply, "model reply")?, replied).await?;
+                self.agent.apply(AgentFact::Replied { reply })?;
+                Ok(None)
+            }
+            Err(error) => {
+                let full = error.is_context_too_long();
+                let cause = if full { FailureCause::Context } else { FailureCause::Model };
+                failed(workplace, turn, cause, error.to_string()).await.map(Some)
+            }
+        }
+    }
+
+    /// Records that a request is about to be sent, as soon as every budget can carry it.
+    async fn announce(
+        &self,
+        workplace: &Workplace,
+        request: &ModelRequest,
+    ) -> Result<Option<DriverEnd>, CoordinatorError> {
+        let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
+        if link.is_capped() {
+            // By a bound that is several times too large, it would hold up others who share the budget.
+            workplace.host.counter.wait().await?;
+        }
+        loop {
+            let counter = workplace.host.counter.current();
+            let input = u64::try_from(request_tokens(request, &*counter)).unwrap_or(u64::MAX);
+            let tokens = input.saturating_add(u64::from(request.max_output_tokens));
+            let (turn, model) = (request.origin.turn, request.model.clone());
+            match link.reserve(Announced { turn, model, request: body.clone(), tokens }).await? {
+                Reservation::Fits => return Ok(None),
+                // By a bound on the tokens a request may be sent, but nothing is held back: it may have become capped.
+                _ if !counter.is_exact() => {
+                    workplace.host.counter.wait().await?;
+                }
+                Reservation::Refused(exhausted) => {
+                    return Ok(Some(DriverEnd::Failed(FailureCause::Budget, exhausted.to_string())));
+                }
+                Reservation::Waits => tokio::select! {
+                    decided = link.until_decided(tokens) => decided?,
+                    () = workplace.shutdown.reached(ShutdownLevel::Stop) => return Ok(Some(DriverEnd::Interrupted)),
+                },
+            }
+        }
+    }
+
+    /// Runs calls in their order; none means that the agent goes on.
+    async fn call(
+        &mut self,
+        workplace: &Workplace,
+        calls: Vec<ToolCall>,
+    ) -> Result<Option<DriverEnd>, CoordinatorError> {
+        for call in calls {
+            if workplace.shutdown.level() >= ShutdownLevel::Stop {
+                return Ok(Some(DriverEnd::Interrupted));
+            }
+            let cancel = Cancel::new();
+            let scope = self.scope(workplace, cancel.clone());
+            let running = workplace.host.executor.call(&call, &scope);
+            let outcome = workplace.shutdown.guard(&cancel, running).await;
+            if let Some(error) = self.desk.lost() {
+                return Err(error);
+            }
+            match outcome {
+                CallOutcome::Done(output) => {
+                    self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer(&call.id) })?;
+                }
+                CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
+                    // As it would run, under the tool's own name: that is what the hash covers.
+                    let asking = ToolCall { id: call.id, name: tool, arguments };
+                    workplace.link.ask(asking, hash, rule).await?;
+                    return Ok(Some(DriverEnd::Parked));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn scope(&self, workplace: &Workplace, cancel: Cancel) -> CallScope {
+        let assignment = &workplace.assignment;
+        CallScope {
+            run: assignment.run.clone(),
+            agent: assignment.agent.clone(),
+            attempt: assignment.attempt,
+            turn: self.agent.turns(),
+            grant: Arc::clone(&self.grant),
+            policy: Arc::clone(&workplace.policy),
+            approvals: Arc::new(approvals(workplace)),
+            ask_parks: assignment.limits.ask_parks,
+            worktree: Arc::clone(&workplace.scope),
+            sandbox: Arc::clone(&workplace.host.sandbox),
+            limits: CallLimits::default(),
+            cancel,
+            services: services(&self.desk),
+            ledger: self.ledger.clone(),
+            result_tokens: result_tokens(self.agent.spec().context_tokens, self.agent.calls_of_reply()),
+        }
+    }
+}
+
+#[async_trait]
+impl AgentDriver for LoopDriver {
+    async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError> {
+        loop {
+            if workplace.shutdown.level() >= ShutdownLevel::Stop {
+                return Ok(DriverEnd::Interrupted);
+            }
+            self.hear(workplace).await?;
+            let ended = match self.agent.next_step(&*workplace.host.counter.current()) {
+                Step::AwaitCounter => {
+                    workplace.host.counter.wait().await?;
+                    None
+                }
+                Step::Compact(compaction) => {
+                    let (task, decided) = (workplace.task().clone(), compaction.clone());
+                    workplace.link.record(vec![Event::ContextCompacted { task, compaction: decided }]).await?;
+                    self.agent.apply(AgentFact::Compacted { compaction })?;
+                    None
+                }
+                Step::CallModel(request) => self.ask(workplace, *request).await?,
+                Step::CallTools(calls) => self.call(workplace, calls).await?,
+                Step::Finish(finish) => Some(end_of(finish)),
+            };
+            if let Some(end) = ended {
+                return Ok(end);
+            }
+        }
+    }
+}
+
+/// Gives how large a result may be in a turn of so many calls: at most a quarter of the bound, and half of it together,
+/// so that the turn and those before it still leave a context that can work.
+fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
+    let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
+    (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
+}
+
+/// What people have decided about this agent's calls.
+fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
+    let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
+        let reason = message.unwrap_or_else(|| "a person said no".to_owned());
+        (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
+    });
+    decided.collect()
+}
+
+/// Records that a request failed for good, which releases its reservation.
+async fn failed(
+    workplace: &Workplace,
+    turn: u32,
+    cause: FailureCause,
+    error: String,
+) -> Result<DriverEnd, CoordinatorError> {
+    let fact = Event::ModelFailed { task: workplace.task().clone(), turn, error: error.clone() };
+    workplace.link.record(vec![fact]).await?;
+    Ok(DriverEnd::Failed(cause, error))
+}
+
+/// Gives the name of the tool that a call started.
+fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
+    let started = facts.iter().rev().find_map(|fact| match &fact.event {
+        Event::ToolStarted { call_id, tool, .. } if call_id == call => Some(tool.clone()),
+        _ => None,
+    });
+    started.unwrap_or_default()
+}
+
+/// Records the end of a call that nobody saw, so that the model is told and nothing is assumed.
+async fn close_interrupted(
+    workplace: &Workplace,
+    call: &CallId,
+    (turn, tool): (u32, String),
+) -> Result<(), CoordinatorError> {
+    let result = interrupted(call);
+    let end = CallEnd {
+        call: call.clone(),
+        success: false,
+        error_kind: Some(ErrorKind::Interrupted),
+        error: Some(format!("interrupted: {INTERRUPTED}")),
+        text: result.text,
+        note: result.note,
+        artifacts: Vec::new(),
+        deleted: Vec::new(),
+        seen: Vec::new(),
+        exit_code: None,
+        duration_ms: 0,
+        resource_usage: ResourceUsage::default(),
+    };
+    let of = CallOf { task: workplace.task().clone(), turn, tool };
+    let fact = |result| finished(&end, of, result);
+    workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
+}
+
+/// Tells how an agent's end ends the stretch of work.
+fn end_of(finish: Finish) -> DriverEnd {
+    let (cause, text) = match finish {
+        Finish::Done(report) => return DriverEnd::Finished(report),
+        Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
+        Finish::ContextFull => {
+            let text = "what cannot be left out (the task's text, the tools, the list of steps) does not fit into its \
+                        context; shorten the task, or start a run with a larger --context-tokens";
+            (FailureCause::Context, text.to_owned())
+        }
+        Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),
+        Finish::Looping => (FailureCause::Looping, "the agent repeated the same calls without a change".to_owned()),
+        Finish::CutOff => {
+            let text = "the model's replies were cut off at their largest size time after time; give its role a larger \
+                        `orchestrate-max-output-tokens`, or the task less to do at once";
+            (FailureCause::Looping, text.to_owned())
+        }
+        Finish::Refused(text) => (FailureCause::Refused, format!("the model would not answer: {text}")),
+    };
+    DriverEnd::Failed(cause, text)
+}

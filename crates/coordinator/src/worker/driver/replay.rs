@@ -1,0 +1,69 @@
+//! Brings an agent's loop to where its recorded facts left it.
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::event::{Event, Recorded};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply, ToolAnswer};
+use orchestrate_tools::{CallEnd, ReadLedger};
+
+use crate::error::CoordinatorError;
+use crate::worker::link::WorkerLink;
+
+/// An agent as its facts left it.
+pub(crate) struct Replayed {
+    pub(crate) agent: AgentLoop,
+    /// The files that it has seen.
+    pub(crate) ledger: ReadLedger,
+    /// How many artifacts it has been given.
+    pub(crate) artifacts: Vec<orchestrate_tools::Artifact>,
+}
+
+/// Replays a task's facts into a new loop made from `spec`.
+pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
+    let mut agent = AgentLoop::new(spec);
+    let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
+    let mut ends: Vec<CallEnd> = Vec::new();
+    for recorded in facts {
+        match &recorded.event {
+            Event::MessageSent { envelope } => {
+                messages.insert((envelope.from.clone(), envelope.sequence), envelope);
+            }
+            Event::MessageDelivered { from, sequence, expired: false, .. } => {
+                if let Some(envelope) = messages.get(&(from.clone(), *sequence)) {
+                    agent.apply(AgentFact::Delivered { text: envelope.render() })?;
+                }
+            }
+            Event::ModelReplied { reply, .. } => {
+                let reply: ModelReply = link.blob_value(reply, "model reply")?;
+                agent.apply(AgentFact::Replied { reply })?;
+            }
+            Event::ToolFinished { result, .. } => {
+                let end: CallEnd = link.blob_value(result, "tool result")?;
+                agent.apply(AgentFact::ToolEnded { answer: answer_of(&end) })?;
+                ends.push(end);
+            }
+            Event::TaskReturned { cause, text, .. } => {
+                if cause.is_new_attempt() {
+                    agent.apply(AgentFact::AttemptStarted)?;
+                }
+                agent.apply(AgentFact::Returned { text: String::from_utf8_lossy(&link.blob(text)?).into_owned() })?;
+            }
+            Event::ContextCompacted { compaction, .. } => {
+                agent.apply(AgentFact::Compacted { compaction: compaction.clone() })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(Replayed {
+        agent,
+        ledger: ReadLedger::restore(ends.iter().flat_map(|end| &end.seen)),
+        artifacts: ends.iter().flat_map(|end| end.artifacts.iter().cloned()).collect(),
+    })
+}
+
+/// Returns the answer that a recorded end stands for.
+fn answer_of(end: &CallEnd) -> ToolAnswer {
+    let (text, note) = (end.text.clone(), end.note.clone());
+    ToolAnswer { call_id: end.call.clone(), text, note, is_error: !end.success }
+}

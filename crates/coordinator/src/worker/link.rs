@@ -1,0 +1,308 @@
+//! What a worker may ask of the coordinator: the only door between the two.
+//!
+//! What goes through it are facts, ids, texts and bytes, so that it could be a connection; today it calls the run's
+//! journal directly. It speaks for one task: no worker can record or read for another. The run's state, its journal
+//! and its repository stay behind it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_core::budget::Reservation;
+use orchestrate_core::event::{Event, FailureCause, Recorded};
+use orchestrate_core::invisible::is_invisible;
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::run_state::{MessageRefused, Verdict};
+use orchestrate_core::{AgentId, BlobId, CallHash, TaskId, TaskRecord, ToolCall};
+use orchestrate_journal::{Batch, Blob, Slot};
+use serde::de::DeserializeOwned;
+
+use crate::error::CoordinatorError;
+use crate::run::context::{RunContext, blocking};
+use crate::run::retries::Retry;
+use crate::worktree::link::GitLink;
+use crate::worktree::worktrees;
+
+/// The longest call that is told in one line; the whole of it is shown by whoever asks a person.
+const SUMMARY_CHARS: usize = 4_000;
+
+/// One worker's door to the coordinator.
+#[derive(Clone)]
+pub(crate) struct WorkerLink {
+    context: Arc<RunContext>,
+    task: TaskId,
+}
+
+/// A request that is about to be sent to a model.
+pub(crate) struct Announced {
+    /// The agent's request number.
+    pub(crate) turn: u32,
+    /// `provider/model`.
+    pub(crate) model: String,
+    /// The request as it is recorded.
+    pub(crate) request: Vec<u8>,
+    /// Input counted plus the largest reply.
+    pub(crate) tokens: u64,
+}
+
+/// A message to another agent.
+pub(crate) struct Outgoing {
+    pub(crate) to: AgentId,
+    pub(crate) body: String,
+    /// Seconds from now after which it is no longer of use.
+    pub(crate) deadline_seconds: Option<u64>,
+}
+
+impl WorkerLink {
+    /// Opens the door for one task.
+    pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
+        Self { context: Arc::clone(context), task: task.clone() }
+    }
+
+    /// Gives how the task stands.
+    pub(crate) fn task(&self) -> Result<TaskRecord, CoordinatorError> {
+        self.context.task(&self.task)
+    }
+
+    /// Reads what has been recorded of the task on a thread that may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&WorkerLink) -> Result<T, CoordinatorError> + Send + 'static,
+    ) -> Result<T, CoordinatorError> {
+        let link = self.clone();
+        blocking("a reader of the journal", move || look(&link)).await
+    }
+
+    /// Gives the task's facts, from the first.
+    pub(crate) fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
+        Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
+    }
+
+    /// Gives how long the attempt may still be worked on; none if nothing limits it.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.context.state().time_left_of(&self.task)
+    }
+
+    /// Gives the messages that the agent has not read, oldest first.
+    pub(crate) fn messages(&self) -> Vec<Envelope> {
+        self.context.state().messages_for(&self.task).cloned().collect()
+    }
+
+    /// Gives the time of the newest fact, by which deadlines are measured, in Unix milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.context.state().updated_ms
+    }
+
+    /// Gives what people have decided about the agent's calls.
+    pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
+        let state = self.context.state();
+        let calls = state.approvals_of(&self.task);
+        calls.filter_map(|(call, approval)| Some((call.clone(), approval.decision.clone()?))).collect()
+    }
+
+    /// Reads a blob.
+    pub(crate) fn blob(&self, id: &BlobId) -> Result<Vec<u8>, CoordinatorError> {
+        Ok(self.context.store.blob(id)?)
+    }
+
+    /// Reads a blob that holds a recorded value.
+    pub(crate) fn blob_value<T: DeserializeOwned>(
+        &self,
+        id: &BlobId,
+        what: &'static str,
+    ) -> Result<T, CoordinatorError> {
+        self.context.blob_value(id, what)
+    }
+
+    /// Keeps bytes, and gives the id under which they are found again.
+    pub(crate) async fn put_blob(&self, bytes: Vec<u8>) -> Result<BlobId, CoordinatorError> {
+        let blob = Blob::new(bytes);
+        let id = blob.id().clone();
+        self.context.journal.append(Batch::default().with_blob(blob)).await?;
+        Ok(id)
+    }
+
+    /// Tells whoever follows the run that the task's model is asked again.
+    pub(crate) fn tell(&self, retry: Retry) {
+        self.context.retries.tell(retry);
+    }
+
+    /// Records facts; returns when they are durable.
+    pub(crate) async fn record(&self, facts: Vec<Event>) -> Result<(), CoordinatorError> {
+        self.context.record(facts).await
+    }
+
+    /// Records facts together with the bytes that they name.
+    pub(crate) async fn record_with<F: Into<Batch>>(
+        &self,
+        bytes: Vec<u8>,
+        facts: impl FnOnce(BlobId) -> F,
+    ) -> Result<(), CoordinatorError> {
+        self.context.record_with(bytes, facts).await
+    }
+
+    /// Keeps a place in the journal for a fact that must be recordable whatever happens.
+    pub(crate) async fn keep_place(&self) -> Result<Place, CoordinatorError> {
+        Ok(Place(self.context.journal.reserve().await?))
+    }
+
+    /// Records that a request is about to be sent, if every budget can carry it; or that it waits for others.
+    pub(crate) async fn reserve(&self, request: Announced) -> Result<Reservation, CoordinatorError> {
+        let (task, blob) = (self.task.clone(), Blob::new(request.request));
+        let Announced { turn, model, tokens, .. } = request;
+        let sent = self.context.journal.append_if(move |state| match state.budget.ask(&task, tokens) {
+            Reservation::Fits => {
+                let (request, reserved_tokens) = (blob.id().clone(), tokens);
+                let started = Event::TurnStarted { task: task.clone(), turn };
+                let requested = Event::ModelRequested { task, turn, model, request, reserved_tokens };
+                Ok(Batch::from(vec![started, requested]).with_blob(blob))
+            }
+            other => Err(other),
+        });
+        let refusal = match sent.await? {
+            Ok(_) => return Ok(Reservation::Fits),
+            Err(refusal) => refusal,
+        };
+        if refusal == Reservation::Waits {
+            self.record_wait(turn, tokens).await?;
+        }
+        Ok(refusal)
+    }
+
+    /// Tells whether a budget limits what the task may reserve.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.context.state().budget.is_capped(&self.task)
+    }
+
+    /// Records that a request waits, unless it need not any more or that is recorded already.
+    async fn record_wait(&self, turn: u32, tokens: u64) -> Result<(), CoordinatorError> {
+        let task = self.task.clone();
+        let waited = self.context.journal.append_if(move |state| {
+            let recorded = state.budget.waiting(&task) == Some(tokens);
+            let waits = !recorded && state.budget.ask(&task, tokens) == Reservation::Waits;
+            let fact = waits.then_some(Event::BudgetWaited { task, turn, tokens });
+            Ok::<_, Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
+        });
+        waited.await?.map(|_| ()).map_err(|never| match never {})
+    }
+
+    /// Waits until a request for so many tokens need not wait for others any more.
+    pub(crate) async fn until_decided(&self, tokens: u64) -> Result<(), CoordinatorError> {
+        let mut state = self.context.journal.watch();
+        let decided = state.wait_for(|state| state.budget.ask(&self.task, tokens) != Reservation::Waits).await;
+        decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
+    }
+
+    /// Asks a person about a call, as a rule wants; the answer is among the verdicts once it is there.
+    pub(crate) async fn ask(&self, call: ToolCall, hash: CallHash, rule: String) -> Result<(), CoordinatorError> {
+        let asked = Event::ApprovalRequested {
+            task: self.task.clone(),
+            call: hash,
+            summary: summary(&call),
+            call_id: call.id,
+            tool: call.name,
+            arguments: call.arguments,
+            rule,
+        };
+        self.record(vec![asked]).await
+    }
+
+    /// Sends another agent a message and gives its number.
+    pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
+        let from = Sender::Agent(self.task.clone());
+        let now = self.now_ms();
+        let deadline = message.deadline_seconds.map(|seconds| now.saturating_add(seconds.saturating_mul(1000)));
+        self.context.send(from, message.to, message.body, deadline).await
+    }
+
+    /// Records that the agent hands its work over, unless a message has come that it has to read first; tells which.
+    pub(crate) async fn hand_over(&self, fact: Event) -> Result<bool, CoordinatorError> {
+        let task = self.task.clone();
+        let handed = self.context.journal.append_if(move |state| match state.messages_for(&task).next() {
+            Some(unread) => Err(unread.sequence),
+            None => Ok(Batch::from(fact)),
+        });
+        Ok(handed.await?.is_ok())
+    }
+
+    /// Ends the task without success, unless its work has been handed over; what its worktree holds is kept.
+    pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
+        worktrees::fail(&self.context, &self.task, cause, message).await
+    }
+
+    /// Calls the task off, unless it has ended.
+    pub(crate) async fn call_off(&self, why: &'static str) -> Result<(), CoordinatorError> {
+        worktrees::call_off(&self.context, vec![self.task.clone()], why).await
+    }
+
+    /// Turns an error of this task alone into its failure; any other is given back, since nobody can go on.
+    pub(crate) async fn contain(&self, error: CoordinatorError) -> Result<(), CoordinatorError> {
+        match error.own_failure() {
+            Some(cause) => self.fail(cause, error.to_string()).await,
+            None => Err(error),
+        }
+    }
+
+    /// Opens the task's worktree and branch; a worktree that is not there is made.
+    pub(crate) async fn git(&self) -> Result<GitLink, CoordinatorError> {
+        GitLink::open(&self.context, &self.task).await
+    }
+}
+
+/// Writes a call in one line, for a person who decides about it; what is left out is counted.
+fn summary(call: &ToolCall) -> String {
+    let whole = format!("{} {}", call.name, call.arguments);
+    // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.
+    let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
+    let mut shown: String = whole
+        .chars()
+        .take(SUMMARY_CHARS)
+        .flat_map(|c| if plain(c) { vec![c] } else { c.escape_unicode().collect() })
+        .collect();
+    let more = whole.chars().count().saturating_sub(SUMMARY_CHARS);
+    if more > 0 {
+        shown.push_str(&format!("… ({more} more characters)"));
+    }
+    shown
+}
+
+/// A place in the journal that is kept for one fact.
+pub(crate) struct Place(Slot);
+
+impl Place {
+    /// Hands a fact and the bytes that it names over at once; the future resolves when they are durable.
+    pub(crate) fn record(
+        self,
+        bytes: Vec<u8>,
+        fact: impl FnOnce(BlobId) -> Event,
+    ) -> impl Future<Output = Result<(), CoordinatorError>> + Send + 'static {
+        let blob = Blob::new(bytes);
+        let fact = fact(blob.id().clone());
+        let durable = self.0.append(Batch::from(fact).with_blob(blob));
+        async move {
+            durable.await?;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_shown_in_whole_or_says_what_is_missing() {
+        let call = |command: &str| ToolCall {
+            id: "c1".into(),
+            name: "run_shell_command".to_owned(),
+            arguments: json!({ "command": command }),
+        };
+        let long = format!("echo {}; rm -rf src", "a".repeat(190));
+        assert_eq!(summary(&call(&long)), format!("run_shell_command {{\"command\":\"{long}\"}}"));
+        assert_eq!(summary(&call("echo é \u{202e}\n")), r#"run_shell_command {"command":"echo é \u{202e}\n"}"#);
+        assert!(summary(&call(&"a".repeat(5_000))).ends_with("a… (1032 more characters)"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Works on one task: starts an agent, drives its loop or its command, and links it to the run.
+
+pub(crate) mod driver;
+pub(crate) mod link;
+pub(crate) mod spawn;
+pub(crate) mod work;
+pub(crate) mod workplace;

@@ -1,0 +1,139 @@
+//! Gives tasks to workers: records that an attempt begins, and collects what the worker has to know.
+
+use std::sync::Arc;
+
+use orchestrate_core::event::Event;
+use orchestrate_core::role::Role;
+use orchestrate_core::settings::{RuleDecision, RuleText};
+use orchestrate_core::task::Work;
+use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_journal::{Batch, Blob};
+
+use crate::error::CoordinatorError;
+use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};
+use crate::run::codec::value_bytes;
+use crate::run::context::RunContext;
+use crate::run::shutdown::Shutdown;
+use crate::texts::models::preferences;
+use crate::worker::link::WorkerLink;
+use crate::worker::work;
+use crate::worktree::commit;
+
+/// Gives a task to a worker; ends with it.
+pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
+    let link = WorkerLink::new(&context, &task);
+    match assign(&context, &task).await {
+        Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,
+        Ok(None) => Ok(()),
+        Err(error) => link.contain(error).await,
+    }
+}
+
+/// Makes the assignment of a task; one that is ready begins its next attempt. None if there is nothing more to do.
+async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
+    if context.task(task)?.state == TaskState::Ready {
+        spawn(context, task).await?;
+    }
+    let (record, state) = (context.task(task)?, context.state());
+    if !record.state.is_workable() {
+        return Ok(None);
+    }
+    let settings = &state.settings;
+    let named = record.agent.as_deref().map(|name| context.roles.role(name)).transpose()?;
+    let role = match (named, &record.spec) {
+        (Some(role), Some(spec)) => Some(AssignedRole {
+            delivers: role.delivers,
+            grant: role.grant(),
+            spec: context.blob_value(spec, "agent")?,
+        }),
+        _ => None,
+    };
+    let timeout = record.task.timeout_ms;
+    Ok(Some(Assignment {
+        run: context.run.clone(),
+        agent: task.clone(),
+        attempt: record.attempt,
+        repository: context.repo.id(),
+        base: record.base.unwrap_or_else(|| state.base.clone()),
+        task: record.task,
+        role,
+        rules: rules(&settings.rules, named),
+        setup: settings.worktree_setup.clone(),
+        limits: WorkLimits {
+            command_timeout_ms: timeout.unwrap_or(settings.command_timeout_ms),
+            merge_rounds: settings.merge_rounds,
+            ask_parks: settings.ask_parks,
+        },
+        prompts: context.prompts.clone(),
+    }))
+}
+
+/// The run's rules, and those of the role that narrow them.
+fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
+    let own = role.into_iter().flat_map(|role| &role.rules);
+    of_run.iter().chain(own.filter(|rule| rule.decision != RuleDecision::Allow)).cloned().collect()
+}
+
+/// Records that an attempt begins, with everything that the agent is made from.
+async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
+    let (record, state) = (context.task(task)?, context.state());
+    let base = match &record.base {
+        // Work that had been merged goes on from the merged result; other work from where it was left.
+        Some(base) if record.returns > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
+            base.clone()
+        }
+        _ => state.integration.clone(),
+    };
+    let (agent, model, spec) = match &record.task.work {
+        Work::Run(_) => (None, None, None),
+        Work::Agent(named) => {
+            let role = named.clone().unwrap_or_else(|| state.settings.agent.clone());
+            let spec = agent_spec(context, &record, &role).await?;
+            (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
+        }
+    };
+    let (id, attempt) = (task.clone(), record.attempt + 1);
+    let spawned = Event::AgentSpawned {
+        task: task.clone(),
+        attempt,
+        agent,
+        model,
+        branch: context.run.task_branch(task),
+        base,
+        spec: spec.as_ref().map(|blob| blob.id().clone()),
+    };
+    let batch = Batch { events: vec![spawned], blobs: spec.into_iter().collect(), ..Batch::default() };
+    // To choose a model may take a while, and the task may have been called off since.
+    let decided = move |state: &RunState| {
+        let is_next = |record: &TaskRecord| record.state == TaskState::Ready && record.attempt + 1 == attempt;
+        if state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
+    };
+    context.decide(decided).await
+}
+
+/// Makes what an agent is made from: its role, the project's instructions, its tools and its bounds.
+async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
+    let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
+    let settings = &state.settings;
+    Ok(AgentSpec {
+        task: task.id.clone(),
+        model: context.host.models.choose(&preferences(settings, task, role)).await?,
+        system: context.host.redactor.owned(context.prompts.system(&role.prompt)),
+        tools: context.host.executor.specs(&role.grant()),
+        instruction: instruction(context, task),
+        context_tokens: role.context_tokens.map_or(settings.context_tokens, |own| own.min(settings.context_tokens)),
+        max_output_tokens: role.max_output_tokens.unwrap_or(settings.max_output_tokens),
+        max_turns: task.turns.or(role.max_turns).unwrap_or(settings.max_turns).min(settings.max_turns),
+    })
+}
+
+/// Words the task as the agent's first message.
+fn instruction(context: &RunContext, task: &Task) -> String {
+    let details = task.details.join("\n");
+    let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];
+    let mut text = context.prompts.render("task", &places);
+    if let Some(command) = &task.verify {
+        text.push_str(&format!("\nThe task is checked with: {command}\n"));
+    }
+    text
+}

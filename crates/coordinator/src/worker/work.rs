@@ -1,0 +1,377 @@
+//! One worker: takes one task from where its facts left it to where somebody else has to act.
+//!
+//! A worker owns its worktree, its agent and nothing else; the run it reaches through its link only. It looks at the
+//! task's recorded state, does what that state asks for, records what came of it, and looks again; so it does not
+//! matter whether the worker is the first one or one that takes over from a dead process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
+use orchestrate_core::git_path::shown_path;
+use orchestrate_core::role::Delivers;
+use orchestrate_core::task::Work;
+use orchestrate_core::{TaskRecord, TaskState, failing_lines};
+
+use crate::error::CoordinatorError;
+use crate::merge::checks::{CheckResult, Verification};
+use crate::run::assignment::Assignment;
+use crate::run::host::Host;
+use crate::run::shutdown::{Shutdown, ShutdownLevel};
+use crate::texts::prompts::{EVIDENCE_BYTES, cut};
+use crate::worker::driver::{AgentDriver, DriverEnd, LoopDriver, RunDriver};
+use crate::worker::link::WorkerLink;
+use crate::worker::workplace::Workplace;
+use crate::worktree::link::Unresolved;
+
+/// The tools that can decide about a file that is no text: keep it, bring a version back, or do without it.
+const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
+
+/// The most files that are named where nothing but ignored ones were written.
+const SHOWN_IGNORED: usize = 10;
+
+/// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
+pub(crate) async fn work(
+    assignment: Assignment,
+    link: WorkerLink,
+    host: Arc<Host>,
+    shutdown: Shutdown,
+) -> Result<(), CoordinatorError> {
+    let limit = assignment.task.timeout_ms.map(Duration::from_millis);
+    let left = link.time_left();
+    let expired = async move {
+        match left {
+            Some(left) => tokio::time::sleep(left).await,
+            None => std::future::pending().await,
+        }
+    };
+    let working = stretch(assignment, link.clone(), host, shutdown.clone());
+    tokio::pin!(working, expired);
+    tokio::select! {
+        ended = &mut working => return after(&link, &shutdown, ended).await,
+        () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
+    }
+    // The work is interrupted, not dropped: its facts are recorded before the time-out is, and if it was handed over by
+    // them, it was done in time.
+    let ended = working.await;
+    let mut text = format!(
+        "the attempt took longer than {} s, which is the task's `timeout`; `orchestrate retry` gives it another",
+        limit.unwrap_or_default().as_secs()
+    );
+    if let Err(error) = ended {
+        if error.own_failure().is_none() {
+            return Err(error);
+        }
+        text.push_str(&format!("; then it failed to {error}"));
+    }
+    link.fail(FailureCause::Timeout, text).await
+}
+
+/// Turns an error of one task into that task's failure, and a stop of this agent alone into its end.
+async fn after(
+    link: &WorkerLink,
+    shutdown: &Shutdown,
+    ended: Result<(), CoordinatorError>,
+) -> Result<(), CoordinatorError> {
+    if let Err(error) = ended {
+        return link.contain(error).await;
+    }
+    if shutdown.is_own(ShutdownLevel::Stop) {
+        return link.call_off("stopped by request; its worktree and branch are kept").await;
+    }
+    Ok(())
+}
+
+/// Does what the task's state asks for, until it asks for nothing that a worker does.
+async fn stretch(
+    assignment: Assignment,
+    link: WorkerLink,
+    host: Arc<Host>,
+    shutdown: Shutdown,
+) -> Result<(), CoordinatorError> {
+    let workplace = Workplace::open(assignment, link, host, shutdown).await?;
+    loop {
+        let record = workplace.link.task()?;
+        let goes_on = match record.state {
+            TaskState::Running if !record.prepared => set_up(&workplace).await?,
+            TaskState::Running if record.owes_merge() => merge_return(&workplace, &record).await?,
+            TaskState::Running => drive(&workplace, &record).await?,
+            TaskState::Committed => check_task(&workplace, &record).await?,
+            _ => false,
+        };
+        if !goes_on || workplace.shutdown.level() >= ShutdownLevel::Stop {
+            return Ok(());
+        }
+    }
+}
+
+/// Makes a new worktree ready, with the project's setup command; tells whether the agent can begin.
+async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
+    workplace.git.begin().await?;
+    if let Some(command) = &workplace.assignment.setup {
+        let result = workplace.run(command).await?;
+        if !result.passed && !result.cancelled {
+            let output = cut(result.output.trim(), EVIDENCE_BYTES);
+            let text = format!("the worktree's setup `{command}` ended with {}\n{output}", result.exit);
+            workplace.link.fail(FailureCause::Setup, text).await?;
+        }
+        if !result.passed {
+            return Ok(false);
+        }
+    }
+    workplace.link.record(vec![Event::WorktreePrepared { task: workplace.task().clone(), onto: None }]).await?;
+    Ok(true)
+}
+
+/// Merges what work was returned onto into the worktree; tells whether its author goes on, or a person has to.
+async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let binary = match record.onto.clone() {
+        Some(onto) => workplace.git.write_return(onto).await?,
+        None => Vec::new(),
+    };
+    let task = workplace.task().clone();
+    let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
+    let asked = left_to_a_person(workplace, &binary);
+    let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
+    let goes_on = asked.is_none();
+    // What a person makes of the merge is what another attempt goes on from.
+    workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
+    Ok(goes_on)
+}
+
+/// Says why a person is asked about the files of a merge that are no text, if its author has no means to decide about
+/// them.
+fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
+    if binary.is_empty() || can_decide(workplace) {
+        return None;
+    }
+    Some(format!(
+        "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; {}",
+        binary.join(", "),
+        DECIDING_TOOLS.join("` nor `"),
+        kept(workplace)
+    ))
+}
+
+/// Says where a person finds the work.
+fn kept(workplace: &Workplace) -> String {
+    format!("the branch is kept, and so is its worktree {}", workplace.git.path().display())
+}
+
+/// Tells whether the agent can decide about a file that is no text.
+fn can_decide(workplace: &Workplace) -> bool {
+    let role = workplace.assignment.role.as_ref();
+    role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
+}
+
+/// Drives the agent through one stretch; tells whether there may be more to do.
+async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let mut driver: Box<dyn AgentDriver> = match &record.task.work {
+        Work::Run(command) => Box::new(RunDriver { command: command.clone() }),
+        Work::Agent(_) => Box::new(LoopDriver::open(workplace).await?),
+    };
+    let (cause, text) = match driver.drive(workplace).await? {
+        DriverEnd::Parked | DriverEnd::Interrupted => return Ok(false),
+        DriverEnd::Finished(summary) => return hand_over_or_send_back(workplace, record, summary).await,
+        DriverEnd::Failed(cause, text) => (cause, text),
+    };
+    workplace.link.fail(cause, text).await?;
+    Ok(false)
+}
+
+/// Hands finished work over; what cannot be stored goes back to its author.
+async fn hand_over_or_send_back(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    summary: String,
+) -> Result<bool, CoordinatorError> {
+    match hand_over(workplace, record, summary).await {
+        Err(error) => match error.return_cause() {
+            Some(cause) => send_back_unstored(workplace, record, cause, error).await,
+            None => Err(error),
+        },
+        handed => handed,
+    }
+}
+
+/// Makes the finished work the tip of the task's branch, or its report the task's result.
+async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
+    let (link, git) = (&workplace.link, &workplace.git);
+    if let Some(repair) = &record.repair {
+        let left = git.unresolved(repair).await?;
+        if !left.is_empty() {
+            return send_back_conflict(workplace, record, &left).await;
+        }
+    }
+    if workplace.assignment.role.as_ref().is_some_and(|role| role.delivers == Delivers::Report) {
+        git.keep().await?;
+        return report(workplace, summary).await;
+    }
+    let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
+    git.commit(&message, &workplace.policy).await?;
+    let (commit, tree) = git.tip().await?;
+    // What a person sent back unchanged is not done either.
+    let is_as_rejected = record.rejection_stands && record.tree.as_ref() == Some(&tree);
+    if record.base.as_ref() == Some(&commit) || is_as_rejected {
+        return no_changes(workplace, record, summary).await;
+    }
+    // Whether it is checked next or reads a message first: there is more to do.
+    link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
+    Ok(true)
+}
+
+/// Ends a task whose result is its report; there is more to do only if a message has come meanwhile.
+async fn report(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
+    let task = workplace.task().clone();
+    let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
+    Ok(!workplace.link.hand_over(merged).await?)
+}
+
+/// Names what a worktree without a change holds all the same: files that git ignores. Nothing if there are none.
+async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
+    let files = workplace.git.unstored().await?;
+    let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
+    let more = match files.len().saturating_sub(SHOWN_IGNORED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Ok(if shown.is_empty() {
+        String::new()
+    } else {
+        format!("it wrote only what git ignores: {}{more}\n", shown.join(", "))
+    })
+}
+
+/// A command that changes nothing has done what it should, unless a person has sent back the same; an agent whose role
+/// delivers changes has not.
+async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
+    let ignored = only_ignored(workplace).await?;
+    let summary = format!("{ignored}{}", summary.trim());
+    let said = cut(&summary, EVIDENCE_BYTES);
+    let text = match &record.task.work {
+        Work::Run(_) if !record.rejection_stands => return report(workplace, summary).await,
+        Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
+        Work::Agent(_) => format!("the agent ended without changing a file; it said: {said}"),
+    };
+    workplace.link.fail(FailureCause::NoChanges, text).await?;
+    Ok(false)
+}
+
+async fn send_back_conflict(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    left: &Unresolved,
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    let kinds = [
+        ("markers", "conflict markers are left in ", &left.marked),
+        ("undecided", "nothing was decided about ", &left.untouched),
+    ];
+    let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
+    if record.rounds >= assignment.limits.merge_rounds {
+        let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
+        let message = format!("{}; {}", left.join("; "), kept(workplace));
+        let conflicted = Event::TaskConflicted { task, cause: ReturnCause::Conflict, message };
+        workplace.link.record(vec![conflicted]).await?;
+        return Ok(false);
+    }
+    let texts =
+        kinds.map(|(prompt, _, files)| assignment.prompts.render_around(prompt, &[], &[("files", &files.join("\n"))]));
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::Conflict, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Gives the author the reason why its work could not be stored; most of its files may be gone once it has answered.
+async fn send_back_unstored(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    cause: ReturnCause,
+    error: CoordinatorError,
+) -> Result<bool, CoordinatorError> {
+    let (assignment, task) = (&workplace.assignment, workplace.task().clone());
+    if record.is_command() || record.rounds >= assignment.limits.merge_rounds {
+        workplace.link.contain(error).await?;
+        return Ok(false);
+    }
+    let prompt = if cause == ReturnCause::Deletions { "deletions" } else { "unstorable" };
+    let text = assignment.prompts.render_around(prompt, &[], &[("error", &error.to_string())]);
+    let returned = |text| Event::TaskReturned { task, cause, text, onto: None };
+    workplace.link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+/// Runs the task's own check; tells whether there is more to do.
+async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+    let (link, task) = (&workplace.link, workplace.task().clone());
+    let (Some(command), Some(tree)) = (record.task.verify.clone(), record.tree.clone()) else { return Ok(false) };
+    let verification = Verification { task, scope: VerifyScope::Task, tree, command: command.clone() };
+    link.record(vec![verification.started()]).await?;
+    let result = workplace.run(&command).await?;
+    if result.cancelled {
+        return Ok(false);
+    }
+    let output = result.output.clone().into_bytes();
+    link.record_with(output, |output| verification.finished(&result, output)).await?;
+    if result.passed {
+        return Ok(false);
+    }
+    after_red_check(workplace, record, &command, &result).await
+}
+
+/// Says how often work has been returned; nothing if it never was.
+pub(crate) fn after_returns(rounds: u32) -> String {
+    match rounds {
+        0 => String::new(),
+        1 => ", also after it was returned to its agent once".to_owned(),
+        _ => format!(", also after it was returned to its agent {rounds} times"),
+    }
+}
+
+/// Says that a command ran again on what was merged meanwhile; nothing if it never did. It has no agent to mend it.
+pub(crate) fn after_reruns(rounds: u32) -> String {
+    match rounds {
+        0 => String::new(),
+        _ => ", also after its command ran again on the newer result; it has no agent to mend it".to_owned(),
+    }
+}
+
+/// Adds to what happened the lines of an output that tell of it.
+pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
+    std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n")
+}
+
+async fn after_red_check(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    command: &str,
+    result: &CheckResult,
+) -> Result<bool, CoordinatorError> {
+    let (link, assignment) = (&workplace.link, &workplace.assignment);
+    let can_mend = matches!(record.task.work, Work::Agent(_));
+    if !can_mend || record.rounds >= assignment.limits.merge_rounds {
+        let again = if can_mend { after_returns(record.rounds) } else { after_reruns(record.rounds) };
+        let text = format!("`{command}` ended with {}{again}", result.exit);
+        link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
+        return Ok(false);
+    }
+    let output = cut(result.output.trim(), EVIDENCE_BYTES);
+    let ours = [("exit", result.exit.as_str()), ("command", command)];
+    let text = assignment.prompts.render_around("task_check", &ours, &[("output", &output)]);
+    let task = workplace.task().clone();
+    let returned = |text| Event::TaskReturned { task, cause: ReturnCause::TaskCheck, text, onto: None };
+    link.record_with(text.into_bytes(), returned).await?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_about_a_file_is_a_tool() {
+        let builtin = orchestrate_tools::builtin_names();
+        assert!(DECIDING_TOOLS.iter().all(|tool| builtin.contains(tool)));
+    }
+}

@@ -1,0 +1,61 @@
+//! Where one agent works: its assignment, its link, its worktree, what it may do there, and what stops it.
+
+use std::sync::Arc;
+
+use orchestrate_core::TaskId;
+use orchestrate_core::policy::Policy;
+use orchestrate_tools::WorktreeScope;
+
+use crate::error::CoordinatorError;
+use crate::merge::checks::{Check, CheckResult, run_check};
+use crate::run::assignment::Assignment;
+use crate::run::host::Host;
+use crate::run::shutdown::Shutdown;
+use crate::worker::link::WorkerLink;
+use crate::worktree::link::GitLink;
+
+/// Where one agent works.
+#[derive(Clone)]
+pub(crate) struct Workplace {
+    pub(crate) assignment: Arc<Assignment>,
+    pub(crate) link: WorkerLink,
+    pub(crate) git: GitLink,
+    pub(crate) host: Arc<Host>,
+    pub(crate) scope: Arc<WorktreeScope>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) shutdown: Shutdown,
+}
+
+impl Workplace {
+    /// Opens the worktree of an assignment; one that is not there is made.
+    pub(crate) async fn open(
+        assignment: Assignment,
+        link: WorkerLink,
+        host: Arc<Host>,
+        shutdown: Shutdown,
+    ) -> Result<Self, CoordinatorError> {
+        let git = link.git().await?;
+        let policy = Policy::new(&assignment.rules).map_err(|errors| {
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            CoordinatorError::Plan(texts.join("; "))
+        })?;
+        let (scope, policy) = (Arc::new(git.scope()?), Arc::new(policy));
+        Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })
+    }
+
+    /// Gives the task's id.
+    pub(crate) fn task(&self) -> &TaskId {
+        &self.assignment.agent
+    }
+
+    /// Runs a shell command in the worktree, confined; interrupted when the level reaches `Stop`.
+    pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
+        let check = Check {
+            command,
+            worktree: &self.scope.path,
+            view: &self.scope.view,
+            timeout_ms: self.assignment.limits.command_timeout_ms,
+        };
+        Ok(run_check(&self.host.sandbox, check, &self.shutdown).await?.redacted(&self.host.redactor))
+    }
+}

@@ -1,0 +1,242 @@
+//! One agent's worktree and branch: everything that is done to them with git, on the agent's behalf.
+//!
+//! It is the git of a worker's link. The worker says what should happen and is told ids and texts; the repository
+//! stays behind it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orchestrate_core::git_path::{shown_path, text};
+use orchestrate_core::invisible::shown;
+use orchestrate_core::policy::Policy;
+use orchestrate_core::run_state::Repair;
+use orchestrate_core::{Oid, TaskId, TaskRecord};
+use orchestrate_git::{CommitInfo, ConflictFile, Identity, Merge, Worktree, WrittenConflict};
+use orchestrate_tools::{GitChange, GitCommit, GitStatus, WorktreeScope};
+
+use crate::error::CoordinatorError;
+use crate::run::context::RunContext;
+use crate::worktree::commit;
+use crate::worktree::commit::{Made, NewTip};
+use crate::worktree::worktrees;
+
+/// One agent's worktree and branch.
+#[derive(Clone)]
+pub(crate) struct GitLink {
+    context: Arc<RunContext>,
+    task: TaskId,
+    worktree: Arc<Worktree>,
+}
+
+/// What is left of a conflict that an agent is mending.
+#[derive(Default)]
+pub(crate) struct Unresolved {
+    /// Files that hold conflict markers, each with the line of the first.
+    pub(crate) marked: Vec<String>,
+    /// Files without markers, with git's name of the conflict, about which nothing has been decided.
+    pub(crate) untouched: Vec<String>,
+}
+
+impl Unresolved {
+    /// Tells whether everything is resolved.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marked.is_empty() && self.untouched.is_empty()
+    }
+}
+
+impl GitLink {
+    /// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
+    pub(crate) async fn open(context: &Arc<RunContext>, task: &TaskId) -> Result<Self, CoordinatorError> {
+        let record = context.task(task)?;
+        worktrees::record_loss(context, &record).await?;
+        let worktree = worktrees::open(context, &record).await?;
+        let opened = Arc::clone(&worktree);
+        context.git(move |repo| repo.require_finished(&opened)).await?;
+        Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
+    }
+
+    /// Gives the folder of the worktree.
+    pub(crate) fn path(&self) -> &Path {
+        self.worktree.path()
+    }
+
+    /// Gives where the files are, for the tools.
+    pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
+        let path = self.worktree.path().to_owned();
+        let root = self.worktree.root().try_clone_to_owned();
+        let root = root.map_err(|source| CoordinatorError::Io { path: path.clone(), source })?;
+        Ok(WorktreeScope { path, root: Arc::new(root), view: self.worktree.view() })
+    }
+
+    /// Brings a worktree to where its attempt begins, with the files that the project wants in every worktree.
+    pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
+        let (record, tip) = self.record()?;
+        let branch = format!("refs/heads/{}", self.context.run.task_branch(&self.task));
+        let before = self.context.git(move |repo| repo.read_ref(&branch)).await?;
+        // An agent goes on from its own files; a command begins in a clean worktree.
+        let replaced = before.filter(|before| *before != tip || record.is_command());
+        if replaced.is_some() {
+            self.keep_replaced().await?;
+        }
+        let (worktree, run, task) = (Arc::clone(&self.worktree), self.context.run.clone(), self.task.clone());
+        let begun = self.context.git(move |repo| {
+            if let Some(before) = replaced {
+                // A person may have committed on the branch since.
+                if !repo.contains(&tip, &before)? && !repo.kept(&run)?.iter().any(|kept| kept.target == before) {
+                    repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
+                }
+                repo.restart_worktree(&worktree, &before, &tip)?;
+            }
+            repo.copy_included(&worktree).map(|_| ())
+        });
+        begun.await
+    }
+
+    /// Merges what work was returned onto into the worktree, conflict markers included; names the files in conflict
+    /// that hold no text: a tool that writes text can neither keep them nor bring a version back.
+    ///
+    /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
+    /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.
+    pub(crate) async fn write_return(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
+        self.keep_replaced().await?;
+        let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let anchor = worktrees::conflict_anchor(&self.context, &self.task);
+        let written = self.context.git(move |repo| {
+            repo.restart_worktree(&worktree, &tip, &tip)?;
+            let WrittenConflict { tree, files, .. } = repo.write_conflict(&worktree, &onto, &tip, &anchor)?;
+            let mut binary = Vec::new();
+            for file in repo.untouched(&worktree, &files)? {
+                if repo.read_stored(&tree, &file.path)?.is_some_and(|bytes| !is_text(&bytes)) {
+                    binary.push(named(&file));
+                }
+            }
+            Ok(binary)
+        });
+        written.await
+    }
+
+    /// Gives what is left of the conflict that the agent is mending.
+    ///
+    /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
+    pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
+        let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
+        let found = self.context.git(move |repo| {
+            let Merge::Conflict { files, .. } = repo.merge(&onto, &tip)? else {
+                return Ok(Unresolved::default());
+            };
+            let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+            let marked = repo.remaining_markers(&repo.current_tree(&worktree)?, &paths, [&onto, &tip])?;
+            Ok(Unresolved {
+                marked: marked.iter().map(|(path, line)| format!("{}:{line}", shown_path(path))).collect(),
+                untouched: repo.untouched(&worktree, &files)?.iter().map(named).collect(),
+            })
+        });
+        found.await
+    }
+
+    /// Commits the worktree as it stands onto the branch; none if there is nothing to commit.
+    pub(crate) async fn commit(&self, message: &str, policy: &Policy) -> Result<Option<GitCommit>, CoordinatorError> {
+        let (record, _) = self.record()?;
+        let made = commit::commit_worktree(&self.context, &record, &self.worktree, NewTip { message, policy }).await?;
+        let author = author(&self.context.identities.author);
+        let commit = |Made { commit, left_out, time }| {
+            let (id, message) = (commit, message.to_owned());
+            GitCommit { id, message, author, time, left_out }
+        };
+        Ok(made.map(commit))
+    }
+
+    /// Keeps the worktree as it stands, without moving the branch.
+    pub(crate) async fn keep(&self) -> Result<(), CoordinatorError> {
+        let (record, _) = self.record()?;
+        commit::keep_worktree(&self.context, &record, &self.worktree).await
+    }
+
+    /// Keeps what is about to be replaced: an attempt's work, or what a person has put there since.
+    async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
+        self.keep().await.map_err(|error| match error {
+            CoordinatorError::Git(source) if error.return_cause().is_some() => {
+                CoordinatorError::Unkeepable { path: self.worktree.path().to_owned(), source: Box::new(source) }
+            }
+            other => other,
+        })
+    }
+
+    /// Gives the branch's tip and its tree.
+    pub(crate) async fn tip(&self) -> Result<(Oid, Oid), CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let commit = tip.clone();
+        Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
+    }
+
+    /// Tells whether git ignores a file of the worktree.
+    pub(crate) async fn ignores(&self, file: PathBuf) -> Result<bool, CoordinatorError> {
+        let worktree = Arc::clone(&self.worktree);
+        self.context.git(move |repo| repo.ignores(&worktree, &file)).await
+    }
+
+    /// Lists what the worktree holds that no commit of it will have, such as files that git ignores.
+    pub(crate) async fn unstored(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
+        let worktree = Arc::clone(&self.worktree);
+        self.context.git(move |repo| repo.unstored(&worktree)).await
+    }
+
+    /// Compares the worktree with the branch's tip.
+    pub(crate) async fn status(&self) -> Result<GitStatus, CoordinatorError> {
+        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let found = self.context.git(move |repo| repo.status(&worktree)).await?;
+        let changes =
+            found.into_iter().map(|change| GitChange { status: change.status.letter(), path: text(&change.path) });
+        Ok(GitStatus { branch: record.branch.unwrap_or_default(), head: Some(tip), changes: changes.collect() })
+    }
+
+    /// Gives the difference of the worktree to the tip, or of the tip to where the attempt began.
+    pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
+        let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
+        let Some(base) = record.base else { return Ok(String::new()) };
+        let text = self.context.git(move |repo| {
+            if committed {
+                repo.diff_text(&base, &tip)
+            } else {
+                let tree = repo.current_tree(&worktree)?;
+                repo.diff_text(&tip, &tree)
+            }
+        });
+        text.await
+    }
+
+    /// Gives the newest commits of the branch, newest first.
+    pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
+        let (_, tip) = self.record()?;
+        let commits = self.context.git(move |repo| repo.log(&tip, limit)).await?;
+        let commit = |found: CommitInfo| GitCommit {
+            author: author(&found.author),
+            id: found.id,
+            message: found.message,
+            time: found.time_unix,
+            left_out: Vec::new(),
+        };
+        Ok(commits.into_iter().map(commit).collect())
+    }
+
+    /// Gives the task's record and where its branch stands.
+    fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
+        let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
+        let record = self.context.task(&self.task)?;
+        let tip = record.tip.clone().ok_or_else(missing)?;
+        Ok((record, tip))
+    }
+}
+
+/// Names a file in conflict, with git's name of the conflict.
+fn named(file: &ConflictFile) -> String {
+    shown(&file.to_string())
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
+}
+
+fn author(identity: &Identity) -> String {
+    format!("{} <{}>", identity.name, identity.email)
+}

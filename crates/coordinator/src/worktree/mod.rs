@@ -1,0 +1,5 @@
+//! Makes, commits and loses the worktrees of tasks.
+
+pub(crate) mod commit;
+pub(crate) mod link;
+pub(crate) mod worktrees;

@@ -1,0 +1,351 @@
+//! Landing and taking it back: the one place that moves a branch of the user's, forward or to where it was.
+//!
+//! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
+//! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
+//! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
+//! The repository's own does not where it names a program: it may have come with the repository.
+//!
+//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what
+//! git fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the
+//! branch at the other, which landing finishes and [`Repo::unland`] takes back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::{IndexEntryExtendedFlag, IndexEntryFlag, Status};
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::repo::lock::Held;
+use crate::repo::lock_holder::Work;
+use crate::repo::probe;
+use crate::repo::refs::branch_ref;
+use crate::repo::refusal::Refusal;
+use crate::repo::repository::{Repo, id_in, tree_of};
+use crate::worktree::place::Place;
+use crate::worktree::reconcile;
+
+/// A step of a branch of the user's from one commit to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The short name of the branch.
+    pub branch: String,
+    /// Where the caller believes the branch to be.
+    pub from: Oid,
+    /// The commit to bring it to, which must contain `from`.
+    pub to: Oid,
+}
+
+impl Repo {
+    /// Brings a branch of the user's forward; gives the checkout whose files changed with it, if it is checked out.
+    ///
+    /// Landing what is already there succeeds; a checkout where taking it back was killed gets its files again.
+    ///
+    /// # Errors
+    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`], [`GitError::LocalChanges`] with
+    /// the overlapping files, [`GitError::InConflict`] with those that a stash left so, or [`GitError::Refused`] in the
+    /// middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
+    pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
+        let Move { branch, from, to } = landing;
+        let held = self.lock(Work::Landing)?;
+        self.settle_switch(&held)?;
+        let actual = self.branch_tip(branch)?;
+        let checkout = self.only_checkout(branch)?;
+        let path = checkout.as_ref().map(|place| place.path.clone());
+        if actual == *to {
+            self.finish_files(checkout.as_ref(), branch, [from, to], &held)?;
+            return Ok(path);
+        }
+        self.require_at(branch, from, &actual)?;
+        if !self.contains(to, from)? {
+            return Err(GitError::NotFastForward { branch: branch.clone(), old: actual, new: to.clone() });
+        }
+        self.move_branch(checkout, branch, [from, to], &held)?;
+        Ok(path)
+    }
+
+    /// Takes a landing back: the branch returns to where it was, local changes stay.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`]; [`GitError::NotWritten`] or
+    /// [`GitError::HalfWritten`] if git cannot write the files.
+    pub fn unland(&self, landing: &Move) -> Result<(), GitError> {
+        let Move { branch, from, to } = landing;
+        let held = self.lock(Work::Undo)?;
+        self.settle_switch(&held)?;
+        let actual = self.branch_tip(branch)?;
+        let checkout = self.only_checkout(branch)?;
+        if actual == *from {
+            return self.finish_files(checkout.as_ref(), branch, [to, from], &held);
+        }
+        self.require_at(branch, to, &actual)?;
+        self.move_branch(checkout, branch, [to, from], &held)
+    }
+
+    /// Puts back what a landing, or taking it back, has left half written; both begin with that.
+    ///
+    /// # Errors
+    /// [`GitError::HalfWritten`] if that fails once more.
+    pub fn put_back_half_written(&self) -> Result<(), GitError> {
+        self.settle_switch(&self.lock(Work::Reconciling)?)
+    }
+
+    /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
+    /// written them all the same. They stay if the branch has some of them by now, as after a commit of the user's.
+    ///
+    /// # Errors
+    /// As [`Repo::unland`].
+    pub fn take_back_files(&self, landing: &Move) -> Result<(), GitError> {
+        let Move { branch, from, to } = landing;
+        let held = self.lock(Work::Undo)?;
+        self.settle_switch(&held)?;
+        let (tip, ways) = (self.branch_tip(branch)?, [to, from]);
+        match self.only_checkout(branch)? {
+            Some(place) if self.index_holds(&place, to, ways)? && !self.has_some_of(&tip, ways)? => {
+                self.move_files(&place, branch, ways, &held)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the commit that a branch is at.
+    ///
+    /// # Errors
+    /// [`GitError::BranchGone`].
+    pub fn branch_tip(&self, branch: &str) -> Result<Oid, GitError> {
+        let tip = self.read_ref(&branch_ref(branch))?;
+        tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
+    }
+
+    /// Gives a place where a branch is checked out: whoever moves it there leaves its files behind. A worktree whose
+    /// folder is gone has no files.
+    ///
+    /// # Errors
+    /// If git's entries cannot be read.
+    pub fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
+        Ok(self.checked_out_at(branch)?.into_iter().map(|place| place.path).find(|path| path.exists()))
+    }
+
+    /// Finds the places where a branch is checked out, a rebase of it in progress included.
+    pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
+        let main = self.common_dir();
+        let mut places = Vec::new();
+        for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
+            // The HEAD of a bare repository, beside which people put worktrees, is no checkout.
+            if names_branch(&git_dir, branch) && (git_dir != main || !self.open_git_dir(main)?.is_bare()) {
+                let Some(path) = self.worktree_of(&git_dir)? else {
+                    return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
+                };
+                places.push(Place { path, git_dir });
+            }
+        }
+        Ok(places)
+    }
+
+    fn only_checkout(&self, branch: &str) -> Result<Option<Place>, GitError> {
+        let mut places = self.checked_out_at(branch)?;
+        if places.len() > 1 {
+            let paths = places.into_iter().map(|place| place.path).collect();
+            return Err(GitError::CheckedOutTwice { branch: branch.to_owned(), paths });
+        }
+        let Some(place) = places.pop() else { return Ok(None) };
+        let repository = self.open_git_dir(&place.git_dir)?;
+        match probe::operation(repository.state()) {
+            Some(operation) => Err(GitError::Refused { path: place.path, refusal: Refusal::InProgress(operation) }),
+            None => Ok(Some(place)),
+        }
+    }
+
+    /// Moves a checkout's files to where the branch is already: whoever was killed on the way to `from` has written its
+    /// files and has not moved the branch.
+    fn finish_files(
+        &self,
+        checkout: Option<&Place>,
+        branch: &str,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<(), GitError> {
+        match checkout {
+            Some(place) if from != to && self.index_holds(place, from, [from, to])? => {
+                self.move_checkout(place, branch, [from, to], held)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn move_branch(
+        &self,
+        checkout: Option<Place>,
+        branch: &str,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<(), GitError> {
+        match checkout {
+            None => self.advance_to_its_end(&branch_ref(branch), from, to, held),
+            Some(place) => self.move_checkout(&place, branch, [from, to], held),
+        }
+    }
+
+    /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
+    /// changes overlap, then the branch. It can be repeated from anywhere in between.
+    fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+        self.move_files(place, branch, [from, to], held)?;
+        let Err(unmoved) = self.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
+        // The branch moved in this instant; the files go back to where they were.
+        let ahead = match self.switch(place, [to, from], held) {
+            Ok(back) if back.code == 0 => return Err(unmoved),
+            Ok(back) => back.failure("read-tree"),
+            Err(error) => error,
+        };
+        let (branch, path, to) = (branch.to_owned(), place.path.clone(), to.clone());
+        Err(GitError::FilesAhead { branch, path, to, unmoved: Box::new(unmoved), ahead: Box::new(ahead) })
+    }
+
+    /// Moves the files and the index of a checkout alone.
+    fn move_files(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+        let in_conflict = in_conflict(place)?;
+        if !in_conflict.is_empty() {
+            return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
+        }
+        // Git itself would write over files that it ignores.
+        let mut in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
+        in_the_way.extend(self.files_for_folders(place, [from, to])?);
+        if !in_the_way.is_empty() {
+            return Err(GitError::LocalChanges { branch: branch.to_owned(), paths: in_the_way });
+        }
+        self.require_no_own_filter(place, [from, to])?;
+        let switched = self.switch(place, [from, to], held)?;
+        if switched.code != 0 {
+            let mut paths = self.overlapping(place, [from, to], Status::all())?;
+            paths.extend(self.unwatched(place, [from, to])?);
+            return Err(match paths.is_empty() {
+                true => switched.failure("read-tree"),
+                false => GitError::LocalChanges { branch: branch.to_owned(), paths },
+            });
+        }
+        Ok(())
+    }
+
+    /// Lists the files that differ between two commits and that have one of these states in a checkout.
+    pub(crate) fn overlapping(
+        &self,
+        place: &Place,
+        [from, to]: [&Oid; 2],
+        states: Status,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let changed = self.changed_paths(from, to)?;
+        let mut options = git2::StatusOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(true);
+        options.recurse_ignored_dirs(true).exclude_submodules(true).disable_pathspec_match(true);
+        for path in &changed {
+            options.pathspec(path);
+        }
+        if changed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let repository = self.open_git_dir_of(&place.git_dir, &place.path)?;
+        let failed = GitError::library(format!("read the status of {}", place.path.display()));
+        let statuses = repository.statuses(Some(&mut options)).map_err(failed)?;
+        let overlapping = statuses.iter().filter(|entry| entry.status().intersects(states));
+        Ok(overlapping.map(|entry| crate::store::openat::path_of(entry.path_bytes())).collect())
+    }
+
+    /// Lists what stands in the user's checkout where two commits need a folder, and is neither a folder nor their own.
+    fn files_for_folders(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+        let changed = self.changed_paths(from, to)?;
+        let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+        let folders: BTreeSet<PathBuf> = changed.iter().flat_map(above).filter(|path| path != Path::new("")).collect();
+        let is_other = |path: &PathBuf| {
+            let found = std::fs::symlink_metadata(place.path.join(path));
+            found.is_ok_and(|found| !found.is_dir()) && changed.binary_search(path).is_err()
+        };
+        Ok(folders.into_iter().filter(is_other).collect())
+    }
+
+    /// Lists the files that differ between two commits and whose changes the user has told git not to look at.
+    fn unwatched(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+        let index = place.index()?;
+        let is_unwatched = |path: &PathBuf| {
+            let entry = index.get_path(path, 0);
+            entry.is_some_and(|entry| {
+                IndexEntryFlag::from_bits_truncate(entry.flags).is_valid()
+                    || IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
+            })
+        };
+        Ok(self.changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
+    }
+
+    /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
+    fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+        let (handle, index) = (self.handle()?, place.index()?);
+        let tree = tree_of(&handle, commit)?;
+        for path in self.changed_paths(from, to)? {
+            let wanted = match tree.get_path(&path) {
+                Ok(entry) => Some(entry.id()),
+                Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+                Err(error) => {
+                    return Err(GitError::library(format!("read {} of {commit}", path.display()))(error));
+                }
+            };
+            if index.get_path(&path, 0).map(|entry| entry.id) != wanted {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells whether a commit has something of what the first of two commits has, and the second has not.
+    fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+        let handle = self.handle()?;
+        let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
+        Ok(self.changed_paths(from, to)?.iter().any(|path| id_in(&tree, path) == id_in(&other, path)))
+    }
+
+    fn require_at(&self, branch: &str, expected: &Oid, actual: &Oid) -> Result<(), GitError> {
+        if expected == actual {
+            return Ok(());
+        }
+        let (expected, actual) = (Some(expected.clone()), Some(actual.clone()));
+        Err(GitError::RefMoved { name: branch_ref(branch), expected, actual })
+    }
+
+    /// Finds the checkout of a git directory; none if it says nowhere where that is.
+    fn worktree_of(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
+        let recorded = git_dir.join("gitdir");
+        match std::fs::read(&recorded) {
+            Ok(bytes) => return Ok(crate::store::openat::path_of(bytes.trim_ascii_end()).parent().map(Path::to_owned)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(GitError::io("read", &recorded)(error)),
+        }
+        if git_dir == self.shared.git_dir {
+            return Ok(Some(self.workdir().to_owned()));
+        }
+        let main = self.open_git_dir(git_dir)?;
+        let around = git_dir.parent().filter(|around| around.join(".git").canonicalize().is_ok_and(|at| at == git_dir));
+        let configured = main.config().is_ok_and(|config| config.get_entry("core.worktree").is_ok());
+        Ok(if configured { main.workdir().map(Path::to_owned) } else { around.map(Path::to_owned) })
+    }
+}
+
+/// Lists the files that a checkout's index has in conflict.
+fn in_conflict(place: &Place) -> Result<Vec<PathBuf>, GitError> {
+    let index = place.index()?;
+    let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));
+    let mut paths = BTreeSet::new();
+    for conflict in index.conflicts().map_err(failed())? {
+        let conflict = conflict.map_err(failed())?;
+        let sides = [conflict.our, conflict.their, conflict.ancestor].into_iter().flatten();
+        paths.extend(sides.map(|side| crate::store::openat::path_of(&side.path)));
+    }
+    Ok(paths.into_iter().collect())
+}
+
+/// Tells whether a worktree has a branch checked out, or is in the middle of rebasing it.
+fn names_branch(git_dir: &Path, branch: &str) -> bool {
+    let full = branch_ref(branch);
+    let says =
+        |file: &str, text: &str| std::fs::read_to_string(git_dir.join(file)).is_ok_and(|read| read.trim_end() == text);
+    says("HEAD", &format!("ref: {full}"))
+        || says("rebase-merge/head-name", &full)
+        || says("rebase-apply/head-name", &full)
+}

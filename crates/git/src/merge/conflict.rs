@@ -1,0 +1,182 @@
+//! A conflict handed back to its author: the merge, diff3 markers included, written into the worktree.
+//!
+//! Files are written one by one below the worktree's descriptor from git's objects; no program runs, and only
+//! files that the merge changed are touched. It can be repeated: a file that already holds the merge's content is left.
+//!
+//! Where git can write no markers (a binary file, one that one side deleted, a file where the other side has a folder),
+//! nothing in the files tells whether their author has decided anything. Those get a time of ours, which whoever writes
+//! or touches them changes.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use orchestrate_core::Oid;
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::merge::merge_tree::{ConflictFile, Merge};
+use crate::repo::repository::{Repo, ours, theirs, tree_of};
+use crate::store::openat;
+use crate::store::openat::path_of;
+use crate::store::stage::unread_entry;
+use crate::worktree::worktrees::Worktree;
+
+/// When a file in conflict without markers was changed, as long as nobody has decided about it: a second in the year
+/// 2000, which no tool writes of itself and every archive format can store.
+const UNDECIDED_SECONDS: i64 = 946_684_801;
+/// The mode of an executable file in a tree.
+const EXECUTABLE: i32 = 0o100_755;
+/// The mode of a link in a tree.
+const LINK: i32 = 0o120_000;
+
+/// What was written into an author's worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenConflict {
+    /// The tree that was written.
+    pub tree: Oid,
+    /// The files in conflict; none if both sides went together after all.
+    pub files: Vec<ConflictFile>,
+    /// What git says about it.
+    pub messages: Vec<String>,
+}
+
+impl Repo {
+    /// Writes the merge of `candidate` (what the worktree has) into `target` into the worktree, markers included.
+    ///
+    /// The worktree must hold `candidate`'s files, or, when a killed attempt is repeated, some of the merge's.
+    /// The commit of the repair gets both commits as parents. `anchor` holds the merged tree. Its files come into the
+    /// worktree's index, or those that git ignores would be left out of the next snapshot.
+    ///
+    /// # Errors
+    /// [`GitError::Unstorable`] if a file to be written holds something else: it is not overwritten.
+    pub fn write_conflict(
+        &self,
+        worktree: &Worktree,
+        target: &Oid,
+        candidate: &Oid,
+        anchor: &str,
+    ) -> Result<WrittenConflict, GitError> {
+        let (tree, files, messages) = match self.merge(target, candidate)? {
+            Merge::Clean { tree } => (tree, Vec::new(), Vec::new()),
+            Merge::Conflict { tree, files, messages } => (tree, files, messages),
+        };
+        self.advance(anchor, self.read_ref(anchor)?.as_ref(), &tree)?;
+        let current = self.current_tree(worktree)?;
+        let handle = self.handle()?;
+        let paths = self.changed_paths(&current, &tree)?;
+        for path in &paths {
+            let held = entry(&handle, &current, path)?;
+            if held != entry(&handle, candidate, path)? {
+                let reason = "the worktree holds a change of it that was not committed".to_owned();
+                return Err(GitError::Unstorable { path: path.clone(), reason });
+            }
+        }
+        self.index_files(worktree, &tree, &paths)?;
+        // What goes is removed before what comes is written: a folder may take the place of a file.
+        let wanted: Vec<_> =
+            paths.iter().map(|path| Ok((path, entry(&handle, &tree, path)?))).collect::<Result<_, GitError>>()?;
+        for (path, _) in wanted.iter().filter(|(_, entry)| entry.is_none()) {
+            remove(worktree, path)?;
+        }
+        for (path, entry) in wanted {
+            if let Some((oid, mode)) = entry {
+                write(&handle, worktree, path, (oid, mode))?;
+            }
+        }
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let marked = self.remaining_markers(&tree, &paths, [target, candidate])?;
+        for path in paths.iter().filter(|path| !marked.iter().any(|(marked, _)| marked == *path)) {
+            mark_undecided(worktree, path)?;
+        }
+        Ok(WrittenConflict { tree, files, messages })
+    }
+
+    /// Lists those of the files without markers that stand exactly as [`Repo::write_conflict`] has left them: neither
+    /// written nor touched nor deleted since.
+    ///
+    /// # Errors
+    /// If one of them cannot be looked at.
+    pub fn untouched(&self, worktree: &Worktree, files: &[ConflictFile]) -> Result<Vec<ConflictFile>, GitError> {
+        let mut untouched = Vec::new();
+        for file in files {
+            if is_undecided(worktree, &file.path)? {
+                untouched.push(file.clone());
+            }
+        }
+        Ok(untouched)
+    }
+
+    /// Makes some files of a worktree's index those of a tree; what is on the disk is read at the next look.
+    fn index_files(&self, worktree: &Worktree, tree: &Oid, paths: &[PathBuf]) -> Result<(), GitError> {
+        let (handle, place) = (self.handle()?, worktree.admin_dir().join("index"));
+        let failed = || GitError::library(format!("write {}", place.display()));
+        let mut index = git2::Index::open(&place).map_err(failed())?;
+        for path in paths {
+            match entry(&handle, tree, path)? {
+                Some((id, mode)) => {
+                    let mode = u32::try_from(mode).unwrap_or_default();
+                    index.add(&unread_entry(path.as_os_str().as_bytes(), mode, id)).map_err(failed())?;
+                }
+                None if index.get_path(path, 0).is_some() => index.remove(path, 0).map_err(failed())?,
+                None => {}
+            }
+        }
+        index.write().map_err(failed())
+    }
+}
+
+/// Opens the folder of a file in conflict; none if it is not there, or something else is in its place.
+fn folder_of<'p>(worktree: &Worktree, path: &'p Path) -> Result<Option<(OwnedFd, &'p [u8])>, GitError> {
+    let (folder, name) = openat::split(path.as_os_str().as_bytes());
+    match openat::open_folder(worktree.root(), folder) {
+        Ok(opened) => Ok(Some((opened, name))),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(GitError::errno("open", worktree.path().join(path_of(folder)))(error)),
+    }
+}
+
+fn mark_undecided(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
+    let Some((folder, name)) = folder_of(worktree, path)? else { return Ok(()) };
+    match openat::set_modified(&folder, name, UNDECIDED_SECONDS) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(GitError::errno("set the time of", worktree.path().join(path))(error)),
+    }
+}
+
+fn is_undecided(worktree: &Worktree, path: &Path) -> Result<bool, GitError> {
+    let Some((folder, name)) = folder_of(worktree, path)? else { return Ok(false) };
+    let found = openat::look(&folder, name).map_err(GitError::errno("look at", worktree.path().join(path)))?;
+    Ok(found.is_some_and(|stat| stat.st_mtime == UNDECIDED_SECONDS))
+}
+
+fn entry(repository: &Repository, treeish: &Oid, path: &Path) -> Result<Option<(git2::Oid, i32)>, GitError> {
+    match tree_of(repository, treeish)?.get_path(path) {
+        Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => Ok(Some((entry.id(), entry.filemode()))),
+        Ok(_) => Ok(None),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(GitError::library(format!("read {} of {treeish}", path.display()))(error)),
+    }
+}
+
+fn remove(worktree: &Worktree, path: &Path) -> Result<(), GitError> {
+    let failed = || GitError::errno("remove", worktree.path().join(path));
+    let Some((opened, name)) = folder_of(worktree, path)? else { return Ok(()) };
+    openat::remove_file(&opened, name).map_err(failed())?;
+    let (folder, _) = openat::split(path.as_os_str().as_bytes());
+    openat::remove_empty_folders(worktree.root(), folder).map_err(failed())
+}
+
+fn write(repository: &Repository, worktree: &Worktree, path: &Path, entry: (git2::Oid, i32)) -> Result<(), GitError> {
+    let (oid, mode) = entry;
+    let oid_text = ours(oid);
+    let blob = repository.find_blob(theirs(&oid_text)?).map_err(GitError::library(format!("read {oid}")))?;
+    let (folder, name) = openat::split(path.as_os_str().as_bytes());
+    let failed = || GitError::errno("write", worktree.path().join(path_of(path.as_os_str().as_bytes())));
+    let opened = openat::make_folder(worktree.root(), folder).map_err(failed())?;
+    match mode {
+        LINK => openat::write_link(&opened, name, blob.content()).map_err(failed()),
+        _ => openat::write(&opened, name, blob.content(), mode == EXECUTABLE).map_err(failed()),
+    }
+}

@@ -1,0 +1,343 @@
+//! What two trees differ in, and what history says; read by libgit2, which runs no program for it.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use git2::{Delta, DiffOptions};
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::repo::repository::{Identity, Repo, ours, theirs, tree_of};
+use crate::store::openat::path_of;
+
+/// The most links that lead from one to the other: who writes more of them by hand has made a circle.
+const MOST_LINKS: usize = 8;
+
+/// One file that differs between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Where it is now, or was if it is deleted.
+    pub path: PathBuf,
+    /// Where it was, if it was renamed.
+    pub old_path: Option<PathBuf>,
+    /// What happened to it.
+    pub status: ChangeStatus,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// Whether its mode (executable, link) changed.
+    pub mode_changed: bool,
+    /// Whether it is binary, so that no lines are counted.
+    pub binary: bool,
+}
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeStatus {
+    /// It is new.
+    Added,
+    /// It is other than it was.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It stands elsewhere.
+    Renamed,
+    /// It became another kind of file.
+    TypeChanged,
+}
+
+/// A commit of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitInfo {
+    /// Its name.
+    pub id: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// Its author.
+    pub author: Identity,
+    /// Its time in seconds since 1970.
+    pub time_unix: i64,
+    /// Its whole message.
+    pub message: String,
+}
+
+impl CommitInfo {
+    /// Gives the first line of the message.
+    pub fn subject(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+}
+
+impl Repo {
+    /// Lists the files that differ between two trees (or commits), with renames found.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff(&self, from: &Oid, to: &Oid) -> Result<Vec<FileChange>, GitError> {
+        let handle = self.handle()?;
+        let diff = renamed_diff(&handle, from, to, None)?;
+        let failed = || GitError::library(format!("compare {from} and {to}"));
+        let mut changes = Vec::new();
+        for (at, delta) in diff.deltas().enumerate() {
+            let patch = git2::Patch::from_diff(&diff, at).map_err(failed())?;
+            let (_, added, removed) =
+                patch.as_ref().map(git2::Patch::line_stats).transpose().map_err(failed())?.unwrap_or_default();
+            let binary = patch.as_ref().map_or(delta.flags(), |patch| patch.delta().flags()).is_binary();
+            changes.push(file_change(&delta, (added, removed), binary));
+        }
+        changes.sort_by(|one, two| one.path.cmp(&two.path));
+        Ok(changes)
+    }
+
+    /// Gives the difference of two trees (or commits) as a unified diff.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff_text(&self, from: &Oid, to: &Oid) -> Result<String, GitError> {
+        self.diff_text_of(from, to, &[])
+    }
+
+    /// Like [`Repo::diff_text`], of these files and folders only; none named means all.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn diff_text_of(&self, from: &Oid, to: &Oid, paths: &[PathBuf]) -> Result<String, GitError> {
+        let handle = self.handle()?;
+        let diff = renamed_diff(&handle, from, to, Some(paths))?;
+        let mut text = Vec::new();
+        diff.print(git2::DiffFormat::Patch, |_, _, line| {
+            if matches!(line.origin(), '+' | '-' | ' ') {
+                text.push(u8::try_from(line.origin()).unwrap_or(b' '));
+            }
+            text.extend_from_slice(line.content());
+            true
+        })
+        .map_err(GitError::library(format!("compare {from} and {to}")))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Lists the paths that differ between two trees, old and new names of renamed files both.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn changed_paths(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let diff = plain_diff(&handle, from, to, None)?;
+        let mut paths: Vec<PathBuf> = diff
+            .deltas()
+            .filter_map(|delta| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(path_of))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Lists every path at which two trees differ, whatever git would take for a rename.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn differing_paths(&self, from: &Oid, to: &Oid) -> Result<BTreeSet<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let diff = plain_diff(&handle, from, to, None)?;
+        let both = diff.deltas().flat_map(|delta| {
+            [delta.old_file().path_bytes(), delta.new_file().path_bytes()].map(|path| path.map(path_of))
+        });
+        Ok(both.flatten().collect())
+    }
+
+    /// Lists the history of a commit, newest first, at most so many.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn log(&self, tip: &Oid, limit: usize) -> Result<Vec<CommitInfo>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read the history of {tip}"));
+        let mut walk = handle.revwalk().map_err(failed())?;
+        walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME).map_err(failed())?;
+        walk.push(theirs(tip)?).map_err(failed())?;
+        walk.take(limit)
+            .map(|oid| Ok(commit_info(&handle.find_commit(oid.map_err(failed())?).map_err(failed())?)))
+            .collect()
+    }
+
+    /// Gives what is known about one commit.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn commit_info(&self, commit: &Oid) -> Result<CommitInfo, GitError> {
+        let handle = self.handle()?;
+        let found = handle.find_commit(theirs(commit)?);
+        found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
+    }
+
+    /// Gives what is known about a commit; none if the object is another kind, such as the tree of a conflict.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn find_commit(&self, object: &Oid) -> Result<Option<CommitInfo>, GitError> {
+        let handle = self.handle()?;
+        let found = handle.find_object(theirs(object)?, None);
+        let found = found.map_err(GitError::library(format!("read {object}")))?;
+        Ok(found.as_commit().map(commit_info))
+    }
+
+    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to; none if it stores nothing
+    /// there.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn read_stored(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("read {} of {treeish}", path.display()));
+        match tree_of(&handle, treeish)?.get_path(path) {
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => {
+                Ok(Some(handle.find_blob(entry.id()).map_err(failed())?.content().to_vec()))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(failed()(error)),
+        }
+    }
+
+    /// Reads a file as a commit (or tree) has it; none if it has none there. A link is followed within the tree.
+    ///
+    /// # Errors
+    /// If the commit is missing, and if a link leads to no file of the same tree.
+    pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, treeish)?;
+        let mut at = path.to_owned();
+        for _ in 0..=MOST_LINKS {
+            let failed = || GitError::library(format!("read {} of {treeish}", at.display()));
+            let entry = match tree.get_path(&at) {
+                Ok(entry) if entry.kind() == Some(git2::ObjectType::Blob) => entry,
+                Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(failed()(error)),
+                _ if at == path => return Ok(None),
+                _ => break,
+            };
+            let content = handle.find_blob(entry.id()).map_err(failed())?.content().to_vec();
+            if entry.filemode() != i32::from(git2::FileMode::Link) {
+                return Ok(Some(content));
+            }
+            let Some(target) = link_target(&at, &path_of(&content)) else { break };
+            at = target;
+        }
+        let source = std::io::Error::other("it is a link that leads to no file of this commit");
+        Err(GitError::Io { doing: "read", path: path.to_owned(), source })
+    }
+
+    /// Lists the files directly in a folder as a commit (or tree) has it; none if it has no such folder.
+    ///
+    /// # Errors
+    /// If the commit is missing.
+    pub fn list_files(&self, treeish: &Oid, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, treeish)?;
+        let failed = || GitError::library(format!("read {} of {treeish}", folder.display()));
+        let entry = match tree.get_path(folder) {
+            Ok(entry) if entry.kind() == Some(git2::ObjectType::Tree) => entry,
+            Ok(_) => return Ok(Vec::new()),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed()(error)),
+        };
+        let entries = handle.find_tree(entry.id()).map_err(failed())?;
+        let files = entries.iter().filter(|entry| entry.kind() == Some(git2::ObjectType::Blob));
+        Ok(files.map(|entry| folder.join(path_of(entry.name_bytes()))).collect())
+    }
+}
+
+/// Gives the path that a link names, as the tree's root sees it; none if that is outside.
+fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = link.parent()?.to_owned();
+    for part in target.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => path.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
+}
+
+impl ChangeStatus {
+    /// Gives git's letter for it.
+    pub fn letter(self) -> char {
+        match self {
+            ChangeStatus::Added => 'A',
+            ChangeStatus::Modified => 'M',
+            ChangeStatus::Deleted => 'D',
+            ChangeStatus::Renamed => 'R',
+            ChangeStatus::TypeChanged => 'T',
+        }
+    }
+}
+
+/// Compares two trees without looking for renames.
+pub(crate) fn plain_diff<'r>(
+    repository: &'r git2::Repository,
+    from: &Oid,
+    to: &Oid,
+    paths: Option<&[PathBuf]>,
+) -> Result<git2::Diff<'r>, GitError> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).disable_pathspec_match(true);
+    for path in paths.unwrap_or_default() {
+        options.pathspec(path);
+    }
+    let (old, new) = (tree_of(repository, from)?, tree_of(repository, to)?);
+    repository
+        .diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options))
+        .map_err(GitError::library(format!("compare {from} and {to}")))
+}
+
+fn renamed_diff<'r>(
+    repository: &'r git2::Repository,
+    from: &Oid,
+    to: &Oid,
+    paths: Option<&[PathBuf]>,
+) -> Result<git2::Diff<'r>, GitError> {
+    let mut diff = plain_diff(repository, from, to, paths)?;
+    let mut find = git2::DiffFindOptions::new();
+    diff.find_similar(Some(find.renames(true)))
+        .map_err(GitError::library(format!("find what was renamed from {from} to {to}")))?;
+    Ok(diff)
+}
+
+fn file_change(delta: &git2::DiffDelta<'_>, lines: (usize, usize), binary: bool) -> FileChange {
+    let old = delta.old_file().path_bytes().map(path_of);
+    let new = delta.new_file().path_bytes().map(path_of);
+    let status = match delta.status() {
+        Delta::Added | Delta::Copied | Delta::Untracked => ChangeStatus::Added,
+        Delta::Deleted => ChangeStatus::Deleted,
+        Delta::Renamed => ChangeStatus::Renamed,
+        Delta::Typechange => ChangeStatus::TypeChanged,
+        _ => ChangeStatus::Modified,
+    };
+    let both = !matches!(status, ChangeStatus::Added | ChangeStatus::Deleted);
+    FileChange {
+        path: new.or_else(|| old.clone()).unwrap_or_default(),
+        old_path: old.filter(|_| status == ChangeStatus::Renamed),
+        status,
+        added: lines.0,
+        removed: lines.1,
+        mode_changed: both && delta.old_file().mode() != delta.new_file().mode(),
+        binary,
+    }
+}
+
+fn commit_info(commit: &git2::Commit<'_>) -> CommitInfo {
+    let author = commit.author();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    CommitInfo {
+        id: ours(commit.id()),
+        tree: ours(commit.tree_id()),
+        parents: commit.parent_ids().map(ours).collect(),
+        author: Identity { name: text(author.name_bytes()), email: text(author.email_bytes()) },
+        time_unix: commit.time().seconds(),
+        message: text(commit.message_bytes()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Merging two commits without a checkout, by `git merge-tree`.
+//!
+//! Git runs in a room of its own (see [`crate::repo::scratch_repo`]), so the result depends on the two commits alone:
+//! no configuration is there, neither the repository's nor the user's nor the machine's, and so no merge driver either.
+//! Attributes come from the target, not from whatever the user has checked out, and from nowhere else: one that says
+//! `merge=union` in the user's own file would make a clean merge, with both versions, of what is a conflict for
+//! everybody else.
+//!
+//! Git writes the merged tree into the real one's objects, where nothing holds it yet: see [`Repo::merge`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use orchestrate_core::{Oid, git_path};
+
+use crate::error::GitError;
+use crate::repo::program::{Ended, Run};
+use crate::repo::repository::{Repo, theirs, tree_of};
+use crate::repo::scratch_repo::Room;
+use crate::repo::version::ATTR_SOURCE;
+use crate::store::openat::path_of;
+
+/// What the two sides are called in conflict markers: what was merged before, and the author's own work.
+const LABELS: [&str; 2] = ["integration", "yours"];
+/// What a conflict is called that git does not name.
+const UNNAMED: &str = "conflict";
+/// How git merges, whatever the user has configured; the limit of renames is git's own default.
+const SETTINGS: [(&str, &str); 7] = [
+    ("core.attributesFile", "/dev/null"),
+    ("merge.conflictStyle", "diff3"),
+    ("merge.renames", "true"),
+    ("merge.renameLimit", "7000"),
+    ("merge.directoryRenames", "conflict"),
+    ("core.commitGraph", "true"),
+    ("core.fsync", "committed,reference"),
+];
+
+/// What came of merging two commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Both sides went together.
+    Clean {
+        /// The merged tree.
+        tree: Oid,
+    },
+    /// They did not.
+    Conflict {
+        /// The tree with conflict markers in it.
+        tree: Oid,
+        /// The files in conflict, sorted by path.
+        files: Vec<ConflictFile>,
+        /// What git says about it, one line each.
+        messages: Vec<String>,
+    },
+}
+
+/// A file that two sides changed in ways that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConflictFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Git's name of the conflict, for example `contents` or `modify/delete`.
+    pub kind: String,
+}
+
+impl fmt::Display for ConflictFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", git_path::text(&self.path), self.kind)
+    }
+}
+
+impl Repo {
+    /// Merges `candidate` into `target` without a checkout.
+    ///
+    /// Nothing holds the merged tree yet: who goes on with it makes a commit of it and keeps that ([`Repo::keep`]). If
+    /// a clean-up of git's takes it in between, that fails, and merging again makes the same tree.
+    ///
+    /// # Errors
+    /// If git fails. A conflict is no error.
+    pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
+        // What was built on the target has the merged tree already, by any strategy.
+        if self.contains(candidate, target)? {
+            return Ok(Merge::Clean { tree: self.tree_of(candidate)? });
+        }
+        self.merge_by(target, candidate, self.shared.program.version() >= ATTR_SOURCE)
+    }
+
+    /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
+    fn merge_by(&self, target: &Oid, candidate: &Oid, told: bool) -> Result<Merge, GitError> {
+        let room = self.room([(LABELS[0], target), (LABELS[1], candidate)])?;
+        let args = ["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"];
+        let mut run = self.in_room(&room, args.iter().copied().chain(LABELS));
+        if told {
+            run = run.env("GIT_ATTR_SOURCE", target.as_str());
+        } else {
+            let handle = self.handle()?;
+            room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
+        }
+        let mut ended = self.shared.program.run(&run)?;
+        if ended.code > 1 {
+            // A `git gc` beside it takes folders of the objects that are empty at that moment.
+            ended = self.shared.program.run(&run)?;
+        }
+        // One that holds the attributes of this target is of no use to the next.
+        if told {
+            *self.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+        }
+        match ended.code {
+            0 => Ok(Merge::Clean { tree: read_tree(&ended)? }),
+            1 if !ended.stdout.is_empty() => read_conflict(&ended),
+            _ => Err(ended.failure("merge-tree")),
+        }
+    }
+
+    /// Takes the room of the merge before, or makes one.
+    fn room(&self, branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
+        branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
+        let kept = self.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // One that somebody has cleaned away meanwhile cannot be used again.
+        if let Some(room) = kept.filter(|room| room.name(branches).is_ok()) {
+            return Ok(room);
+        }
+        let room = Room::new()?;
+        room.name(branches)?;
+        Ok(room)
+    }
+
+    fn in_room<'a>(&self, room: &'a Room, args: impl IntoIterator<Item = &'a str>) -> Run<'a> {
+        let shallow = self.common_dir().join("shallow");
+        let settings = SETTINGS.map(|(key, value)| (key.to_owned(), value.into()));
+        let run = Run::new(room.git_dir(), room.work_tree(), args).settings(settings);
+        let run = run.env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects")).env("GIT_ATTR_NOSYSTEM", "1");
+        if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
+    }
+}
+
+fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
+    let first = ended.stdout.split(|byte| *byte == 0).next().unwrap_or_default();
+    let text = String::from_utf8_lossy(first).trim().to_owned();
+    let oid = Oid::new(text);
+    theirs(&oid)?;
+    Ok(oid)
+}
+
+/// Reads `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`.
+fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
+    let tree = read_tree(ended)?;
+    let broken = || GitError::output("merge-tree", "its list of conflicts is cut off");
+    let mut fields = ended.stdout.split(|byte| *byte == 0).skip(1);
+    let mut kinds: BTreeMap<Vec<u8>, String> = BTreeMap::new();
+    for field in fields.by_ref() {
+        if field.is_empty() {
+            break;
+        }
+        let tab = field.iter().position(|byte| *byte == b'\t').ok_or_else(broken)?;
+        kinds.insert(field.get(tab + 1..).unwrap_or_default().to_vec(), UNNAMED.to_owned());
+    }
+    let mut messages = Vec::new();
+    while let Some(count) = fields.next().filter(|field| !field.is_empty()) {
+        let count: usize = std::str::from_utf8(count).ok().and_then(|text| text.parse().ok()).ok_or_else(broken)?;
+        let paths: Vec<&[u8]> = fields.by_ref().take(count).collect();
+        let kind = String::from_utf8_lossy(fields.next().ok_or_else(broken)?).into_owned();
+        let message = String::from_utf8_lossy(fields.next().ok_or_else(broken)?).trim_end().to_owned();
+        let Some(kind) = kind.strip_prefix("CONFLICT (").and_then(|rest| rest.strip_suffix(')')) else {
+            continue;
+        };
+        messages.push(message);
+        for path in paths {
+            // Git says most about a file first: `binary`, and then that its contents conflict.
+            if let Some(known) = kinds.get_mut(path).filter(|known| *known == UNNAMED) {
+                kind.clone_into(known);
+            }
+        }
+    }
+    let files = kinds.into_iter().map(|(path, kind)| ConflictFile { path: path_of(&path), kind }).collect();
+    Ok(Merge::Conflict { tree, files, messages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::repository::ours;
+    use crate::store::stage::unread_entry;
+
+    fn commit(repository: &git2::Repository, files: &[(&str, &str)], parents: &[&git2::Commit<'_>]) -> git2::Oid {
+        let mut index = git2::Index::new().unwrap();
+        for (path, text) in files {
+            let id = repository.blob(text.as_bytes()).unwrap();
+            let entry = unread_entry(path.as_bytes(), 0o100_644, id);
+            index.add(&entry).unwrap();
+        }
+        let tree = repository.find_tree(index.write_tree_to(repository).unwrap()).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(1_700_000_000, 0)).unwrap();
+        repository.commit(None, &author, &author, "x", &tree, parents).unwrap()
+    }
+
+    #[test]
+    fn an_older_git_finds_the_attributes_as_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(folder.path()).unwrap();
+        let base = repository.find_commit(commit(&repository, &[("deep/log", "1\n")], &[])).unwrap();
+        let with_union = [("deep/.gitattributes", "log merge=union\n"), ("deep/log", "1\none\n")];
+        let one = ours(commit(&repository, &with_union, &[&base]));
+        let two = ours(commit(&repository, &[("deep/log", "1\ntwo\n")], &[&base]));
+        repository.reference("refs/heads/main", base.id(), true, "").unwrap();
+        repository.set_head("refs/heads/main").unwrap();
+        let repo = Repo::open(folder.path(), folder.path()).unwrap();
+        let can_be_told = repo.shared.program.version() >= ATTR_SOURCE;
+        for told in [true, false].into_iter().filter(|told| !told || can_be_told) {
+            assert!(matches!(repo.merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
+            assert!(matches!(repo.merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");
+        }
+    }
+}

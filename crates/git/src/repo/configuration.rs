@@ -1,0 +1,367 @@
+//! The configuration that git itself finds: asked of it once, in the very directory that it would be read in.
+//!
+//! Libgit2 knows neither `GIT_CONFIG_GLOBAL` and its like nor every condition of an `includeIf`, so it would see other
+//! settings than git: another author, and no filter where git has one. So git is asked (`git config --list`, which
+//! reads files and runs nothing), and its answer, as one file in memory without conditions, is all that libgit2 gets.
+//!
+//! Git itself gets less: each setting is handed over by value to a process that finds no configuration
+//! (`program.rs`). What only the repository's own configuration says is never handed over if it names a program.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::MemfdFlags;
+
+use crate::error::GitError;
+use crate::repo::program::Program;
+
+/// What libgit2 is told besides: sync objects and refs when they are written.
+const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
+
+/// The settings that say how files are written and told apart. None of them names a program.
+const ABOUT_FILES: [&str; 15] = [
+    "core.attributesfile",
+    "core.autocrlf",
+    "core.bigfilethreshold",
+    "core.checkstat",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.sharedrepository",
+    "core.symlinks",
+    "core.trustctime",
+    "index.version",
+];
+
+/// What git finds configured, in its order: of two values of one setting the later holds.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    entries: Vec<Entry>,
+    /// All of it for libgit2.
+    plain: OwnedFd,
+    /// The same, and [`DURABLE`].
+    durable: OwnedFd,
+}
+
+/// One setting.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    /// Whether the repository's own configuration says so, and not the user's or the machine's.
+    is_own: bool,
+    /// Its name as git prints it: section and variable in small letters.
+    key: Vec<u8>,
+    /// Its value; `None` stands for a name alone, which means yes.
+    value: Option<Vec<u8>>,
+}
+
+impl Configuration {
+    /// Asks git in this repository.
+    pub(crate) fn of_repository(
+        program: &Program,
+        git_dir: &Path,
+        work_tree: &Path,
+    ) -> Result<Configuration, GitError> {
+        Self::parse(&program.list_configuration(git_dir, work_tree)?)
+    }
+
+    /// Asks git outside of any repository.
+    pub(crate) fn of_user(program: &Program) -> Result<Configuration, GitError> {
+        // No repository is there, and git looks for no other one.
+        Self::parse(&program.list_configuration(Path::new("/dev/null"), Path::new("/"))?)
+    }
+
+    /// Reads one file, for a repository that nothing else can read.
+    pub(crate) fn of_file(path: &Path) -> Result<Configuration, GitError> {
+        let failed = || GitError::library(format!("read {}", path.display()));
+        let config = git2::Config::open(path).map_err(failed())?;
+        let mut entries = Vec::new();
+        let mut listed = config.entries(None).map_err(failed())?;
+        while let Some(entry) = listed.next() {
+            let entry = entry.map_err(failed())?;
+            let value = entry.has_value().then(|| entry.value_bytes().to_vec());
+            entries.push(Entry { is_own: true, key: entry.name_bytes().to_vec(), value });
+        }
+        Self::new(entries)
+    }
+
+    fn parse(listed: &[u8]) -> Result<Configuration, GitError> {
+        let mut fields = listed.strip_suffix(b"\0").unwrap_or(listed).split(|byte| *byte == 0);
+        let mut entries = Vec::new();
+        while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
+            let setting = fields.next().ok_or_else(|| GitError::output("config", "a setting is missing"))?;
+            let (key, value) = match setting.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (setting.get(..at).unwrap_or_default(), setting.get(at + 1..).map(<[u8]>::to_vec)),
+                None => (setting, None),
+            };
+            let is_own = !matches!(scope, b"system" | b"global" | b"command");
+            // What they lead to is in the list already.
+            if !key.starts_with(b"include.") && !key.starts_with(b"includeif.") {
+                entries.push(Entry { is_own, key: key.to_vec(), value });
+            }
+        }
+        Self::new(entries)
+    }
+
+    fn new(entries: Vec<Entry>) -> Result<Configuration, GitError> {
+        let text: Vec<u8> = entries.iter().flat_map(Entry::text).collect();
+        let durable = in_memory(&[&text, DURABLE.as_bytes()].concat())?;
+        Ok(Configuration { plain: in_memory(&text)?, durable, entries })
+    }
+
+    /// Makes it all that libgit2 knows of a repository's configuration.
+    pub(crate) fn give_to(&self, repository: &git2::Repository, durable: bool) -> Result<(), GitError> {
+        let file = if durable { &self.durable } else { &self.plain };
+        let given = library_config(file).and_then(|config| repository.set_config(&config));
+        given.map_err(GitError::library("hand the configuration over"))
+    }
+
+    /// Returns it in libgit2's form.
+    pub(crate) fn for_library(&self) -> Result<git2::Config, GitError> {
+        library_config(&self.plain).map_err(GitError::library("hand the configuration over"))
+    }
+
+    /// Returns the value of a setting, whose name is given in small letters.
+    fn value(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().rev().find(|entry| entry.key == key.as_bytes())
+    }
+
+    /// Returns the value of a setting as text in small letters; empty if it is not set.
+    pub(crate) fn text(&self, key: &str) -> String {
+        let value = self.value(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        String::from_utf8_lossy(value).to_ascii_lowercase()
+    }
+
+    /// Reports whether a setting that may be on or off is on.
+    pub(crate) fn is_on(&self, key: &str) -> bool {
+        self.value(key).is_some_and(|entry| match entry.value.as_deref() {
+            None => true,
+            Some(value) => git2::Config::parse_bool(value).unwrap_or(false),
+        })
+    }
+
+    /// Reports whether some remote has promised to send objects that are missing.
+    pub(crate) fn has_promisor(&self) -> bool {
+        let promises = |entry: &Entry| {
+            entry.key.starts_with(b"remote.")
+                && (entry.key.ends_with(b".promisor") || entry.key.ends_with(b".partialclonefilter"))
+        };
+        self.entries.iter().any(promises) || !self.text("extensions.partialclone").is_empty()
+    }
+
+    /// Lists the filters that would change what is stored; an empty program switches a filter off.
+    pub(crate) fn storing_filters(&self) -> Vec<String> {
+        self.filters(&["clean", "process"], |_| true)
+    }
+
+    /// Lists the filters for which the repository's own configuration names a program that writes files.
+    pub(crate) fn own_filters(&self) -> Vec<String> {
+        self.filters(&["smudge", "process"], |entry| entry.is_own)
+    }
+
+    fn filters(&self, kinds: &[&str], counts: impl Fn(&Entry) -> bool) -> Vec<String> {
+        let named = self.entries.iter().filter(|entry| counts(entry)).filter_map(|entry| {
+            let key = std::str::from_utf8(&entry.key).ok()?;
+            let (name, kind) = key.strip_prefix("filter.")?.rsplit_once('.')?;
+            let names_program = kinds.contains(&kind) && !self.text(key).is_empty();
+            names_program.then(|| name.to_owned())
+        });
+        let mut names: Vec<String> = named.collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Returns what is handed over to git when it reads or writes files.
+    pub(crate) fn about_files(&self) -> Vec<(String, OsString)> {
+        ABOUT_FILES.iter().filter_map(|key| Some((*key).to_owned()).zip(self.value(key)?.handed_over())).collect()
+    }
+
+    /// Returns the filters of the user's and the machine's own, as they are handed over to git.
+    pub(crate) fn users_filters(&self) -> Vec<(String, OsString)> {
+        let theirs = self.entries.iter().filter(|entry| !entry.is_own && entry.key.starts_with(b"filter."));
+        theirs.filter_map(|entry| Some((String::from_utf8(entry.key.clone()).ok()?, entry.handed_over()?))).collect()
+    }
+
+    /// Returns what switches the programs off that the configuration names for hooks, for git in the repository itself.
+    pub(crate) fn without_hooks(&self) -> Vec<(String, OsString)> {
+        let keys = self.entries.iter().filter_map(|entry| std::str::from_utf8(&entry.key).ok());
+        let names = keys.filter_map(|key| Some(key.strip_prefix("hook.")?.rsplit_once('.')?.0));
+        names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
+    }
+
+    /// Returns the file of attributes that hold everywhere, if the configuration names one.
+    pub(crate) fn attributes_file(&self) -> Option<PathBuf> {
+        self.for_library().ok()?.get_path("core.attributesfile").ok()
+    }
+}
+
+impl Entry {
+    /// Returns the value as a process is given it.
+    fn handed_over(&self) -> Option<OsString> {
+        Some(OsString::from_vec(self.value.clone().unwrap_or_else(|| b"true".to_vec())))
+    }
+
+    /// Returns it as lines of a file.
+    fn text(&self) -> Vec<u8> {
+        let first = self.key.iter().position(|byte| *byte == b'.');
+        let last = self.key.iter().rposition(|byte| *byte == b'.');
+        let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+        let section = self.key.get(..first).unwrap_or_default();
+        let below = self.key.get(first + 1..last).map(|below| [b" \"", quoted(below).as_slice(), b"\""].concat());
+        let name = self.key.get(last + 1..).unwrap_or_default();
+        let value = self.value.as_deref().map(|value| [b" = \"", quoted(value).as_slice(), b"\""].concat());
+        let (below, value) = (below.unwrap_or_default(), value.unwrap_or_default());
+        [b"[", section, &below, b"]\n\t", name, &value, b"\n"].concat()
+    }
+}
+
+/// Writes a text as it stands between quotation marks.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len());
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted
+}
+
+fn library_config(file: &OwnedFd) -> Result<git2::Config, git2::Error> {
+    let mut config = git2::Config::new()?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    config.add_file(&path, git2::ConfigLevel::App, true)?;
+    Ok(config)
+}
+
+/// Makes a file without a name, so that a kill leaves none behind.
+fn in_memory(text: &[u8]) -> Result<OwnedFd, GitError> {
+    let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);
+    let mut file = File::from(file.map_err(GitError::errno("make a file", "in memory"))?);
+    file.write_all(text).map_err(GitError::io("write to a file", "in memory"))?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::repo::program::Environment;
+    use crate::repo::repository::Identities;
+
+    /// Values that are hard to write into a file, and settings that are only a name.
+    const ODD: &str = "[a \"B \\\\ \\\" c\"]\n\tlines = \"one\\ntwo\"\n\tsigns = \" # ; \\\" \\\\ \"\n\talone\n\tempty =\n\
+                       \tmany = 1\n\tmany = 2\n[core]\n\tautocrlf = input\n";
+
+    struct Stage {
+        folder: tempfile::TempDir,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let stage = Self { folder: tempfile::tempdir().unwrap() };
+            let write = |name: &str, text: &str| {
+                let path = stage.path(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, text).unwrap();
+            };
+            git2::Repository::init(stage.path("project")).unwrap();
+            write("home/.gitconfig", "[user]\n\tname = Home\n\temail = home@example.invalid\n");
+            write("xdg/git/config", "[user]\n\temail = xdg@example.invalid\n");
+            write("global", &format!("{ODD}[user]\n\tname = Global\n\temail = global@example.invalid\n"));
+            write("system", "[committer]\n\tname = System\n");
+            stage
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        /// Runs git as its user would, and gives what it prints.
+        fn git(&self, variables: &[(&str, OsString)], args: &[&str]) -> Vec<u8> {
+            #[expect(clippy::disallowed_methods, reason = "git as its user would run it")]
+            let mut git = Command::new("git");
+            let git = git.args(args).current_dir(self.path("project")).env_clear().envs(variables.iter().cloned());
+            let done = git.output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+            done.stdout
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the search path by which git is found")]
+    fn search_path() -> OsString {
+        std::env::var_os("PATH").unwrap_or_default()
+    }
+
+    /// Each way in which a user can say what his configuration is.
+    fn ways(stage: &Stage) -> Vec<Vec<(&'static str, OsString)>> {
+        let around = || vec![("PATH", search_path()), ("HOME", stage.path("home").into())];
+        let with = |more: Vec<(&'static str, OsString)>| around().into_iter().chain(more).collect();
+        let numbered = vec![
+            ("GIT_CONFIG_COUNT", "2".into()),
+            ("GIT_CONFIG_KEY_0", "user.name".into()),
+            ("GIT_CONFIG_VALUE_0", "Counted".into()),
+            ("GIT_CONFIG_KEY_1", "core.autocrlf".into()),
+            ("GIT_CONFIG_VALUE_1", "true".into()),
+        ];
+        vec![
+            around(),
+            with(vec![("GIT_CONFIG_GLOBAL", stage.path("global").into())]),
+            with(vec![("GIT_CONFIG_SYSTEM", stage.path("system").into())]),
+            with(vec![("GIT_CONFIG_SYSTEM", stage.path("system").into()), ("GIT_CONFIG_NOSYSTEM", "1".into())]),
+            with(vec![("XDG_CONFIG_HOME", stage.path("xdg").into())]),
+            with(numbered),
+            with(vec![("GIT_CONFIG_PARAMETERS", "'user.name'='Parameter' 'user.email'='p@example.invalid'".into())]),
+        ]
+    }
+
+    #[test]
+    fn what_libgit2_is_given_is_what_git_lists() {
+        let stage = Stage::new();
+        for variables in ways(&stage) {
+            let environment: Environment =
+                variables.iter().map(|(name, value)| ((*name).into(), value.clone())).collect();
+            let program = Program::find().unwrap().with(environment);
+            let project = stage.path("project");
+            let ours = Configuration::of_repository(&program, &project.join(".git"), &project).unwrap();
+            let given = ours.for_library().unwrap();
+            let mut listed = Vec::new();
+            let mut entries = given.entries(None).unwrap();
+            while let Some(entry) = entries.next() {
+                let entry = entry.unwrap();
+                listed.extend(entry.name_bytes());
+                if entry.has_value() {
+                    listed.extend([b"\n", entry.value_bytes()].concat());
+                }
+                listed.push(0);
+            }
+            let expected = stage.git(&variables, &["config", "--list", "-z"]);
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            assert_eq!(text(&listed), text(&expected), "{variables:?}");
+            let by = Identities::found(&given, &Default::default()).unwrap();
+            for (variable, by) in [("GIT_AUTHOR_IDENT", by.author), ("GIT_COMMITTER_IDENT", by.committer)] {
+                let expected = text(&stage.git(&variables, &["var", variable]));
+                assert!(expected.starts_with(&format!("{} <{}> ", by.name, by.email)), "{expected} {variables:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn outside_of_a_repository_the_users_configuration_holds() {
+        let stage = Stage::new();
+        let variables = ways(&stage).remove(1);
+        let environment = variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let ours = Configuration::of_user(&Program::find().unwrap().with(environment)).unwrap();
+        assert_eq!(ours.text("user.name"), "global");
+    }
+}

@@ -1,0 +1,231 @@
+//! One lock per repository, held around everything that makes or removes worktrees and moves the user's branches.
+//!
+//! `git worktree add` creates an entry and fills it one call later; whoever lists worktrees in between dies. The lock
+//! is `flock` on a file of ours, so it also holds against other processes of ours and goes away with a process that is
+//! killed. It is in a folder that this user alone can enter and that no confined process sees: whoever can open a file
+//! can lock it. It says who holds it, for who waits too long.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock, ftruncate};
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::repo::lock_holder::{Holder, Waiting, Work};
+
+/// The lock's file in the repository's folder of ours.
+const LOCK_FILE: &str = "lock";
+/// How long we wait while the same one holds the lock: each thing but a landing is done in milliseconds, and a person
+/// may wait for us.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long we wait for a landing of ours that goes on: longer than one of many files takes, and not so long that one
+/// would take us for dead.
+const LANDING_PATIENCE: Duration = Duration::from_secs(60);
+/// How long nothing is said: most waits are over by then.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long we wait between two looks. Each thing that is done under the lock takes some milliseconds.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often we find out who holds it, which costs more than a look.
+const NEXT_LOOK_AT_HOLDER: Duration = Duration::from_millis(250);
+
+/// The lock, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    file: Arc<OwnedFd>,
+    folder: PathBuf,
+}
+
+impl Held {
+    /// Gives the open file, for a program that goes on under the lock if this process is killed.
+    pub(crate) fn file(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.file)
+    }
+
+    /// Gives the folder of ours in which who holds the lock may keep what outlives him.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Who holds it next may not be one of ours, who would sign it.
+        let _ = ftruncate(&*self.file, 0);
+        // Closing the file gives the lock back, but not while a program that another thread is just starting has a
+        // copy.
+        let _ = flock(&*self.file, FlockOperation::Unlock);
+    }
+}
+
+/// How long one waits for the lock.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    silence: Duration,
+    patience: Duration,
+    landing: Duration,
+}
+
+/// Waits for the lock in a repository's folder of ours, to do this under it; says so if it takes long.
+pub(crate) fn take(folder: &Path, work: Work, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+    let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
+    take_within(folder, work, limits, tell)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
+fn take_within(folder: &Path, work: Work, limits: Limits, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+    orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
+    let path = folder.join(LOCK_FILE);
+    let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
+    let mut wait: Option<Wait> = None;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => {
+                wait.get_or_insert_with(|| Wait::begin(&path, &file, limits)).go_on(&file, tell)?;
+                std::thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(GitError::errno("lock", path)(error)),
+        }
+    }
+    let signed = file.set_len(0).and_then(|()| file.write_all(work.signature().as_bytes()));
+    signed.map_err(GitError::io("write", &path))?;
+    Ok(Held { file: Arc::new(file.into()), folder: folder.to_owned() })
+}
+
+/// A wait for the lock.
+struct Wait {
+    path: PathBuf,
+    limits: Limits,
+    holder: Option<Holder>,
+    begun: Instant,
+    /// Since when the same one holds it.
+    since: Instant,
+    looked: Instant,
+    is_told: bool,
+}
+
+impl Wait {
+    fn begin(path: &Path, file: &File, limits: Limits) -> Self {
+        let now = Instant::now();
+        let (path, holder) = (path.to_owned(), Holder::find(file));
+        Self { path, limits, holder, begun: now, since: now, looked: now, is_told: false }
+    }
+
+    /// Looks who holds the lock, says so once, and gives up in time.
+    fn go_on(&mut self, file: &File, tell: &dyn Fn(&Waiting)) -> Result<(), GitError> {
+        let now = Instant::now();
+        let patience = self.patience();
+        let is_at_end = now.duration_since(self.begun) >= self.limits.landing;
+        let is_over = is_at_end || now.duration_since(self.since) >= patience;
+        if is_over || now.duration_since(self.looked) >= NEXT_LOOK_AT_HOLDER {
+            self.looked = now;
+            let holder = Holder::find(file);
+            if holder != self.holder && !is_at_end {
+                // A queue that moves comes to us, if not for ever.
+                self.holder = holder;
+                self.since = now;
+                return Ok(());
+            }
+        }
+        if is_over {
+            let seconds = now.duration_since(self.since).as_secs();
+            let (path, holder) = (self.path.clone(), self.holder.clone());
+            return Err(GitError::Busy { path, seconds, holder });
+        }
+        if !self.is_told && now.duration_since(self.begun) >= self.limits.silence {
+            self.is_told = true;
+            let left = patience.saturating_sub(now.duration_since(self.since));
+            tell(&Waiting { holder: self.holder.clone(), left });
+        }
+        Ok(())
+    }
+
+    fn patience(&self) -> Duration {
+        let lands = self.holder.as_ref().is_some_and(Holder::is_landing_that_goes_on);
+        if lands { self.limits.landing } else { self.limits.patience }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    const AT_ONCE: Limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: Duration::ZERO };
+    const FOREVER: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn waiting_has_a_limit_and_names_the_holder_and_what_it_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = take_within(folder.path(), Work::Landing, AT_ONCE, &|_| ()).unwrap();
+        let error = take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
+        assert!(said.contains("orchestrate, which lands a branch"), "{said}");
+        drop(held);
+        take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap();
+    }
+
+    #[test]
+    fn a_holder_that_is_none_of_ours_is_named_by_its_own_name() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(take_within(folder.path(), Work::Landing, AT_ONCE, &|_| ()).unwrap());
+        let stranger = orchestrate_files::open_or_create(&folder.path().join(LOCK_FILE)).unwrap();
+        flock(&stranger, FlockOperation::LockExclusive).unwrap();
+        let error = take_within(folder.path(), Work::Undo, AT_ONCE, &|_| ()).unwrap_err();
+        let GitError::Busy { holder: Some(holder), .. } = &error else { panic!("{error}") };
+        assert_eq!((holder.pid, holder.work), (std::process::id(), None));
+        assert!(!error.to_string().contains("lands a branch"), "{error}");
+    }
+
+    #[test]
+    fn who_waits_is_told_once_and_before_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = RefCell::new(Some(take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap()));
+        let told = RefCell::new(Vec::new());
+        let limits = Limits { silence: Duration::ZERO, patience: FOREVER, landing: FOREVER };
+        // What is told ends the wait: without it this would not come to an end.
+        let tell = |waiting: &Waiting| {
+            told.borrow_mut().push(waiting.clone());
+            held.take();
+        };
+        drop(take_within(folder.path(), Work::Landing, limits, &tell).unwrap());
+        let told = told.into_inner();
+        assert_eq!(told.len(), 1);
+        let holder = told[0].holder.clone().unwrap();
+        assert_eq!((holder.pid, holder.work), (std::process::id(), Some(Work::Worktree)));
+        assert!(told[0].left > Duration::ZERO && told[0].left <= FOREVER);
+    }
+
+    #[test]
+    fn a_queue_of_one_process_is_seen_to_move() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { silence: FOREVER, patience: Duration::ZERO, landing: FOREVER };
+        let first = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
+        let path = folder.path().join(LOCK_FILE);
+        let file = orchestrate_files::open_or_create(&path).unwrap();
+        let mut wait = Wait::begin(&path, &file, limits);
+        drop(first);
+        let _second = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
+        wait.go_on(&file, &|_| ()).unwrap();
+        wait.go_on(&file, &|_| ()).unwrap_err();
+    }
+
+    #[test]
+    fn only_a_landing_is_waited_for_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: FOREVER };
+        let held = RefCell::new(Some(take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap()));
+        let tell = |_: &Waiting| drop(held.take());
+        drop(take_within(folder.path(), Work::Worktree, limits, &tell).unwrap());
+        let _held = take_within(folder.path(), Work::Worktree, limits, &|_| ()).unwrap();
+        take_within(folder.path(), Work::Landing, limits, &|_| ()).unwrap_err();
+    }
+}

@@ -1,0 +1,17 @@
+//! The repository as a whole: how it is opened and probed, the git program, its configuration, locks and refs.
+
+pub(crate) mod configuration;
+pub(crate) mod create;
+pub(crate) mod full_disk;
+pub(crate) mod gc;
+pub(crate) mod lock;
+pub(crate) mod lock_holder;
+pub(crate) mod probe;
+pub(crate) mod program;
+pub(crate) mod refs;
+pub(crate) mod refusal;
+pub(crate) mod repository;
+pub(crate) mod retry;
+pub(crate) mod scratch_repo;
+pub(crate) mod secrets;
+pub(crate) mod version;

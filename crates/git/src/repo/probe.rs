@@ -1,0 +1,252 @@
+//! Which repositories we do not work with, found before anything is made in them.
+//!
+//! Each refusal says why and what to do. What libgit2 or our staging would get wrong silently (LFS content
+//! stored raw, files outside a sparse cone committed as deleted) is refused here, not handled half.
+//! It reads only; it starts no program but `git rev-parse`, which runs none of its own.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Repository, RepositoryOpenFlags, RepositoryState};
+
+use crate::error::GitError;
+use crate::repo::configuration::Configuration;
+use crate::repo::program::{Program, Run};
+use crate::repo::refusal::{Operation, Refusal, Warning};
+use crate::store::bounds;
+
+/// The attributes of a repository that are in no commit, below its directory.
+const OWN_ATTRIBUTES: &str = "info/attributes";
+
+/// Finds the repository around a folder, and refuses what we cannot work with.
+pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Configuration), GitError> {
+    let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+    let none: [&Path; 0] = [];
+    let repository = match Repository::open_ext(start, RepositoryOpenFlags::empty(), none) {
+        Ok(repository) => repository,
+        Err(error) => return Err(refused(why_it_did_not_open(start, program, &error)?)),
+    };
+    let workdir = repository.workdir().unwrap_or_else(|| repository.path());
+    let configuration = Configuration::of_repository(program, repository.path(), workdir).map_err(unlistable(start))?;
+    if let Some(refusal) = format_refusal(&configuration) {
+        return Err(refused(refusal));
+    }
+    configuration.give_to(&repository, false)?;
+    if repository.is_bare() || repository.workdir().is_none() {
+        return Err(refused(Refusal::Bare));
+    }
+    if repository.head().is_err_and(|error| matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)) {
+        return Err(refused(Refusal::Unborn));
+    }
+    if let Some(refusal) = index_refusal(&repository) {
+        return Err(refused(refusal));
+    }
+    Ok((repository, configuration))
+}
+
+/// Makes a refusal of git's complaint about what is configured, which git itself dies of in every command.
+fn unlistable(start: &Path) -> impl Fn(GitError) -> GitError {
+    move |error| match error {
+        GitError::Program { reason, .. } => {
+            let refusal = Refusal::UnreadableConfiguration(reason);
+            GitError::Refused { path: start.to_owned(), refusal }
+        }
+        error => error,
+    }
+}
+
+/// Looks through a commit's tree for what we do not handle; the repository's own attributes hold for each tree.
+pub(crate) fn tree_refusal(
+    repository: &Repository,
+    configuration: &Configuration,
+    tree: &git2::Tree<'_>,
+) -> Result<Option<Refusal>, GitError> {
+    let configured = configuration.storing_filters();
+    let mut found = own_attributes(repository)?.and_then(|text| {
+        let path = || PathBuf::from(".git").join(OWN_ATTRIBUTES);
+        attributes_refusal(&text, path, &configured)
+    });
+    if found.is_some() {
+        return Ok(found);
+    }
+    let walked = tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        let path = || crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+        let is_file = entry.kind() == Some(git2::ObjectType::Blob);
+        if entry.filemode() == i32::from(git2::FileMode::Commit) {
+            found = Some(Refusal::Submodules { path: path() });
+        } else if is_file
+            && bounds::is_patterns(entry.name_bytes())
+            && let Ok(Some(reason)) = bounds::excess_of_blob(repository, entry.id())
+        {
+            found = Some(Refusal::Patterns { path: path(), reason });
+        } else if entry.name_bytes() == b".gitattributes"
+            && let Ok(blob) = repository.find_blob(entry.id())
+        {
+            found = attributes_refusal(blob.content(), path, &configured);
+        }
+        if found.is_some() { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+    });
+    match walked {
+        Err(error) if found.is_none() && error.code() != ErrorCode::User => {
+            Err(GitError::library("read the tree")(error))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Finds a file of attributes of a tree, or of the repository's own, that asks for one of these filters.
+pub(crate) fn filter_of_tree(
+    repository: &Repository,
+    tree: &git2::Tree<'_>,
+    filters: &[String],
+) -> Result<Option<(PathBuf, String)>, GitError> {
+    let own = own_attributes(repository)?.and_then(|text| asked_filter(&text, filters));
+    if let Some(filter) = own {
+        return Ok(Some((PathBuf::from(".git").join(OWN_ATTRIBUTES), filter)));
+    }
+    let mut attributes = Vec::new();
+    tree.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        if entry.name_bytes() == b".gitattributes" {
+            let path = crate::store::openat::path_of(&[folder.as_bytes(), entry.name_bytes()].concat());
+            attributes.push((path, entry.id()));
+        }
+        git2::TreeWalkResult::Ok
+    })
+    .map_err(GitError::library("read the tree"))?;
+    for (path, id) in attributes {
+        let blob = repository.find_blob(id).map_err(GitError::library(format!("read {}", path.display())))?;
+        if let Some(filter) = asked_filter(blob.content(), filters) {
+            return Ok(Some((path, filter)));
+        }
+    }
+    Ok(None)
+}
+
+/// Lists what the user should know about.
+pub(crate) fn warnings(repository: &Repository) -> Result<Vec<Warning>, GitError> {
+    let mut warnings = Vec::new();
+    let files = changed_files(repository)?;
+    if files > 0 {
+        warnings.push(Warning::Dirty { files });
+    }
+    if repository.head_detached().map_err(GitError::library("read HEAD"))? {
+        warnings.push(Warning::DetachedHead);
+    }
+    if repository.is_shallow() {
+        warnings.push(Warning::Shallow);
+    }
+    if repository.workdir().is_some_and(|folder| folder.join(".jj").is_dir()) {
+        warnings.push(Warning::Jujutsu);
+    }
+    if repository.commondir().join("objects/info/alternates").exists() {
+        warnings.push(Warning::BorrowedObjects);
+    }
+    Ok(warnings)
+}
+
+/// Counts the files of the user's checkout that differ from HEAD, untracked ones included.
+pub(crate) fn changed_files(repository: &Repository) -> Result<usize, GitError> {
+    let mut options = git2::StatusOptions::new();
+    options.include_untracked(true).include_ignored(false).exclude_submodules(true).update_index(false);
+    let statuses = repository.statuses(Some(&mut options)).map_err(GitError::library("read the status"))?;
+    Ok(statuses.len())
+}
+
+/// Tells what a repository is in the middle of.
+pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
+    match state {
+        RepositoryState::Clean => None,
+        RepositoryState::Merge => Some(Operation::Merge),
+        RepositoryState::Revert | RepositoryState::RevertSequence => Some(Operation::Revert),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some(Operation::CherryPick),
+        RepositoryState::Bisect => Some(Operation::Bisect),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => {
+            Some(Operation::Rebase)
+        }
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some(Operation::ApplyMailbox),
+    }
+}
+
+fn format_refusal(configuration: &Configuration) -> Option<Refusal> {
+    if configuration.text("extensions.objectformat") == "sha256" {
+        Some(Refusal::Sha256)
+    } else if configuration.text("extensions.refstorage") == "reftable" {
+        Some(Refusal::Reftable)
+    } else if configuration.has_promisor() {
+        Some(Refusal::PartialClone)
+    } else if configuration.is_on("core.sparsecheckout") {
+        Some(Refusal::Sparse)
+    } else if configuration.is_on("core.splitindex") {
+        Some(Refusal::SplitIndex)
+    } else {
+        None
+    }
+}
+
+fn index_refusal(repository: &Repository) -> Option<Refusal> {
+    let text = repository.index().err()?.message().to_owned();
+    Some(if text.contains("'sdir'") {
+        Refusal::Sparse
+    } else if text.contains("'link'") {
+        Refusal::SplitIndex
+    } else {
+        Refusal::UnreadableIndex(text)
+    })
+}
+
+/// Asks git where the repository is, when libgit2 could not open it, and reads why from its configuration.
+fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> Result<Refusal, GitError> {
+    if error.code() == ErrorCode::Owner {
+        return Ok(Refusal::ForeignOwner { path: start.to_owned() });
+    }
+    let config = start
+        .ancestors()
+        .find_map(|folder| [folder.join(".git/config"), folder.join("config")].into_iter().find(|path| path.is_file()));
+    let refusal = config.and_then(|path| Configuration::of_file(&path).ok()).and_then(|config| format_refusal(&config));
+    match refusal {
+        Some(refusal) => Ok(refusal),
+        None if error.code() == ErrorCode::NotFound => Ok(Refusal::NoRepository),
+        None => {
+            let git_dir = start.join(".git");
+            program.require(&Run::new(&git_dir, start, ["rev-parse", "--git-dir"]))?;
+            Err(GitError::Library {
+                doing: format!("open the repository at {}", start.display()),
+                source: git2::Error::from_str(error.message()).into(),
+            })
+        }
+    }
+}
+
+/// Reads the attributes that are the repository's own, in no commit.
+fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
+    bounds::read_own(&repository.commondir().join(OWN_ATTRIBUTES))
+}
+
+/// Tells whether an encoding is the one in which git stores text.
+pub(crate) fn is_utf8(encoding: &str) -> bool {
+    encoding.eq_ignore_ascii_case("utf-8") || encoding.eq_ignore_ascii_case("utf8")
+}
+
+/// Finds the first of some filters that attributes ask for.
+pub(crate) fn asked_filter(text: &[u8], filters: &[String]) -> Option<String> {
+    asked(text, b"filter=").find(|name| filters.contains(name))
+}
+
+/// Lists the values that attributes give to a name, whatever the files are that they speak of.
+fn asked(text: &[u8], name: &'static [u8]) -> impl Iterator<Item = String> {
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
+    let words = lines.flat_map(|line| line.split(u8::is_ascii_whitespace));
+    words.filter_map(move |word| word.strip_prefix(name)).map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+/// Refuses attributes that ask for LFS, for another filter that is configured (git passes over one that is not), or for
+/// another encoding.
+fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
+    let filter = asked(text, b"filter=").find(|filter| filter == "lfs" || configured.contains(filter));
+    match filter.as_deref() {
+        Some("lfs") => return Some(Refusal::Lfs { path: path() }),
+        Some(name) => return Some(Refusal::Filter { path: path(), filter: name.to_owned() }),
+        None => {}
+    }
+    let encoding = asked(text, b"working-tree-encoding=").find(|name| !is_utf8(name))?;
+    Some(Refusal::Encoding { path: path(), encoding })
+}

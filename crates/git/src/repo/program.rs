@@ -1,0 +1,322 @@
+//! The git program: the only place that starts it.
+//!
+//! Every process gets an emptied environment, directories named outright (never found by looking upwards
+//! from a tree that an agent can write), no hooks, no monitors, no background work, no prompts, no optional locks and
+//! nothing from the network. It finds no configuration of the user's or the machine's; and what reads or writes files
+//! finds none of the repository either, since it runs in a git directory of ours (`room.rs`), where settings are handed
+//! over by value (`configuration.rs`). Only worktrees are registered and refs moved in the repository itself, which
+//! asks for no file's content.
+//!
+//! It runs in a process group of its own, so that Ctrl-C at the terminal never stops it half-way.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use orchestrate_sandbox::{Trusted, trusted, trusted_program};
+
+use crate::error::GitError;
+use crate::repo::lock::Held;
+use crate::repo::refusal::Refusal;
+use crate::repo::version::{OLDEST, Version};
+
+/// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// How much of git's complaint an error repeats.
+const MAX_COMPLAINT: usize = 2_000;
+/// What is kept of our own environment: where the user's configuration and programs are.
+const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
+/// By what the user says where his configuration is, or gives it outright, besides [`NUMBERED_CONFIGURATION`].
+const CONFIGURATION_ENVIRONMENT: [&str; 5] =
+    ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
+/// How the names of the variables begin that [`CONFIGURATION_ENVIRONMENT`] counts.
+const NUMBERED_CONFIGURATION: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+/// What git is told besides: one language, no questions, no optional locks, nothing replaced, paths as they are, and
+/// nothing fetched, by either of the two ways in which versions of git can be told so.
+const FIXED_ENVIRONMENT: [(&str, &str); 7] = [
+    ("LC_ALL", "C"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", ""),
+];
+/// What keeps the user's and the machine's configuration from git.
+const NO_CONFIGURATION: [(&str, &str); 3] =
+    [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_SYSTEM", "/dev/null"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
+/// The settings of every process: nothing that a repository configures runs, and nothing is signed or cleaned up.
+const HYGIENE: [(&str, &str); 14] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.fsync", "committed,reference"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("commit.gpgSign", "false"),
+    ("branch.autoSetupMerge", "false"),
+    ("submodule.recurse", "false"),
+    ("advice.detachedHead", "false"),
+    ("checkout.guess", "false"),
+    ("worktree.guessRemote", "false"),
+    ("worktree.useRelativePaths", "false"),
+];
+
+/// The git program that was found, with what is switched off in each of its processes.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    version: Version,
+    environment: Environment,
+}
+
+/// The variables that git goes by: where the user's programs and files are, and what says where his configuration is.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Environment {
+    /// Takes what git goes by of the variables of this process.
+    #[expect(clippy::disallowed_methods, reason = "git itself goes by these, and it is asked what it makes of them")]
+    pub fn of_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    /// Gives those that say where the user's programs and files are.
+    fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
+        self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
+        let counts = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            let is_numbered = NUMBERED_CONFIGURATION.iter().any(|begin| name.starts_with(begin));
+            let is_named = |names: &[&str]| names.contains(&name.as_ref());
+            is_numbered || is_named(&KEPT_ENVIRONMENT) || is_named(&CONFIGURATION_ENVIRONMENT)
+        };
+        Self { variables: variables.into_iter().filter(|(name, _)| counts(name)).collect() }
+    }
+}
+
+/// Gives the version of the git program that would be used, for example `2.47`, and where it is.
+///
+/// # Errors
+/// If there is none, or it cannot be used.
+pub fn installed() -> Result<(String, PathBuf), Refusal> {
+    let Program { path, version, .. } = Program::find()?;
+    Ok((version.to_string(), path))
+}
+
+/// One run of git: where, with what.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    /// The repository's own directory.
+    pub(crate) git_dir: &'a Path,
+    /// The working tree, and the directory that git starts in.
+    pub(crate) work_tree: &'a Path,
+    /// More settings.
+    pub(crate) settings: Vec<(String, OsString)>,
+    /// More environment.
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// The subcommand and its arguments.
+    pub(crate) args: Vec<OsString>,
+    /// The lock under which it goes on if we are killed; without one it is killed with us.
+    pub(crate) outlives: Option<&'a Held>,
+}
+
+/// How a git process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The exit code.
+    pub(crate) code: i32,
+    /// What it wrote.
+    pub(crate) stdout: Vec<u8>,
+    /// What it complained about.
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    /// Finds git in the search path's folders that can be trusted, and asks for its version once.
+    #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
+    pub(crate) fn find() -> Result<Program, Refusal> {
+        Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// Like [`Program::find`], in this search path, of which folders that we cannot trust are passed over.
+    pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
+        let path = trusted_program(search, "git").ok_or(Refusal::GitMissing)?;
+        let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
+        let environment = Environment::of_process();
+        let printed = bare(&path, &environment).arg("--version").output();
+        let printed =
+            printed.map_err(|error| Refusal::GitUnstartable { path: path.clone(), reason: error.to_string() })?;
+        let text = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+        let version = Version::parse(&text).ok_or_else(|| unknown(text.clone()))?;
+        if version < OLDEST {
+            return Err(unknown(text));
+        }
+        Ok(Program { path, version, environment })
+    }
+
+    /// Lets it go by other variables than those of this process.
+    pub(crate) fn with(self, environment: Environment) -> Self {
+        Program { environment, ..self }
+    }
+
+    /// Gives the absolute path of the program.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives its version.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Runs git to its end; any exit code is an answer.
+    pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
+        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let failed = |reason: String| GitError::Program { command: name.clone(), reason };
+        let output = self.prepare(run).output().map_err(|error| failed(error.to_string()))?;
+        let code = output.status.code().ok_or_else(|| failed(format!("it ended by {}", output.status)))?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(Ended { code, stdout: output.stdout, stderr })
+    }
+
+    /// Runs git to its end, which must be exit code 0.
+    pub(crate) fn require(&self, run: &Run<'_>) -> Result<Vec<u8>, GitError> {
+        let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
+        let ended = self.run(run)?;
+        if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
+    }
+
+    /// Lists what is configured in a repository and for its user: for each setting its scope, a zero byte, its name,
+    /// a line break, its value and a zero byte.
+    ///
+    /// Git reads files for it, and starts nothing.
+    pub(crate) fn list_configuration(&self, git_dir: &Path, work_tree: &Path) -> Result<Vec<u8>, GitError> {
+        let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
+        let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
+        let args = ["config", "--list", "--includes", "--show-scope", "-z"];
+        let output = trusted.args(args).current_dir(work_tree).output().map_err(|error| failed(error.to_string()))?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let complaint: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_COMPLAINT).collect();
+        Err(failed(complaint))
+    }
+
+    fn prepare(&self, run: &Run<'_>) -> Trusted {
+        let own = run.settings.iter().map(|(key, value)| (key.as_str(), value.as_os_str()));
+        let settings: Vec<(&str, &OsStr)> =
+            HYGIENE.into_iter().map(|(key, value)| (key, OsStr::new(value))).chain(own).collect();
+        let mut trusted = bare(&self.path, &self.environment).env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (at, (key, value)) in settings.into_iter().enumerate() {
+            trusted = trusted.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        for (name, value) in &run.environment {
+            trusted = trusted.env(name, value);
+        }
+        if let Some(parent) = run.work_tree.parent() {
+            trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
+        }
+        if let Some(held) = run.outlives {
+            trusted = trusted.outlives_us(held.file());
+        }
+        trusted
+            .env("GIT_DIR", run.git_dir)
+            .env("GIT_WORK_TREE", run.work_tree)
+            .args(&run.args)
+            .current_dir(run.work_tree)
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Prepares a run of this subcommand.
+    pub(crate) fn new(
+        git_dir: &'a Path,
+        work_tree: &'a Path,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Self {
+        Run {
+            git_dir,
+            work_tree,
+            settings: Vec::new(),
+            environment: Vec::new(),
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            outlives: None,
+        }
+    }
+
+    /// Adds settings.
+    pub(crate) fn settings(mut self, settings: impl IntoIterator<Item = (String, OsString)>) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// Lets it go on to its end under this lock if we are killed: for what must not stop half-way.
+    pub(crate) fn outlives_us(mut self, held: &'a Held) -> Self {
+        self.outlives = Some(held);
+        self
+    }
+
+    /// Adds one variable.
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+}
+
+impl Ended {
+    /// Makes an error of an exit code that is no answer.
+    pub(crate) fn failure(&self, command: &str) -> GitError {
+        let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
+        GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
+    }
+}
+
+/// Begins a process of git with nothing of our environment but what git needs, and no configuration.
+fn bare(path: &Path, environment: &Environment) -> Trusted {
+    let fixed = FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION);
+    let begun = environment.kept().fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+    fixed.fold(begun, |begun, (name, value)| begun.env(name, value))
+}
+
+/// Begins a process of git that finds the configuration which the user's git would find.
+fn configured(path: &Path, environment: &Environment) -> Trusted {
+    let begun = environment.variables.iter();
+    let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
+    FIXED_ENVIRONMENT.into_iter().fold(begun, |begun, (name, value)| begun.env(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fake_git(script: &str) -> (tempfile::TempDir, OsString) {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("git");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let search = folder.path().as_os_str().to_owned();
+        (folder, search)
+    }
+
+    #[test]
+    fn an_old_git_is_refused_with_its_version() {
+        let (folder, search) = fake_git("#!/bin/sh\necho git version 2.30.2\n");
+        let refusal = Program::find_in(&search).unwrap_err();
+        let path = folder.path().join("git");
+        assert_eq!(refusal, Refusal::GitTooOld { path, found: "git version 2.30.2".to_owned() });
+    }
+
+    #[test]
+    fn an_absent_git_and_relative_folders_are_refused() {
+        assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), Refusal::GitMissing);
+    }
+}

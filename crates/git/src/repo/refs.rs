@@ -1,0 +1,168 @@
+//! Refs: read, and moved by compare-and-swap; none is ever deleted.
+
+use std::path::PathBuf;
+
+use git2::ErrorCode;
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::repo::lock::Held;
+use crate::repo::program::Run;
+use crate::repo::repository::{Repo, ours, theirs};
+use crate::repo::retry;
+
+/// What our moves are called in a ref's log.
+const LOG_MESSAGE: &str = "orchestrate";
+
+/// A ref and what it names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RefEntry {
+    /// The full name.
+    pub name: String,
+    /// The object: a commit, or the tree of a conflict.
+    pub target: Oid,
+}
+
+impl Repo {
+    /// Gives what a ref names; none if it is absent.
+    ///
+    /// # Errors
+    /// If the name is not allowed or the ref cannot be read.
+    pub fn read_ref(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        match self.handle()?.refname_to_id(name) {
+            Ok(oid) => Ok(Some(ours(oid))),
+            Err(error) => match error.code() {
+                ErrorCode::NotFound => Ok(None),
+                ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
+                _ => Err(GitError::library(format!("read {name}"))(error)),
+            },
+        }
+    }
+
+    /// Lists the refs whose name begins with a prefix, sorted by name.
+    ///
+    /// # Errors
+    /// If the refs cannot be read.
+    pub fn refs_below(&self, prefix: &str) -> Result<Vec<RefEntry>, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library(format!("list the refs below {prefix}"));
+        let mut entries = Vec::new();
+        for reference in handle.references_glob(&format!("{prefix}*")).map_err(failed())? {
+            let reference = reference.map_err(failed())?;
+            if let (Ok(name), Some(target)) = (reference.name(), reference.target()) {
+                entries.push(RefEntry { name: name.to_owned(), target: ours(target) });
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// Moves a ref if it is where the caller believes it to be: a compare-and-swap under git's own lock.
+    ///
+    /// Moving a ref to where it already is succeeds, so that a repeated step does.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if it is elsewhere.
+    pub fn advance(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<(), GitError> {
+        let handle = self.handle()?;
+        let target = theirs(new)?;
+        let old = expected.map(theirs).transpose()?;
+        let attempt = || match old {
+            Some(old) => handle.reference_matching(name, target, true, old, LOG_MESSAGE).map(drop),
+            None => handle.reference(name, target, false, LOG_MESSAGE).map(drop),
+        };
+        let moved = retry::while_locked(|| retry::while_swept(attempt));
+        let Err(error) = moved else { return Ok(()) };
+        match error.code() {
+            ErrorCode::InvalidSpec => Err(GitError::BadRefName { name: name.to_owned() }),
+            ErrorCode::Locked => Err(GitError::Locked { path: self.lock_of(name) }),
+            _ if self.is_there(name, expected, new)? => Ok(()),
+            _ => Err(GitError::library(format!("move {name}"))(error)),
+        }
+    }
+
+    /// As [`Repo::advance`], for a ref of the user's, and so that it goes on to its end if we are killed: a lock file
+    /// that nobody takes away would be in the user's way.
+    ///
+    /// # Errors
+    /// As [`Repo::advance`].
+    pub(crate) fn advance_to_its_end(
+        &self,
+        name: &str,
+        expected: &Oid,
+        new: &Oid,
+        held: &Held,
+    ) -> Result<(), GitError> {
+        let args = ["update-ref", "-m", LOG_MESSAGE, name, new.as_str(), expected.as_str()];
+        let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
+        let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
+        let run = run.settings(self.shared.configuration.without_hooks()).outlives_us(held);
+        let ended = self.shared.program.run(&run)?;
+        if ended.code == 0 || self.is_there(name, Some(expected), new)? {
+            return Ok(());
+        }
+        let lock = self.lock_of(name);
+        Err(if lock.exists() { GitError::Locked { path: lock } } else { ended.failure("update-ref") })
+    }
+
+    /// Tells whether a ref that could not be moved is there already; if it is not where it was either, that is why.
+    fn is_there(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<bool, GitError> {
+        let actual = self.read_ref(name)?;
+        if actual.as_ref() != Some(new) && actual.as_ref() != expected {
+            return Err(GitError::RefMoved { name: name.to_owned(), expected: expected.cloned(), actual });
+        }
+        Ok(actual.as_ref() == Some(new))
+    }
+
+    fn lock_of(&self, name: &str) -> PathBuf {
+        self.common_dir().join(format!("{name}.lock"))
+    }
+
+    /// Creates a branch at a commit; one that is there already must be at that commit.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is there and elsewhere.
+    pub fn create_branch(&self, branch: &str, at: &Oid) -> Result<(), GitError> {
+        self.advance(&branch_ref(branch), None, at)
+    }
+
+    /// Holds an object by a ref of ours, so that no clean-up of git's takes it.
+    ///
+    /// If the ref names something else already (a step that was killed is repeated, and made another commit), that
+    /// stays held beside it, by the same name with its own id appended: what was kept is never let go.
+    ///
+    /// # Errors
+    /// If the name is not below `refs/orchestrate/`, or is not allowed.
+    pub fn keep(&self, name: &str, target: &Oid) -> Result<(), GitError> {
+        if !name.starts_with("refs/orchestrate/") {
+            return Err(GitError::BadRefName { name: name.to_owned() });
+        }
+        let before = self.read_ref(name)?;
+        if let Some(before) = before.as_ref().filter(|before| *before != target) {
+            self.advance(&format!("{name}-{before}"), None, before)?;
+        }
+        self.advance(name, before.as_ref(), target)
+    }
+
+    /// Lists a run's snapshots and attempts that are held by refs of ours.
+    ///
+    /// # Errors
+    /// If the refs cannot be read.
+    pub fn kept(&self, run: &orchestrate_core::RunId) -> Result<Vec<RefEntry>, GitError> {
+        self.refs_below(&run.keep_prefix())
+    }
+
+    /// Makes a branch of a kept commit; it never moves a branch that is there.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is there and elsewhere; if the object is no commit.
+    pub fn restore(&self, kept: &Oid, branch: &str) -> Result<(), GitError> {
+        self.handle()?.find_commit(theirs(kept)?).map_err(GitError::library(format!("restore {kept}")))?;
+        self.create_branch(branch, kept)
+    }
+}
+
+/// Gives the full name of a branch.
+pub(crate) fn branch_ref(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}

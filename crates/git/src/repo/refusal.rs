@@ -1,0 +1,247 @@
+//! What we say about a repository before we work with it: refusals and warnings.
+
+use std::path::PathBuf;
+
+use orchestrate_core::{Oid, shell_word};
+
+use crate::repo::version::OLDEST;
+
+/// The most ignored files that are copied to each worktree: what the packages of a large project are.
+pub(crate) const MAX_INCLUDED: usize = 50_000;
+
+/// Why a repository is not worked with; its text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no repository.
+    #[error("there is no git repository here or above; run `git init` and make a first commit")]
+    NoRepository,
+    /// The repository has no working tree.
+    #[error("it is bare, which is not supported yet; run from a clone with a working tree")]
+    Bare,
+    /// The repository has no commit.
+    #[error("it has no commit yet; make a first one, for example `git commit --allow-empty -m start`")]
+    Unborn,
+    /// The repository names its objects by SHA-256.
+    #[error("it uses sha256 object names, which are not supported yet; use a clone made with `--object-format=sha1`")]
+    Sha256,
+    /// The repository keeps its refs in reftable files.
+    #[error("it keeps refs as reftable, which is not supported yet; run `git refs migrate --ref-format=files`")]
+    Reftable,
+    /// The commit has submodules.
+    #[error("it has submodules ({path}), which are not supported yet; start from a commit without them")]
+    Submodules {
+        /// Where one of them is.
+        path: PathBuf,
+    },
+    /// The commit stores files with Git LFS.
+    #[error("{path} stores files with Git LFS, which is not supported yet; start from a commit without `filter=lfs`")]
+    Lfs {
+        /// The attributes file that says so.
+        path: PathBuf,
+    },
+    /// The attributes ask for a filter that is configured, so that git would run a program to store files.
+    #[error(
+        "{path} asks for the filter {filter:?}, and no program is run on what agents write; start without \
+         `filter={filter}` there, or take that filter out of git's configuration: `git config --show-origin \
+         --get-regexp '^filter\\.{filter}\\.'` shows where it is"
+    )]
+    Filter {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The filter's name.
+        filter: String,
+    },
+    /// The attributes of what is landed ask for a filter that the repository's own configuration names.
+    #[error(
+        "{path} asks for the filter {filter:?}, which only the repository's own configuration names, and a program of a \
+         repository's is not run; if you trust it, type `git merge --ff-only {commit}` in that checkout, or take the \
+         filter into your own configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+    )]
+    OwnFilter {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The filter's name.
+        filter: String,
+        /// The commit to land.
+        commit: Oid,
+    },
+    /// The attributes ask for another encoding, which only the git program converts.
+    #[error(
+        "{path} asks for the encoding {encoding:?}, which is not supported yet; start from a commit without \
+         `working-tree-encoding={encoding}`"
+    )]
+    Encoding {
+        /// The attributes file that says so.
+        path: PathBuf,
+        /// The encoding's name.
+        encoding: String,
+    },
+    /// A file of patterns is none that git could read in bounded time.
+    #[error("git cannot go by {path}: {reason}; change that file and try again", path = path.display())]
+    Patterns {
+        /// The file with the patterns.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// More files are to be copied to every worktree than is sensible.
+    #[error(
+        "{path} names {files} files that git ignores, and no more than {MAX_INCLUDED} are copied to each worktree; name fewer, \
+         or let `[worktree] setup` make them"
+    )]
+    IncludesTooMuch {
+        /// The file with the patterns.
+        path: PathBuf,
+        /// How many they name.
+        files: usize,
+    },
+    /// The checkout is sparse.
+    #[error("its checkout is sparse, which is not supported yet; run `git sparse-checkout disable`")]
+    Sparse,
+    /// The index is split.
+    #[error("its index is split, which is not supported yet; run `git update-index --no-split-index`")]
+    SplitIndex,
+    /// Objects are missing on purpose.
+    #[error(
+        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or clone it whole"
+    )]
+    PartialClone,
+    /// The user is in the middle of something.
+    #[error("{0} is in progress in it; finish or abort that first")]
+    InProgress(Operation),
+    /// Git is not installed.
+    #[error(
+        "git is not installed, or not on PATH, of which relative folders, those in repositories and those that everybody may write are passed over; install git {OLDEST} or newer"
+    )]
+    GitMissing,
+    /// Git is too old.
+    #[error("{path} is {found}; install git {OLDEST} or newer")]
+    GitTooOld {
+        /// The program.
+        path: PathBuf,
+        /// What it said to be.
+        found: String,
+    },
+    /// Git does not read what is configured.
+    #[error("git cannot read its configuration ({0}); mend what it names, until `git config --list` works here")]
+    UnreadableConfiguration(String),
+    /// Git cannot be started.
+    #[error("{path} cannot be started ({reason}); see whether `git --version` works here")]
+    GitUnstartable {
+        /// The program.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// There is nowhere to merge.
+    #[error("files cannot be made in {path}, where merges are made ({reason}); set TMPDIR to a folder where they can")]
+    NoTemporaryFolder {
+        /// The folder for temporary files.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// Somebody else owns the repository.
+    #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {}`", shell_word(.path))]
+    ForeignOwner {
+        /// The folder to name.
+        path: PathBuf,
+    },
+    /// The folder of our state is inside the checkout.
+    #[error("{path}, where runs are kept, is inside it; set XDG_STATE_HOME to a folder outside of it")]
+    HoldsState {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A branch has the name of the folder of ours.
+    #[error(
+        "its branch `{0}` is where the branches of runs have to be; rename it with `git branch -m {word} NAME`",
+        word = shell_word(.0)
+    )]
+    BranchInTheWay(String),
+    /// The index cannot be read.
+    #[error("its index cannot be read ({0}); run `git status` to see more")]
+    UnreadableIndex(String),
+}
+
+impl Refusal {
+    /// Gives the reason and what to do about it apart.
+    pub fn parts(&self) -> (String, Option<String>) {
+        let text = self.to_string();
+        match text.split_once("; ") {
+            Some((reason, fix)) => (reason.to_owned(), Some(fix.to_owned())),
+            None => (text, None),
+        }
+    }
+}
+
+/// What git is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `git merge`
+    Merge,
+    /// `git rebase`
+    Rebase,
+    /// `git cherry-pick`
+    CherryPick,
+    /// `git revert`
+    Revert,
+    /// `git bisect`
+    Bisect,
+    /// `git am`
+    ApplyMailbox,
+}
+
+/// What the user should know and what does not stop a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The checkout has changes that are not committed, so agents do not see them.
+    Dirty {
+        /// How many files.
+        files: usize,
+    },
+    /// No branch is checked out, so that nothing can be landed on it.
+    DetachedHead,
+    /// History is cut off; a merge that needs what is missing fails.
+    Shallow,
+    /// Jujutsu manages this repository as well.
+    Jujutsu,
+    /// Some objects lie in another repository, which confined commands do not see.
+    BorrowedObjects,
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Operation::Merge => "a merge",
+            Operation::Rebase => "a rebase",
+            Operation::CherryPick => "a cherry-pick",
+            Operation::Revert => "a revert",
+            Operation::Bisect => "a bisect",
+            Operation::ApplyMailbox => "a `git am`",
+        })
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warning::BorrowedObjects => f.write_str(
+                "it borrows objects of another repository, so git fails in the commands of agents and checks; \
+                 `git repack -a -d && rm .git/objects/info/alternates` makes it whole",
+            ),
+            Warning::Dirty { files: 1 } => {
+                f.write_str("1 file has changes that are not committed; agents start without them")
+            }
+            Warning::Dirty { files } => {
+                write!(f, "{files} files have changes that are not committed; agents start without them")
+            }
+            Warning::DetachedHead => f.write_str("no branch is checked out; the result cannot be landed from here"),
+            Warning::Shallow => f.write_str("history is cut off here; `git fetch --unshallow` completes it"),
+            Warning::Jujutsu => f.write_str("jujutsu manages this repository too; it may move what git shows"),
+        }
+    }
+}

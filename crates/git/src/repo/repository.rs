@@ -1,0 +1,558 @@
+//! The repository: opened once and probed, then shared.
+//!
+//! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle of
+//! libgit2 from a small pool. Objects are synced to the disk before the refs that name them are moved.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use git2::{ErrorCode, Repository, RepositoryOpenFlags};
+use orchestrate_core::Oid;
+use rustix::fs::Access;
+
+use crate::error::GitError;
+use crate::repo::configuration::Configuration;
+use crate::repo::lock;
+use crate::repo::lock::Held;
+use crate::repo::lock_holder::{Waiting, Work};
+use crate::repo::probe;
+use crate::repo::program::{Environment, Program};
+use crate::repo::refusal::{Refusal, Warning};
+use crate::repo::retry;
+use crate::repo::scratch_repo::Room;
+use crate::store::bounds;
+use crate::store::bounds::Excess;
+
+/// The folder of the branches of runs, which git cannot make beside a branch of that name.
+const BRANCHES: &str = "orchestrate";
+
+/// The folder, below that of our state, of what is kept about repositories.
+const OWN_FOLDER: &str = "git";
+/// How many handles are kept open: as many as operations run at once in practice.
+const KEPT_HANDLES: usize = 8;
+
+/// A repository that has been found fit to work with.
+#[derive(Clone, Debug)]
+pub struct Repo {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all clones of a [`Repo`] share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) common_dir: PathBuf,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) workdir: PathBuf,
+    /// Where we keep what belongs to the repository and is not in it: see [`Repo::open`].
+    own_folder: PathBuf,
+    pub(crate) program: Program,
+    /// What git found configured when the repository was opened.
+    pub(crate) configuration: Configuration,
+    handles: Handles,
+    /// Is told of a wait for the lock that takes long.
+    tell: OnceLock<fn(&Waiting)>,
+    /// Where the merge before was made, while none is under way: making such a place costs milliseconds.
+    pub(crate) room: Mutex<Option<Room>>,
+    /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the
+    /// worktree.
+    synced: Mutex<BTreeMap<PathBuf, Oid>>,
+}
+
+#[derive(Default)]
+struct Handles(Mutex<Vec<Repository>>);
+
+/// A handle of libgit2, given back to the pool when dropped.
+pub(crate) struct Handle<'a> {
+    repository: Option<Repository>,
+    pool: &'a Handles,
+}
+
+/// What is checked out in the user's working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The commit.
+    pub commit: Oid,
+    /// The short name of the branch; none if HEAD is detached.
+    pub branch: Option<String>,
+}
+
+/// Who made a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+/// Who commits: whose work it is, and who stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identities {
+    /// Whose work it is.
+    pub author: Identity,
+    /// Who stores it.
+    pub committer: Identity,
+}
+
+/// A commit to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitSpec {
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents, in order.
+    pub parents: Vec<Oid>,
+    /// Subject and body.
+    pub message: String,
+    /// `Key: value` lines that close the message.
+    pub trailers: Vec<(String, String)>,
+    /// Who commits.
+    pub by: Identities,
+    /// Its time in seconds since 1970; fixed by the caller, so that a repeated commit is the same object.
+    pub time_unix: i64,
+}
+
+impl Identities {
+    /// Gives who commits outside of any repository; see [`Repo::identities`].
+    pub fn of_user(variables: &BTreeMap<String, String>) -> Option<Identities> {
+        let configuration = Configuration::of_user(&Program::find().ok()?).ok()?;
+        Self::found(&configuration.for_library().ok()?, variables)
+    }
+
+    pub(crate) fn found(config: &git2::Config, variables: &BTreeMap<String, String>) -> Option<Identities> {
+        let find = |who: &str, what: &str| {
+            let keys = [format!("{}.{what}", who.to_lowercase()), format!("user.{what}")];
+            let configured = || keys.iter().find_map(|key| config.get_string(key).ok());
+            variables.get(&format!("GIT_{who}_{}", what.to_uppercase())).cloned().or_else(configured)
+        };
+        let identity = |who: &str| {
+            let (name, email) = (find(who, "name")?, find(who, "email")?);
+            // It cleans them as git does, and takes none that a commit cannot hold.
+            let signature = git2::Signature::now(&name, &email).ok()?;
+            Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
+        };
+        Some(Identities { author: identity("AUTHOR")?, committer: identity("COMMITTER")? })
+    }
+}
+
+impl Repo {
+    /// Finds the repository around a folder, and refuses what we cannot work with.
+    ///
+    /// What is kept about it lies below `state`, a folder of this user's that no confined process sees: the lock that
+    /// other processes of ours wait for, and the note of a checkout that is being written. What lay in the repository
+    /// could be another's doing.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the reason and what to do about it.
+    pub fn open(start: &Path, state: &Path) -> Result<Repo, GitError> {
+        Self::open_as(start, state, Environment::of_process())
+    }
+
+    /// Does the same as for a process with other variables than this one's.
+    ///
+    /// # Errors
+    /// As [`Repo::open`].
+    pub fn open_as(start: &Path, state: &Path, environment: Environment) -> Result<Repo, GitError> {
+        let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
+        let program = Program::find().map_err(refused)?.with(environment);
+        let (repository, configuration) = probe::open(start, &program)?;
+        let real = |path: &Path| path.canonicalize().map_err(GitError::io("resolve", path));
+        let workdir = repository.workdir().ok_or_else(|| refused(Refusal::Bare))?;
+        let common_dir = real(repository.commondir())?;
+        let shared = Shared {
+            own_folder: state.join(OWN_FOLDER).join(id_of(&common_dir)),
+            common_dir,
+            git_dir: real(repository.path())?,
+            workdir: real(workdir)?,
+            configuration,
+            program,
+            handles: Handles::default(),
+            tell: OnceLock::new(),
+            room: Mutex::default(),
+            synced: Mutex::default(),
+        };
+        Ok(Repo { shared: Arc::new(shared) })
+    }
+
+    /// Tells this function of each wait for the repository's lock that takes long; the first function that is named
+    /// stays.
+    #[must_use]
+    pub fn telling(self, tell: fn(&Waiting)) -> Repo {
+        let _ = self.shared.tell.set(tell);
+        self
+    }
+
+    /// Waits for the repository's lock, to do this under it.
+    pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
+        let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
+        lock::take(&self.shared.own_folder, work, &tell)
+    }
+
+    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,
+    /// filters or encodings, with too many files for each worktree, or with a branch where those of runs have to be;
+    /// and a machine without a place for temporary files. What is only looked at may be in any state, since its user
+    /// works on beside a run.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the reason and what to do about it.
+    pub fn require_ready(&self) -> Result<(), GitError> {
+        self.require_at_rest()?;
+        self.require_plain_tree(&self.head()?.commit)?;
+        self.included().map(drop)
+    }
+
+    /// Does the same without a look at the files of HEAD, for who brings the result of a run that has ended.
+    ///
+    /// # Errors
+    /// As [`Repo::require_ready`].
+    pub fn require_at_rest(&self) -> Result<(), GitError> {
+        if let Some(operation) = probe::operation(self.handle()?.state()) {
+            let (path, refusal) = (self.shared.workdir.clone(), Refusal::InProgress(operation));
+            return Err(GitError::Refused { path, refusal });
+        }
+        if self.read_ref(&format!("refs/heads/{BRANCHES}"))?.is_some() {
+            let (path, refusal) = (self.shared.workdir.clone(), Refusal::BranchInTheWay(BRANCHES.to_owned()));
+            return Err(GitError::Refused { path, refusal });
+        }
+        self.require_temporary_folder()?;
+        self.require_bounded_patterns()
+    }
+
+    /// Refuses a checkout with files of patterns that git cannot read in bounded time, before git reads them.
+    fn require_bounded_patterns(&self) -> Result<(), GitError> {
+        let handle = self.handle()?;
+        let index = handle.index().map_err(GitError::library("read the index"))?;
+        let found = match bounds::excess_below(self.workdir(), &index)? {
+            None => bounds::excess_elsewhere(&handle)?,
+            found => found,
+        };
+        match found {
+            None => Ok(()),
+            Some(Excess { path, reason }) => {
+                let refusal = Refusal::Patterns { path, reason };
+                Err(GitError::Refused { path: self.workdir().to_owned(), refusal })
+            }
+        }
+    }
+
+    /// Refuses to go on where no temporary file can be made.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] with the folder and what to do about it.
+    pub fn require_temporary_folder(&self) -> Result<(), GitError> {
+        let path = std::env::temp_dir();
+        let Err(error) = rustix::fs::access(path.join("."), Access::WRITE_OK | Access::EXEC_OK) else { return Ok(()) };
+        let refusal = Refusal::NoTemporaryFolder { path, reason: std::io::Error::from(error).to_string() };
+        Err(GitError::Refused { path: self.shared.workdir.clone(), refusal })
+    }
+
+    /// Makes sure that objects and branches can be written, as far as the file system tells.
+    ///
+    /// # Errors
+    /// If they cannot; see [`GitError::is_read_only`].
+    pub fn require_writable(&self) -> Result<(), GitError> {
+        for folder in ["", "objects", "refs/heads"].map(|name| self.common_dir().join(name)) {
+            rustix::fs::access(&folder, Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(GitError::errno("write to", &folder))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a commit whose tree has what we do not handle: submodules, LFS files, filters and encodings.
+    ///
+    /// [`Repo::require_ready`] asks for HEAD; call it for another base.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`].
+    pub fn require_plain_tree(&self, commit: &Oid) -> Result<(), GitError> {
+        let handle = self.handle()?;
+        let tree = tree_of(&handle, commit)?;
+        match probe::tree_refusal(&handle, &self.shared.configuration, &tree)? {
+            Some(refusal) => Err(GitError::Refused { path: self.shared.workdir.clone(), refusal }),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the directory that all worktrees of the repository share, as a real path.
+    pub fn common_dir(&self) -> &Path {
+        &self.shared.common_dir
+    }
+
+    /// Gives the user's working tree, as a real path.
+    pub fn workdir(&self) -> &Path {
+        &self.shared.workdir
+    }
+
+    /// Gives the git program's absolute path.
+    pub fn git_path(&self) -> &Path {
+        self.shared.program.path()
+    }
+
+    /// Gives the git program's version, for example `2.47`.
+    pub fn git_version(&self) -> String {
+        self.shared.program.version().to_string()
+    }
+
+    /// Gives the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
+    pub fn id(&self) -> String {
+        id_of(&self.shared.common_dir)
+    }
+
+    /// Gives the folder of ours for the repository; it is made when something is put there.
+    pub(crate) fn own_folder(&self) -> &Path {
+        &self.shared.own_folder
+    }
+
+    /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
+    /// same of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
+    pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
+        Identities::found(&self.handle().ok()?.config().ok()?, variables)
+    }
+
+    /// Gives what is checked out in the user's working tree.
+    ///
+    /// # Errors
+    /// If HEAD cannot be read.
+    pub fn head(&self) -> Result<Head, GitError> {
+        let handle = self.handle()?;
+        let head = handle.head().map_err(GitError::library("read HEAD"))?;
+        let commit = head.peel_to_commit().map_err(GitError::library("read the commit of HEAD"))?;
+        let branch = head.is_branch().then(|| String::from_utf8_lossy(head.shorthand_bytes()).into_owned());
+        Ok(Head { commit: ours(commit.id()), branch })
+    }
+
+    /// Finds the commit that a revision names.
+    ///
+    /// # Errors
+    /// [`GitError::UnknownRevision`].
+    pub fn resolve(&self, rev: &str) -> Result<Oid, GitError> {
+        let handle = self.handle()?;
+        let unknown = || GitError::UnknownRevision { rev: rev.to_owned() };
+        let object = handle.revparse_single(rev).map_err(|_| unknown())?;
+        let commit = object.peel_to_commit().map_err(|_| unknown())?;
+        Ok(ours(commit.id()))
+    }
+
+    /// Lists what the user should know about and what does not stop a run.
+    ///
+    /// # Errors
+    /// If the checkout cannot be read.
+    pub fn warnings(&self) -> Result<Vec<Warning>, GitError> {
+        probe::warnings(&*self.handle()?)
+    }
+
+    /// Makes a commit object; no ref moves.
+    ///
+    /// # Errors
+    /// If a parent or the tree is missing, or the disk is full.
+    pub fn commit(&self, spec: &CommitSpec) -> Result<Oid, GitError> {
+        let handle = self.handle()?;
+        let failed = || GitError::library("make a commit");
+        let tree = handle.find_tree(theirs(&spec.tree)?).map_err(failed())?;
+        let parents: Vec<git2::Commit<'_>> = spec
+            .parents
+            .iter()
+            .map(|oid| handle.find_commit(theirs(oid)?).map_err(failed()))
+            .collect::<Result<_, _>>()?;
+        let time = git2::Time::new(spec.time_unix, 0);
+        let sign = |by: &Identity| git2::Signature::new(&by.name, &by.email, &time).map_err(failed());
+        let (author, committer) = (sign(&spec.by.author)?, sign(&spec.by.committer)?);
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        let text = spec.text();
+        let oid = retry::while_swept(|| handle.commit(None, &author, &committer, &text, &tree, &parents));
+        let oid = oid.map_err(failed())?;
+        Ok(ours(oid))
+    }
+
+    /// Gives the tree of a commit.
+    ///
+    /// # Errors
+    /// If there is no such commit.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        Ok(ours(tree_of(&*self.handle()?, commit)?.id()))
+    }
+
+    /// Tells whether the second commit has the first in its history (or is it).
+    ///
+    /// # Errors
+    /// If one of them is missing.
+    pub fn contains(&self, descendant: &Oid, ancestor: &Oid) -> Result<bool, GitError> {
+        if descendant == ancestor {
+            return Ok(true);
+        }
+        let handle = self.handle()?;
+        handle
+            .graph_descendant_of(theirs(descendant)?, theirs(ancestor)?)
+            .map_err(GitError::library(format!("follow the history of {descendant}")))
+    }
+
+    /// Gives the best common ancestor of two commits, if they have one.
+    ///
+    /// # Errors
+    /// If one of them is missing.
+    pub fn merge_base(&self, one: &Oid, two: &Oid) -> Result<Option<Oid>, GitError> {
+        match self.handle()?.merge_base(theirs(one)?, theirs(two)?) {
+            Ok(oid) => Ok(Some(ours(oid))),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(GitError::library(format!("find where {one} and {two} part"))(error)),
+        }
+    }
+
+    /// Borrows a handle of libgit2 on the common directory.
+    pub(crate) fn handle(&self) -> Result<Handle<'_>, GitError> {
+        let pool = &self.shared.handles;
+        let kept = pool.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let repository = match kept {
+            Some(repository) => repository,
+            None => self.open_git_dir_of(&self.shared.git_dir, &self.shared.workdir)?,
+        };
+        Ok(Handle { repository: Some(repository), pool })
+    }
+
+    /// Opens libgit2 on a recorded directory and the checkout that belongs to it: where the two are apart
+    /// (`--separate-git-dir`), libgit2 would take what is around the directory for the checkout.
+    pub(crate) fn open_git_dir_of(&self, git_dir: &Path, workdir: &Path) -> Result<Repository, GitError> {
+        let repository = self.open_git_dir(git_dir)?;
+        let failed = GitError::library(format!("open {}", workdir.display()));
+        repository.set_workdir(workdir, false).map_err(failed)?;
+        Ok(repository)
+    }
+
+    /// Opens libgit2 on a recorded directory, never by looking for one.
+    pub(crate) fn open_git_dir(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let repository = self.open_plain(git_dir)?;
+        self.shared.configuration.give_to(&repository, true)?;
+        Ok(repository)
+    }
+
+    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before
+    /// anything names them.
+    pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let repository = self.open_plain(git_dir)?;
+        self.shared.configuration.give_to(&repository, false)?;
+        Ok(repository)
+    }
+
+    fn open_plain(&self, git_dir: &Path) -> Result<Repository, GitError> {
+        let flags = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+        let none: [&Path; 0] = [];
+        Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
+    }
+
+    /// Gives the tree that [`Repo::sync_tree`] has made durable last for a worktree.
+    pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
+        self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner).get(admin_dir).cloned()
+    }
+
+    /// Makes the tree of a worktree's files durable, with all objects that have been written for it.
+    pub(crate) fn sync_tree(&self, admin_dir: &Path, tree: &Oid) -> Result<(), GitError> {
+        self.sync_objects()?;
+        let mut synced = self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        synced.insert(admin_dir.to_owned(), tree.clone());
+        Ok(())
+    }
+
+    /// Makes all objects durable that have been written, with whatever else waits to be written to that disk.
+    pub(crate) fn sync_objects(&self) -> Result<(), GitError> {
+        let objects = self.common_dir().join("objects");
+        let opened = File::open(&objects).map_err(GitError::io("open", &objects))?;
+        rustix::fs::syncfs(&opened).map_err(GitError::errno("write to the disk below", &objects))
+    }
+}
+
+impl CommitSpec {
+    /// Gives the message as it is stored. Its words may be a model's: characters that would end it early or move a
+    /// terminal's cursor are left out, and a line that would sign for somebody is marked as quoted.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for line in self.message.trim_end().lines() {
+            let signs = line.trim_start().to_ascii_lowercase().starts_with("signed-off-by:");
+            text.push_str(if signs { "> " } else { "" });
+            text.extend(line.chars().filter(|c| *c == '\t' || !c.is_control()));
+            text.push('\n');
+        }
+        if !self.trailers.is_empty() {
+            text.push('\n');
+        }
+        for (key, value) in &self.trailers {
+            text.push_str(&format!("{key}: {}\n", value.replace('\n', " ")));
+        }
+        text
+    }
+}
+
+impl std::ops::Deref for Handle<'_> {
+    type Target = Repository;
+
+    fn deref(&self) -> &Repository {
+        // The handle is only taken out by `drop`.
+        match &self.repository {
+            Some(repository) => repository,
+            None => unreachable!("BUG: a handle is used after it was given back"),
+        }
+    }
+}
+
+impl Drop for Handle<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(repository) = self.repository.take().filter(|_| kept.len() < KEPT_HANDLES) {
+            kept.push(repository);
+        }
+    }
+}
+
+impl std::fmt::Debug for Handles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handles")
+    }
+}
+
+fn id_of(common_dir: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, common_dir.as_os_str().as_bytes());
+    // Hashing memory cannot fail; if it ever does, the path itself still tells repositories apart.
+    let text = hashed.map_or_else(|_| common_dir.display().to_string(), |oid| oid.to_string());
+    text.chars().take(16).collect()
+}
+
+/// Gives our name of an object.
+pub(crate) fn ours(oid: git2::Oid) -> Oid {
+    Oid::new(oid.to_string())
+}
+
+/// Gives libgit2's name of an object.
+pub(crate) fn theirs(oid: &Oid) -> Result<git2::Oid, GitError> {
+    git2::Oid::from_str(oid.as_str()).map_err(GitError::library(format!("read the object name {oid:?}")))
+}
+
+/// Finds the tree of a commit, or the tree itself.
+pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<git2::Tree<'r>, GitError> {
+    repository
+        .find_object(theirs(treeish)?, None)
+        .and_then(|object| object.peel_to_tree())
+        .map_err(GitError::library(format!("read the tree of {treeish}")))
+}
+
+/// Gives which version of a file a tree has, if it has one.
+pub(crate) fn id_in(tree: &git2::Tree<'_>, path: &Path) -> Option<git2::Oid> {
+    tree.get_path(path).ok().map(|entry| entry.id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Repository::init(folder.path()).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let tree = made.treebuilder(None).unwrap().write().unwrap();
+        made.commit(Some("HEAD"), &author, &author, "x", &made.find_tree(tree).unwrap(), &[]).unwrap();
+        let opened =
+            Repo::open(folder.path(), &folder.path().join("state")).unwrap().open_git_dir(made.path()).unwrap();
+        assert!(opened.config().unwrap().get_bool("core.fsyncObjectFiles").unwrap());
+    }
+}

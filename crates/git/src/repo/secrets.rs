@@ -1,0 +1,40 @@
+//! What is secret in a repository's configuration, so that nobody is shown it.
+
+use orchestrate_core::Secret;
+
+use crate::repo::repository::Repo;
+
+/// What stands for a secret of the configuration.
+const NAME: &str = "git configuration";
+
+impl Repo {
+    /// Returns the passwords and tokens in the URLs of remotes and proxies, and the headers that git sends along.
+    ///
+    /// A configuration that cannot be read has none to show either.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let Some(config) = self.handle().ok().and_then(|repository| repository.config().ok()) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let Ok(mut entries) = config.entries(None) else { return found };
+        while let Some(Ok(entry)) = entries.next() {
+            let (name, value) = (entry.name().unwrap_or_default(), entry.value().unwrap_or_default());
+            found.extend(of_entry(name, value));
+        }
+        found
+    }
+}
+
+fn of_entry(name: &str, value: &str) -> Vec<Secret> {
+    let name = name.to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    match last {
+        "url" | "pushurl" | "proxy" => Secret::in_url(NAME, value),
+        // The URL is the middle of the name: `url.<base>.insteadOf`.
+        "insteadof" | "pushinsteadof" => Secret::in_url(NAME, &name),
+        "extraheader" => {
+            value.rsplit(char::is_whitespace).next().map(|token| Secret::new(NAME, token)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,280 @@
+//! What git and libgit2 are let read of others' patterns: plain files, and none that takes them for ever.
+//!
+//! Both try each star of a pattern at every place of a name, so their time grows with a power of the name's length, and
+//! libgit2 cannot be stopped from within; a pipe in the place of such a file lets both wait without end. So the files
+//! of patterns of a commit, of the user's checkout, of his own and of an agent's worktree are held against these bounds
+//! before git reads them.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use rustix::fs::FileType;
+
+use crate::error::GitError;
+use crate::repo::scratch_repo::read_info;
+use crate::store::openat;
+use crate::store::openat::path_of;
+
+/// The names of files of patterns.
+const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
+/// The most bytes of one: the longest known has a few thousand lines.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
+/// The most lines of one: git holds each path against each line.
+const MAX_LINES: usize = 20_000;
+/// The most steps that holding one path against all lines of a file may take: some tenths of a second.
+const MOST_STEPS: u64 = 200_000_000;
+/// The steps of a star that is tried at each folder: it was measured to take four times those of one at each letter.
+const TRY_OF_A_FOLDER: u64 = 4;
+/// The depths of paths, and how long the names of each are when the path is as long as the system takes it.
+const SHAPES: [(u64, u64); 4] = [(1, 255), (16, 255), (64, 63), (256, 15)];
+/// The longest path, which libgit2 holds as a whole against a line that names folders.
+const LONGEST_PATH: u64 = 4_095;
+
+/// A file of patterns that git should not read.
+pub(crate) struct Excess {
+    /// Its path in the checkout.
+    pub(crate) path: PathBuf,
+    /// Why not.
+    pub(crate) reason: String,
+}
+
+/// Reports whether git reads patterns from files of this name.
+pub(crate) fn is_patterns(name: &[u8]) -> bool {
+    FILES.contains(&name)
+}
+
+/// Says why git should not read a file of patterns; none if it may.
+pub(crate) fn excess(text: &[u8]) -> Option<String> {
+    if text.len() as u64 > MAX_BYTES {
+        return Some(format!("it has {} bytes, and {MAX_BYTES} are read", text.len()));
+    }
+    let mut sum = 0_u64;
+    for (line, number) in text.split(|byte| *byte == b'\n').zip(1_usize..) {
+        let steps = Line::read(line).steps();
+        sum = sum.saturating_add(steps);
+        if steps > MOST_STEPS {
+            return Some(format!("its line {number} has more stars (`*`, `**`) than git can match in bounded time"));
+        }
+        if sum > MOST_STEPS {
+            return Some(format!("its lines up to {number} have more stars than git can match in bounded time"));
+        }
+        if number > MAX_LINES {
+            return Some(format!("it has more than {MAX_LINES} lines, and git holds every path against each"));
+        }
+    }
+    None
+}
+
+/// Says the same of the file of patterns in a commit's tree.
+pub(crate) fn excess_of_blob(repository: &Repository, id: git2::Oid) -> Result<Option<String>, GitError> {
+    let failed = || GitError::library("read a file of patterns");
+    let (bytes, _) = repository.odb().and_then(|odb| odb.read_header(id)).map_err(failed())?;
+    if bytes as u64 > MAX_BYTES {
+        return Ok(Some(format!("it has {bytes} bytes, and {MAX_BYTES} are read")));
+    }
+    Ok(excess(repository.find_blob(id).map_err(failed())?.content()))
+}
+
+/// Finds a file of patterns that git cannot read in bounded time in a checkout, below the folders that hold tracked
+/// files.
+pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Excess>, GitError> {
+    let mut folders = BTreeSet::from([Vec::new()]);
+    for entry in index.iter() {
+        let mut folder = openat::split(&entry.path).0;
+        while !folder.is_empty() && folders.insert(folder.to_vec()) {
+            folder = openat::split(folder).0;
+        }
+    }
+    let opened_root = openat::open_root(root).map_err(GitError::errno("open", root))?;
+    for folder in folders {
+        // What was deleted or replaced has no patterns for git either.
+        let Ok(opened) = openat::open_folder(&opened_root, &folder) else { continue };
+        for name in FILES {
+            if let Some(reason) = excess_in(&opened, name)? {
+                return Ok(Some(Excess { path: path_of(&openat::join(&folder, name)), reason }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Says why git should not read a file of patterns in an open folder; none if it may, or if there is none.
+pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>, GitError> {
+    let failed = || GitError::errno("read", path_of(name));
+    let Some(stat) = openat::look(&folder, name).map_err(failed())? else { return Ok(None) };
+    match openat::kind(&stat) {
+        FileType::RegularFile => {}
+        // Git passes over a folder, and over a link in the place of the first two.
+        FileType::Directory => return Ok(None),
+        FileType::Symlink if name != b".worktreeinclude" => return Ok(None),
+        FileType::Symlink => return Ok(Some("it is a link, and links are not followed".to_owned())),
+        _ => return Ok(Some("it is no regular file".to_owned())),
+    }
+    match openat::read(&folder, name, MAX_BYTES) {
+        Ok(Some((text, _))) => Ok(excess(&text)),
+        Ok(None) => Ok(Some(format!("it has more than {MAX_BYTES} bytes"))),
+        Err(error) => Err(failed()(error)),
+    }
+}
+
+/// Reads a file of patterns of the user's own, which may be a link; none if there is none.
+pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+    let Some(bytes) = read_info(path)? else { return Ok(None) };
+    match excess(&bytes) {
+        Some(reason) => Err(GitError::Unstorable { path: path.to_owned(), reason }),
+        None => Ok(Some(bytes)),
+    }
+}
+
+/// Finds a file of patterns that git cannot read in bounded time among those that are in no checkout: the repository's
+/// and the user's own.
+pub(crate) fn excess_elsewhere(repository: &Repository) -> Result<Option<Excess>, GitError> {
+    let config = repository.config().map_err(GitError::library("read the configuration"))?;
+    let mut files = ["info/exclude", "info/attributes"].map(|name| repository.commondir().join(name)).to_vec();
+    for (key, name) in [("core.excludesfile", "git/ignore"), ("core.attributesfile", "git/attributes")] {
+        match config.get_path(key) {
+            Ok(path) => files.push(path),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => files.extend(users_file(name)),
+            Err(error) => return Err(GitError::library(format!("read {key}"))(error)),
+        }
+    }
+    for path in files {
+        if let Some(reason) = read_info(&path)?.and_then(|text| excess(&text)) {
+            return Ok(Some(Excess { path, reason }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns where a file of the user's own is if the configuration does not say.
+#[expect(clippy::disallowed_methods, reason = "git itself reads these two to find the user's files")]
+pub(crate) fn users_file(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let folder = folder.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")));
+    Some(folder?.join(name))
+}
+
+/// What makes one line of patterns slow.
+#[derive(Default)]
+struct Line {
+    /// The stars that are tried at each letter of a name.
+    letters: u64,
+    /// The stars that are tried at each folder of a path.
+    folders: u64,
+    /// How often a letter of a name is looked at for one try of all stars.
+    looks: u64,
+    /// Whether it is held against whole paths as if they were names.
+    spans_path: bool,
+}
+
+impl Line {
+    /// Reads a line of any file of patterns; of attributes the pattern stands first, and the rest has no stars.
+    fn read(line: &[u8]) -> Line {
+        if line.starts_with(b"#") {
+            return Line::default();
+        }
+        let line = unquoted(line.trim_ascii());
+        let inner = line.strip_suffix(b"/").unwrap_or(&line);
+        let mut read = Line { spans_path: inner.len() < line.len() && !inner.contains(&b'/'), ..Line::default() };
+        let mut rest = inner;
+        while let Some(at) = rest.iter().position(|byte| *byte == b'*') {
+            let behind = rest.get(at..).unwrap_or_default();
+            let stars = behind.iter().take_while(|byte| **byte == b'*').count();
+            rest = behind.get(stars..).unwrap_or_default();
+            match (stars, rest.first()) {
+                // What ends in a star is matched without a try, and a star between slashes in one way only.
+                (_, None) | (1, Some(b'/')) => {}
+                (_, Some(b'/')) => read.folders += 1,
+                // With an escaped slash behind it, it is tried at each letter of the whole path.
+                (2.., Some(b'\\')) => read.letters += 2,
+                _ => read.letters += 1,
+            }
+            let piece = rest.split(|byte| *byte == b'*').next().unwrap_or_default();
+            read.looks = read.looks.max(looks(piece));
+        }
+        read
+    }
+
+    /// Returns the most steps that git takes to hold one path against it.
+    fn steps(&self) -> u64 {
+        let worst = match self.spans_path {
+            true => ways(LONGEST_PATH, self.letters),
+            false => SHAPES.iter().map(|shape| self.ways_in(*shape)).max().unwrap_or_default(),
+        };
+        worst.saturating_mul(self.looks.max(1))
+    }
+
+    fn ways_in(&self, (folders, letters): (u64, u64)) -> u64 {
+        let tries = if self.folders > 0 { TRY_OF_A_FOLDER } else { 1 };
+        ways(folders, self.folders).saturating_mul(ways(letters, self.letters)).saturating_mul(tries)
+    }
+}
+
+/// Returns in how many ways some stars can be laid over some places, one behind the other.
+fn ways(places: u64, stars: u64) -> u64 {
+    // Each step of the product is a binomial coefficient, so it divides evenly; with more it is beyond every bound.
+    (1..=stars.min(9)).fold(1_u64, |ways, at| ways.saturating_mul(places + at - 1) / at)
+}
+
+/// Returns how often one letter is looked at while what stands between two stars is tried at each place.
+///
+/// Tries that overlap begin with the same letter, so they are no more than it is there, or than there are folders.
+fn looks(piece: &[u8]) -> u64 {
+    let folders = piece.strip_prefix(b"/").map(|behind| behind.iter().filter(|byte| **byte == b'/').count());
+    let is_fixed = !piece.iter().any(|byte| matches!(byte, b'?' | b'[' | b'\\'));
+    let Some(first) = piece.first() else { return 1 };
+    let times = match folders {
+        Some(folders) if is_fixed => folders,
+        None if is_fixed => piece.iter().filter(|byte| byte.eq_ignore_ascii_case(first)).count(),
+        _ => piece.len(),
+    };
+    times as u64
+}
+
+/// Undoes the escapes of a quoted pattern that hide a star or a bracket.
+fn unquoted(line: &[u8]) -> Vec<u8> {
+    let mut text = line.to_vec();
+    if line.starts_with(b"\"") {
+        for (escape, byte) in [(b"\\052", b'*'), (b"\\077", b'?'), (b"\\133", b'[')] {
+            while let Some(at) = text.windows(escape.len()).position(|window| window == escape) {
+                text.splice(at..at + escape.len(), [byte]);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_people_write_are_read_and_others_are_not() {
+        let lines = "x\n".repeat(MAX_LINES + 1);
+        let bytes = "x".repeat(usize::try_from(MAX_BYTES).unwrap() + 1);
+        let table = [
+            ("*.o\n/target/\n**/a/**/b/**\n", None),
+            ("a\n# **/**/**/**/**/**/**/**/**/**/x\n", None),
+            ("*.min.*.js\n**/node_modules/**\ndocs/**/*.md\n[Bb]in/\n*.egg-info/\n*-*-*-*.log\n*/*/*/*/*/*.js\n", None),
+            ("docs/**/api/**/*.md text eol=lf\n**/*-[0-9]*.log\n*-[0-9]*-[0-9]*.log\n", None),
+            ("src/**/tests/**/b/**/*.rs diff=rust\n", None),
+            (&format!("a\n{}b text\n", "**/".repeat(40)), Some("its line 2 has more stars")),
+            (&format!("{}b text\n", "a*".repeat(9)), Some("its line 1 has more stars")),
+            (&format!("{}b\n", "**/a/".repeat(4)), Some("its line 1 has more stars")),
+            (&format!("{}b\n", "**/a*".repeat(4)), Some("its line 1 has more stars")),
+            (&format!("\"{}b\" text\n", "a\\052".repeat(9)), Some("its line 1 has more stars")),
+            (&format!("{}b/\n", "a*".repeat(3)), Some("its line 1 has more stars")),
+            (&format!("*[{}]*a*a*b\n", "a".repeat(99)), Some("its line 1 has more stars")),
+            (&"a*a*a*b\n".repeat(200), Some("its lines up to 72 have more stars")),
+            (&lines, Some("it has more than 20000 lines")),
+            (&bytes, Some("it has 1048577 bytes")),
+        ];
+        for (text, expected) in table {
+            let said = excess(text.as_bytes());
+            assert_eq!(said.is_some(), expected.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().starts_with(expected.unwrap_or_default()));
+        }
+    }
+}

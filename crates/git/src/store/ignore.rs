@@ -1,0 +1,322 @@
+//! What git ignores, decided exactly as git does, from rules that we read ourselves.
+//!
+//! libgit2 is not asked: it drops a `!` line that takes back a rule of *another* file, so it would leave an
+//! agent's file out of its commit (a property test compares us with git). The rules are read below the
+//! worktree's descriptor: a link in the place of a rules file counts for nothing, as with git, and a pipe
+//! cannot hang us.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use git2::Repository;
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::store::bounds;
+use crate::store::glob;
+use crate::store::glob::{Glob, Style};
+use crate::store::openat;
+
+/// The file of rules in a folder.
+const RULES: &[u8] = b".gitignore";
+/// The largest file of rules that is read: the longest known has a few thousand lines.
+const RULES_BYTES: u64 = bounds::MAX_BYTES;
+/// The most steps that holding one tree's names against its rules may take: some ten seconds. Half a million files and
+/// two hundred rules with stars take a tenth of them.
+const MOST_WORK: u64 = 4 << 30;
+
+/// The rules that hold in a folder: its own, and those of the folders above.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    patterns: Vec<Pattern>,
+    above: Option<Rc<Rules>>,
+}
+
+/// The rules that hold everywhere: the repository's and the user's own.
+#[derive(Debug)]
+pub(crate) struct Standard {
+    /// The first that decides wins.
+    lists: Vec<Vec<Pattern>>,
+    ignore_case: bool,
+    /// The steps that matching has taken.
+    work: Cell<u64>,
+}
+
+/// One line of a rules file.
+#[derive(Debug)]
+struct Pattern {
+    /// How long the path of the file's folder is, without a closing slash.
+    base: usize,
+    /// What has to be there as it is, at the beginning.
+    plain: Vec<u8>,
+    /// What follows; none if nothing does.
+    glob: Option<Glob>,
+    negated: bool,
+    folders_only: bool,
+    /// Whether it names a file wherever it is.
+    anywhere: bool,
+}
+
+impl Standard {
+    /// Reads the rules that hold everywhere.
+    pub(crate) fn of(repository: &Repository) -> Result<Standard, GitError> {
+        let config = repository.config().map_err(GitError::library("read the configuration"))?;
+        let own = match config.get_path("core.excludesfile") {
+            Ok(path) => Some(path),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => bounds::users_file("git/ignore"),
+            Err(error) => return Err(GitError::library("read core.excludesfile")(error)),
+        };
+        let ignore_case = config.get_bool("core.ignorecase").unwrap_or(false);
+        let files = std::iter::once(repository.commondir().join("info/exclude")).chain(own);
+        let mut lists = Vec::new();
+        for path in files {
+            if let Some(bytes) = bounds::read_own(&path)? {
+                lists.push(parse(&bytes, b"", ignore_case));
+            }
+        }
+        Ok(Standard { lists, ignore_case, work: Cell::new(0) })
+    }
+
+    /// Reports whether a file or folder is ignored, given that the folder it is in is not.
+    ///
+    /// # Errors
+    /// If the rules of this tree take longer than rules that people write.
+    pub(crate) fn is_ignored(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
+        let ignored = self.judge(rules, path, is_folder);
+        if self.work.get() > MOST_WORK {
+            let path = openat::path_of(path);
+            return Err(GitError::TooLarge { path, what: "the work of its ignore rules in steps", limit: MOST_WORK });
+        }
+        Ok(ignored)
+    }
+
+    fn judge(&self, rules: &Rules, path: &[u8], is_folder: bool) -> bool {
+        let name = openat::split(path).1;
+        let decided = |patterns: &[Pattern]| {
+            let decides = |pattern: &&Pattern| {
+                let work = self.work.get().saturating_add(pattern.work(path.len()));
+                self.work.set(work);
+                work <= MOST_WORK && pattern.names(path, name, is_folder, self.ignore_case)
+            };
+            patterns.iter().rev().find(decides).map(|pattern| !pattern.negated)
+        };
+        let mut at = Some(rules);
+        while let Some(rules) = at {
+            if let Some(ignored) = decided(&rules.patterns) {
+                return ignored;
+            }
+            at = rules.above.as_deref();
+        }
+        self.lists.iter().find_map(|patterns| decided(patterns)).unwrap_or(false)
+    }
+}
+
+impl Rules {
+    /// Reads the rules of an open folder.
+    pub(crate) fn read(
+        folder: &[u8],
+        opened: &std::os::fd::OwnedFd,
+        above: Option<Rc<Rules>>,
+        standard: &Standard,
+    ) -> Result<Rc<Rules>, GitError> {
+        let path = || openat::path_of(&[folder, b"/", RULES].concat());
+        let bytes = match openat::read(opened, RULES, RULES_BYTES) {
+            Ok(Some((bytes, _))) => bytes,
+            Ok(None) => return Err(GitError::TooLarge { path: path(), what: "the size in bytes", limit: RULES_BYTES }),
+            Err(Errno::NOENT | Errno::LOOP | Errno::ISDIR) => Vec::new(),
+            Err(Errno::INVAL) if is_folder(opened) => Vec::new(),
+            Err(Errno::INVAL | Errno::NXIO) => {
+                return Err(GitError::Unstorable {
+                    path: path(),
+                    reason: "rules for git must be a plain file".to_owned(),
+                });
+            }
+            Err(error) => return Err(GitError::errno("read", path())(error)),
+        };
+        Ok(Rc::new(Rules { patterns: parse(&bytes, folder, standard.ignore_case), above }))
+    }
+}
+
+impl Pattern {
+    /// Reads one line; none if it says nothing.
+    fn parse(line: &[u8], base: &[u8], ignore_case: bool) -> Option<Pattern> {
+        if line.is_empty() || line.starts_with(b"#") {
+            return None;
+        }
+        let line = without_trailing_spaces(line.strip_suffix(b"\r").unwrap_or(line));
+        let (negated, text) = line.strip_prefix(b"!").map_or((false, line), |rest| (true, rest));
+        let (folders_only, text) = text.strip_suffix(b"/").map_or((false, text), |rest| (true, rest));
+        let anywhere = !text.contains(&b'/');
+        let text = text.strip_prefix(b"/").unwrap_or(text);
+        let plain = text.iter().position(|byte| glob::is_special(*byte)).unwrap_or(text.len());
+        // Of a path, git compares the plain beginning first and matches only the rest, so a `**` right behind it counts
+        // as one between slashes; a name is matched as a whole.
+        let style = Style { is_path: !anywhere, ignore_case };
+        let (plain, glob) = match text.split_at_checked(plain) {
+            Some((_, b"")) | None => (text, None),
+            Some(_) if anywhere => (b"".as_slice(), Some(Glob::new(text, style))),
+            Some((plain, rest)) => (plain, Some(Glob::new(rest, style))),
+        };
+        Some(Pattern { base: base.len(), plain: plain.to_vec(), glob, negated, folders_only, anywhere })
+    }
+
+    /// Returns the most steps that it takes to hold a path of this length against it.
+    fn work(&self, path: usize) -> u64 {
+        self.glob.as_ref().map_or(1, |glob| glob.work(path))
+    }
+
+    fn names(&self, path: &[u8], name: &[u8], is_folder: bool, ignore_case: bool) -> bool {
+        if self.folders_only && !is_folder {
+            return false;
+        }
+        let same = |one: &[u8], two: &[u8]| if ignore_case { one.eq_ignore_ascii_case(two) } else { one == two };
+        let below = match self.anywhere {
+            true => name,
+            false if self.base == 0 => path,
+            false => path.get(self.base + 1..).unwrap_or_default(),
+        };
+        let Some((begin, rest)) = below.split_at_checked(self.plain.len()) else { return false };
+        same(begin, &self.plain) && self.glob.as_ref().map_or(rest.is_empty(), |glob| glob.matches(rest))
+    }
+}
+
+fn parse(bytes: &[u8], base: &[u8], ignore_case: bool) -> Vec<Pattern> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| Pattern::parse(line, base, ignore_case)).collect()
+}
+
+/// Cuts the spaces at the end off, unless a backslash holds them.
+fn without_trailing_spaces(line: &[u8]) -> &[u8] {
+    let mut end = None;
+    let mut at = 0;
+    while let Some(byte) = line.get(at) {
+        match byte {
+            b' ' => end = end.or(Some(at)),
+            b'\\' if at + 1 == line.len() => return line,
+            b'\\' => {
+                at += 1;
+                end = None;
+            }
+            _ => end = None,
+        }
+        at += 1;
+    }
+    line.get(..end.unwrap_or(line.len())).unwrap_or(line)
+}
+
+fn is_folder(opened: &std::os::fd::OwnedFd) -> bool {
+    openat::look(opened, RULES)
+        .is_ok_and(|stat| stat.is_some_and(|stat| openat::kind(&stat) == rustix::fs::FileType::Directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::repo::program::{Program, Run};
+
+    /// Pieces of which patterns are made that reach every corner of git's matching.
+    fn pattern() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "a",
+            "b",
+            "ab",
+            "A",
+            "/",
+            "/",
+            "/",
+            "*",
+            "*",
+            "**",
+            "**/",
+            "/**/",
+            "**/**/",
+            "/**",
+            "?",
+            "[ab]",
+            "[!a]",
+            "[^/]",
+            "[a-c]",
+            "[[:alpha:]]",
+            "[[:upper:]]",
+            "[]a]",
+            "[a",
+            "[[:no:]]",
+            "\\a",
+            "\\*",
+            "\\/",
+            "***",
+            ".",
+            "-",
+        ]);
+        prop::collection::vec(piece, 1..9).prop_map(|pieces| pieces.concat())
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        let name = prop::sample::select(vec!["a", "b", "ab", "aab", "A", "*", "a.b", "-", "[a", "c"]);
+        prop::collection::vec(name, 1..7).prop_map(|names| names.join("/"))
+    }
+
+    /// Asks git which patterns name a path, as attributes: one for each pattern, and all paths at once.
+    fn named_by_git(patterns: &[String], paths: &[String], ignore_case: bool) -> BTreeSet<(usize, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let lines = patterns.iter().enumerate().map(|(at, pattern)| format!("{pattern} at{at}\n"));
+        std::fs::write(folder.path().join(".gitattributes"), lines.collect::<String>()).unwrap();
+        let git_dir = folder.path().join(".git");
+        let args = ["check-attr", "-z", "--all", "--"].into_iter().chain(paths.iter().map(String::as_str));
+        let run = Run::new(&git_dir, folder.path(), args);
+        let run = run.settings([("core.ignorecase".to_owned(), ignore_case.to_string().into())]);
+        let said = String::from_utf8(Program::find().unwrap().require(&run).unwrap()).unwrap();
+        let fields: Vec<&str> = said.split_terminator('\0').collect();
+        let entry = |fields: &[&str]| Some((fields[1].strip_prefix("at")?.parse().unwrap(), fields[0].to_owned()));
+        fields.chunks(3).filter_map(entry).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_pattern_names_what_it_names_to_git(
+            patterns in prop::collection::vec(pattern(), 60),
+            paths in prop::collection::btree_set(path(), 60),
+            ignore_case in any::<bool>(),
+        ) {
+            let paths: Vec<String> = paths.into_iter().collect();
+            let by_git = named_by_git(&patterns, &paths, ignore_case);
+            prop_assert!(!by_git.is_empty());
+            for (at, text) in patterns.iter().enumerate() {
+                // Attributes have no patterns of folders alone.
+                if text.ends_with('/') { continue }
+                let pattern = Pattern::parse(text.as_bytes(), b"", ignore_case).unwrap();
+                for path in &paths {
+                    let name = openat::split(path.as_bytes()).1;
+                    let ours = pattern.names(path.as_bytes(), name, false, ignore_case);
+                    prop_assert_eq!(ours, by_git.contains(&(at, path.clone())), "{:?} {:?} {}", text, path, ignore_case);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rules_that_take_too_long_are_an_error() {
+        let parsed = |work| {
+            let standard = Standard { lists: Vec::new(), ignore_case: false, work: Cell::new(work) };
+            let rules = Rules { patterns: parse(b"**/a/**/b\n", b"", false), above: None };
+            standard.is_ignored(&rules, b"a/c/b", false)
+        };
+        assert!(parsed(0).unwrap());
+        assert!(matches!(parsed(MOST_WORK), Err(GitError::TooLarge { .. })));
+    }
+
+    #[test]
+    fn trailing_spaces_count_only_behind_a_backslash() {
+        let table = [("a  ", "a"), ("a\\ ", "a\\ "), ("a\\  ", "a\\ "), (" a", " a"), ("  ", ""), ("a\\", "a\\")];
+        for (line, expected) in table {
+            assert_eq!(without_trailing_spaces(line.as_bytes()), expected.as_bytes(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Snapshots: what an agent's worktree holds, as a tree.
+//!
+//! A snapshot runs nothing (see [`crate::store::stage`]). It refuses to record what looks like an accident: a tree
+//! that is empty, or that lost more than half of its files, while nobody recorded their deletion.
+//! The worktree's index becomes the snapshot's, so its blobs are reachable until a commit holds them.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::merge::diff::FileChange;
+use crate::repo::repository::{Repo, ours, tree_of};
+use crate::repo::retry;
+use crate::store::openat::path_of;
+use crate::store::stage::{Staged, stage};
+use crate::worktree::worktrees::Worktree;
+
+/// What a snapshot may lose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotRules {
+    /// Files and folders whose deletion was recorded, below the worktree.
+    pub recorded_deletions: Vec<PathBuf>,
+    /// What else may be gone.
+    pub unrecorded: Loss,
+}
+
+/// How much of the worktree's HEAD may be gone without a recorded deletion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// No more than half of its files.
+    #[default]
+    Half,
+    /// Any number of files, as long as the tree has one.
+    Most,
+    /// All of them, as with a `run:` task, whose command is the record.
+    Everything,
+}
+
+/// What a worktree held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The tree.
+    pub tree: Oid,
+    /// How many files it has.
+    pub files: usize,
+    /// Files of HEAD that are gone, below the worktree.
+    pub deleted: Vec<PathBuf>,
+    /// Folders with a `.git` of their own; their files are in the tree as plain files.
+    pub nested_repositories: Vec<PathBuf>,
+    /// Pipes, sockets and devices, which are not in the tree.
+    pub special_files: Vec<PathBuf>,
+    /// Whether the tree differs from HEAD's.
+    pub changed: bool,
+}
+
+impl Repo {
+    /// Stores what a worktree holds as a tree, without running a program. No ref moves: commit and keep it.
+    ///
+    /// Call it while no process of the worktree's agent is alive.
+    ///
+    /// # Errors
+    /// [`GitError::EmptySnapshot`] and [`GitError::LostFiles`] for accidents; [`GitError::FilterAsked`] and
+    /// [`GitError::Unstorable`] for files that we cannot store as git would; [`GitError::Tampered`].
+    pub fn snapshot(&self, worktree: &Worktree, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
+        let mut staged = stage(self, worktree)?;
+        let snapshot = self.judge(worktree, &mut staged, rules)?;
+        if staged.changed {
+            staged.index.write().map_err(GitError::library("write the worktree's index"))?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Gives the tree of what a worktree holds at this moment; neither its index nor a ref changes.
+    ///
+    /// # Errors
+    /// Like [`Repo::snapshot`], but nothing is taken for an accident.
+    pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        write_tree(self, worktree, &mut stage(self, worktree)?)
+    }
+
+    /// Lists the files of a worktree that differ from its HEAD.
+    ///
+    /// # Errors
+    /// Like [`Repo::current_tree`].
+    pub fn status(&self, worktree: &Worktree) -> Result<Vec<FileChange>, GitError> {
+        let tree = self.current_tree(worktree)?;
+        self.diff(&self.worktree_head(worktree)?, &tree)
+    }
+
+    /// Gives the commit that a worktree's HEAD names.
+    ///
+    /// # Errors
+    /// If its branch is gone.
+    pub fn worktree_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let commit = repository.head().and_then(|head| head.peel_to_commit());
+        let failed = GitError::library(format!("read HEAD of the worktree at {}", worktree.path().display()));
+        Ok(ours(commit.map_err(failed)?.id()))
+    }
+
+    /// Tells whether a tree (or commit) has lost so many files of another that a snapshot of it would be refused.
+    ///
+    /// # Errors
+    /// If a tree is missing.
+    pub fn loses_most(&self, from: &Oid, to: &Oid) -> Result<bool, GitError> {
+        Ok(is_most(self.deletions(from, to)?.len(), count_files(&*self.handle()?, from)?))
+    }
+
+    fn judge(&self, worktree: &Worktree, staged: &mut Staged, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
+        let tree = write_tree(self, worktree, staged)?;
+        let before = self.worktree_head(worktree)?;
+        let deleted = self.deletions(&before, &tree)?;
+        let total = count_files(&*self.handle()?, &before)?;
+        let files = staged.index.len();
+        let lost = deleted.iter().filter(|gone| !rules.records(gone)).count();
+        let path = || worktree.path().to_owned();
+        if files == 0 && lost > 0 && rules.unrecorded < Loss::Everything {
+            return Err(GitError::EmptySnapshot { path: path(), lost });
+        }
+        if is_most(lost, total) && rules.unrecorded < Loss::Most {
+            return Err(GitError::LostFiles { path: path(), lost, total });
+        }
+        Ok(Snapshot {
+            changed: tree != self.tree_of(&before)?,
+            tree,
+            files,
+            deleted,
+            nested_repositories: std::mem::take(&mut staged.found.nested),
+            special_files: std::mem::take(&mut staged.found.special),
+        })
+    }
+
+    /// Lists the files of one tree that another has neither at their place nor, with the same content, elsewhere.
+    fn deletions(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
+        let handle = self.handle()?;
+        let diff = crate::merge::diff::plain_diff(&handle, from, to, None)?;
+        let added: BTreeSet<git2::Oid> = diff
+            .deltas()
+            .filter(|delta| delta.status() == git2::Delta::Added)
+            .map(|delta| delta.new_file().id())
+            .collect();
+        let gone = diff.deltas().filter(|delta| delta.status() == git2::Delta::Deleted);
+        let lost = gone.filter(|delta| !added.contains(&delta.old_file().id()));
+        Ok(lost.filter_map(|delta| delta.old_file().path_bytes().map(path_of)).collect())
+    }
+}
+
+impl SnapshotRules {
+    fn records(&self, gone: &std::path::Path) -> bool {
+        self.recorded_deletions
+            .iter()
+            .any(|recorded| recorded.as_os_str().as_bytes() == b"." || gone.starts_with(recorded))
+    }
+}
+
+fn is_most(lost: usize, total: usize) -> bool {
+    lost * 2 > total
+}
+
+fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged) -> Result<Oid, GitError> {
+    let written = retry::while_swept(|| staged.index.write_tree_to(&staged.store));
+    let written = written.map(ours).map_err(GitError::library("write the tree of a snapshot"));
+    match &written {
+        _ if !staged.unsynced => {}
+        // An agent looks at the same new files again and again; the wait is for all that others write to that disk.
+        Ok(tree) if staged.synced.as_ref() == Some(tree) => {}
+        Ok(tree) => repo.sync_tree(worktree.admin_dir(), tree)?,
+        Err(_) => repo.sync_objects()?,
+    }
+    written
+}
+
+fn count_files(repository: &git2::Repository, treeish: &Oid) -> Result<usize, GitError> {
+    let mut files = 0;
+    let tree = tree_of(repository, treeish)?;
+    tree.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
+        files += usize::from(entry.kind() == Some(git2::ObjectType::Blob));
+        git2::TreeWalkResult::Ok
+    })
+    .map_err(GitError::library(format!("count the files of {treeish}")))?;
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worktree::worktrees::WorktreeSpec;
+
+    #[test]
+    fn many_new_files_are_synced_once_as_long_as_they_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = git2::Repository::init(folder.path().join("project")).unwrap();
+        let author = git2::Signature::new("Test", "test@example.invalid", &git2::Time::new(0, 0)).unwrap();
+        let empty = made.find_tree(made.treebuilder(None).unwrap().write().unwrap()).unwrap();
+        let base = ours(made.commit(Some("HEAD"), &author, &author, "x", &empty, &[]).unwrap());
+        let path = folder.path().join("T1");
+        let spec = WorktreeSpec { path: path.clone(), branch: None, base, lock_reason: String::new() };
+        let repo = Repo::open(&folder.path().join("project"), folder.path()).unwrap();
+        let worktree = repo.add_worktree(&spec).unwrap();
+        (0..100).for_each(|at| std::fs::write(path.join(at.to_string()), at.to_string()).unwrap());
+        let durable = |repo: &Repo| {
+            let mut staged = stage(repo, &worktree).unwrap();
+            assert!(staged.unsynced);
+            let synced = staged.synced.clone();
+            (synced, write_tree(repo, &worktree, &mut staged).unwrap())
+        };
+        let (before, tree) = durable(&repo);
+        assert_eq!((before, durable(&repo)), (None, (Some(tree.clone()), tree.clone())));
+        // Nobody knows what another process has left to be written.
+        assert_eq!(durable(&Repo::open(&folder.path().join("project"), folder.path()).unwrap()).0, None);
+        std::fs::write(path.join("more"), "1").unwrap();
+        let (_, more) = durable(&repo);
+        assert_ne!(more, tree);
+        let (fan, name) = more.as_str().split_at(2);
+        std::fs::remove_file(made.commondir().join("objects").join(fan).join(name)).unwrap();
+        assert_eq!(durable(&repo), (None, more));
+    }
+}

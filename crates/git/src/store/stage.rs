@@ -1,0 +1,414 @@
+//! Staging a worktree without running a program: the files as they are, stored as git would store them.
+//!
+//! An agent's tree is where code can run: `git add` and `git status` follow a nested repository's configuration
+//! whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files ourselves
+//! below the worktree's descriptor, decide ourselves what is ignored (see [`crate::store::ignore`]), and libgit2
+//! converts line ends in our own process; neither starts a program. Where git would need a program, or libgit2 is
+//! known to store something else than git, we refuse: a changed file with a configured `filter`, or with a
+//! `working-tree-encoding`.
+//!
+//! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
+//! instant as the index was written is (git's own rule for "racy" entries).
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use git2::{AttrCheckFlags, AttrValue, Index, IndexEntry, IndexTime, Repository};
+use orchestrate_core::Oid;
+use orchestrate_core::git_path::is_storable;
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::repo::full_disk;
+use crate::repo::probe;
+use crate::repo::repository::{Repo, theirs};
+use crate::repo::retry;
+use crate::store::bounds;
+use crate::store::openat;
+use crate::store::openat::path_of;
+use crate::store::walk::{Found, Walk};
+use crate::worktree::unfinished::{drop_conflicts, require_decided};
+use crate::worktree::worktrees::Worktree;
+
+/// The largest file that an agent may add or change; larger ones do not belong in a repository.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// The most files that one snapshot may add or change: an unignored `node_modules` is ten times this.
+const MAX_NEW_FILES: usize = 50_000;
+/// The most bytes that one snapshot may add or change.
+const MAX_NEW_BYTES: u64 = 1 << 30;
+/// The attributes that make git store other bytes than the file has.
+const CONVERTING: [&str; 4] = ["text", "crlf", "eol", "ident"];
+
+const REGULAR: u32 = 0o100_644;
+const EXECUTABLE: u32 = 0o100_755;
+const LINK: u32 = 0o120_000;
+const GITLINK: u32 = 0o160_000;
+
+/// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a
+/// second and wait for what others are writing.
+const SYNCED_ONE_BY_ONE: usize = 64;
+
+/// A worktree's files as an index, and what differed from the index that git has of it.
+pub(crate) struct Staged {
+    pub(crate) index: Index,
+    pub(crate) store: Repository,
+    pub(crate) found: Found,
+    /// Whether anything differed.
+    pub(crate) changed: bool,
+    /// Whether its objects are still to be made durable.
+    pub(crate) unsynced: bool,
+    /// The tree that was durable before with everything in it, by this process's doing.
+    pub(crate) synced: Option<Oid>,
+}
+
+/// Where the files of one staging are read and stored.
+struct Stager<'a> {
+    walk: Walk<'a>,
+    worktree: &'a Worktree,
+    store: &'a Repository,
+    conversion: Conversion,
+    /// When the index was written, in seconds and nanoseconds; files as young are read again.
+    index_time: (i64, i64),
+    /// The folder that was opened last: the index is sorted, so it is mostly the next one too.
+    last_folder: Option<(Vec<u8>, Option<OwnedFd>)>,
+    new_files: usize,
+    new_bytes: u64,
+}
+
+/// The configuration that decides how files are stored.
+struct Conversion {
+    trust_mode: bool,
+    links: bool,
+    auto_crlf: bool,
+    filters: Vec<String>,
+}
+
+/// Stages a worktree's files into a copy of its index, in memory; objects are stored, nothing else is written.
+pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
+    worktree.verify_untampered()?;
+    let repository = repo.open_git_dir(worktree.admin_dir())?;
+    let index_path = worktree.admin_dir().join("index");
+    let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
+    let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
+    // Of a merge that a person has begun there, what the files are counts; a path in conflict has no entry of its own.
+    let conflicted = index.has_conflicts();
+    require_decided(worktree, &index)?;
+    drop_conflicts(&mut index)?;
+    let mut walk = Walk::new(worktree, &repository)?;
+    let found = walk.untracked(&tracked)?;
+    let many = found.new.len() > SYNCED_ONE_BY_ONE;
+    // Looked for before anything is stored: what a clean-up has taken since is stored anew.
+    let synced = repo.synced_tree(worktree.admin_dir());
+    let synced = synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
+    let unsynced = many.then(|| repo.open_unsynced(worktree.admin_dir())).transpose()?;
+    let mut stager = Stager {
+        walk,
+        worktree,
+        store: unsynced.as_ref().unwrap_or(&repository),
+        conversion: Conversion::of(repo, &repository)?,
+        index_time: modified(&index_path)?,
+        last_folder: None,
+        new_files: 0,
+        new_bytes: 0,
+    };
+    let changed = stager.update(&mut index, &tracked, &found.new);
+    if many && changed.is_err() {
+        // What is stored already is not written again, so nothing later would make it durable.
+        repo.sync_objects()?;
+    }
+    let changed = changed? || conflicted;
+    Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
+}
+
+/// What became of one path.
+enum Fate {
+    Same,
+    Gone,
+    Stored(Box<IndexEntry>),
+}
+
+impl Stager<'_> {
+    /// Brings the index to what the files are; tells whether anything differed.
+    fn update(
+        &mut self,
+        index: &mut Index,
+        tracked: &BTreeMap<Vec<u8>, IndexEntry>,
+        new: &[Vec<u8>],
+    ) -> Result<bool, GitError> {
+        let mut deleted = Vec::new();
+        let mut stored = Vec::new();
+        for (path, entry) in tracked {
+            match self.restage(path, Some(entry))? {
+                Fate::Same => {}
+                Fate::Gone => deleted.push(path),
+                Fate::Stored(entry) => stored.push(entry),
+            }
+        }
+        for path in new {
+            if let Fate::Stored(entry) = self.restage(path, None)? {
+                stored.push(entry);
+            }
+        }
+        for path in deleted.iter().map(|path| path_of(path)) {
+            // A conflicted one has no entry any more.
+            if index.get_path(&path, 0).is_some() {
+                index.remove(&path, 0).map_err(GitError::library("take a file out of the index"))?;
+            }
+        }
+        for entry in &stored {
+            index.add(entry).map_err(|error| unstorable(&entry.path, error.message()))?;
+        }
+        Ok(!deleted.is_empty() || !stored.is_empty())
+    }
+
+    fn restage(&mut self, path: &[u8], known: Option<&IndexEntry>) -> Result<Fate, GitError> {
+        if known.is_some_and(|entry| entry.mode == GITLINK) {
+            return Ok(Fate::Same);
+        }
+        let shown = || self.worktree.path().join(path_of(path));
+        let (folder, name) = openat::split(path);
+        let Some(folder) = self.folder(folder)? else {
+            return Ok(Fate::Gone);
+        };
+        let stat = openat::look(&folder, name).map_err(GitError::errno("look at", shown()))?;
+        let Some(stat) = stat else { return Ok(Fate::Gone) };
+        let mode = match openat::kind(&stat) {
+            FileType::RegularFile => self.conversion.mode(&stat, known),
+            FileType::Symlink => LINK,
+            _ => return Ok(Fate::Gone),
+        };
+        if known.is_some_and(|entry| entry.mode == mode && self.is_same(&stat, entry)) {
+            return Ok(Fate::Same);
+        }
+        if !is_storable(path, mode == LINK) {
+            return Err(unstorable(
+                path,
+                "git takes no such path, since a part of it is a name of git's own somewhere",
+            ));
+        }
+        let (id, stat) = match openat::kind(&stat) {
+            FileType::Symlink => (self.store_link(&folder, name, path)?, stat),
+            _ => self.store_file(&folder, name, path, known)?,
+        };
+        Ok(Fate::Stored(Box::new(entry_of(path, mode, id, &stat))))
+    }
+
+    fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
+        let target = openat::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
+        self.count(path, target.len() as u64)?;
+        retry::while_swept(|| self.store.blob(&target)).map_err(self.unstored(path, target.len()))
+    }
+
+    fn store_file(
+        &mut self,
+        folder: &OwnedFd,
+        name: &[u8],
+        path: &[u8],
+        known: Option<&IndexEntry>,
+    ) -> Result<(git2::Oid, Stat), GitError> {
+        let read = match openat::read(folder, name, MAX_FILE_BYTES) {
+            Err(Errno::INVAL | Errno::LOOP | Errno::NOENT) => {
+                return Err(unstorable(path, "it changed while it was read"));
+            }
+            other => other.map_err(GitError::errno("read", self.worktree.path().join(path_of(path))))?,
+        };
+        let Some((bytes, stat)) = read else {
+            return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
+        };
+        self.count(path, bytes.len() as u64)?;
+        // Who checks it out would hang in git.
+        if bounds::is_patterns(name)
+            && let Some(reason) = bounds::excess(&bytes)
+        {
+            return Err(unstorable(path, format!("git cannot go by it: {reason}")));
+        }
+        self.walk.require_plain_attributes_for(path)?;
+        let failed = || self.unstored(path, bytes.len());
+        let converts = match self.converts(path) {
+            // A file that was checked out without its filter and never touched is what the index has.
+            Err(_) if known.is_some_and(|entry| is_blob(&bytes, entry.id)) => false,
+            other => other?,
+        };
+        let id = if converts {
+            let convert = || {
+                let mut writer = self.store.blob_writer(Some(&path_of(path)))?;
+                std::io::Write::write_all(&mut writer, &bytes)
+                    .map_err(|error| git2::Error::from_str(&error.to_string()))?;
+                writer.commit()
+            };
+            retry::while_swept(convert).map_err(failed())?
+        } else {
+            retry::while_swept(|| self.store.blob(&bytes)).map_err(failed())?
+        };
+        Ok((id, stat))
+    }
+
+    /// Says why a file was not stored: for what it is, unless the disk is full.
+    fn unstored(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
+        move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
+            Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
+            None => unstorable(path, error.message()),
+        }
+    }
+
+    /// Tells whether git would store other bytes than the file has; refuses where that needs a program.
+    fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
+        let attribute = |name: &str| {
+            let flags = AttrCheckFlags::FILE_THEN_INDEX;
+            let value = self.store.get_attr_bytes(&path_of(path), name, flags);
+            value.map(|value| value.map(<[u8]>::to_vec)).map_err(|error| unstorable(path, error.message()))
+        };
+        if let Some(filter) = named(attribute("filter")?)
+            && self.conversion.filters.contains(&filter)
+        {
+            return Err(GitError::FilterAsked { path: path_of(path), filter });
+        }
+        if let Some(name) = named(attribute("working-tree-encoding")?).filter(|name| !probe::is_utf8(name)) {
+            return Err(unstorable(
+                path,
+                format!("its attributes ask for the encoding {name}, which is not supported"),
+            ));
+        }
+        if self.conversion.auto_crlf {
+            return Ok(true);
+        }
+        for name in CONVERTING {
+            let value = attribute(name)?;
+            if !matches!(AttrValue::from_bytes(value.as_deref()), AttrValue::Unspecified | AttrValue::False) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn folder(&mut self, folder: &[u8]) -> Result<Option<OwnedFd>, GitError> {
+        let again = |fd: &OwnedFd| fd.try_clone().map_err(GitError::io("open", path_of(folder)));
+        if let Some((last, opened)) = &self.last_folder
+            && last == folder
+        {
+            return opened.as_ref().map(again).transpose();
+        }
+        let opened = match openat::open_folder(self.worktree.root(), folder) {
+            Ok(opened) => Some(opened),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
+            Err(error) => {
+                return Err(GitError::errno("open", self.worktree.path().join(path_of(folder)))(error));
+            }
+        };
+        let result = opened.as_ref().map(again).transpose()?;
+        self.last_folder = Some((folder.to_vec(), opened));
+        Ok(result)
+    }
+
+    fn is_same(&self, stat: &Stat, entry: &IndexEntry) -> bool {
+        let on_disk = entry_of(&[], entry.mode, entry.id, stat);
+        let facts = |entry: &IndexEntry| {
+            let times =
+                (entry.mtime.seconds(), entry.mtime.nanoseconds(), entry.ctime.seconds(), entry.ctime.nanoseconds());
+            (times, entry.file_size, entry.ino, entry.uid, entry.gid)
+        };
+        facts(&on_disk) == facts(entry) && (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec)) < self.index_time
+    }
+
+    fn count(&mut self, path: &[u8], bytes: u64) -> Result<(), GitError> {
+        self.new_files += 1;
+        self.new_bytes += bytes;
+        let too_large = |what, limit| Err(GitError::TooLarge { path: path_of(path), what, limit });
+        if self.new_files > MAX_NEW_FILES {
+            too_large("the number of new and changed files", MAX_NEW_FILES as u64)
+        } else if self.new_bytes > MAX_NEW_BYTES {
+            too_large("the size of new and changed files", MAX_NEW_BYTES)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Conversion {
+    fn of(repo: &Repo, repository: &Repository) -> Result<Conversion, GitError> {
+        let config = repository.config().map_err(GitError::library("read the configuration"))?;
+        let flag = |key, default| config.get_bool(key).unwrap_or(default);
+        let auto_crlf =
+            config.get_string("core.autocrlf").is_ok_and(|text| !matches!(text.as_str(), "false" | "0" | "no" | "off"));
+        Ok(Conversion {
+            trust_mode: flag("core.filemode", true),
+            links: flag("core.symlinks", true),
+            auto_crlf,
+            filters: repo.shared.configuration.storing_filters(),
+        })
+    }
+
+    fn mode(&self, stat: &Stat, known: Option<&IndexEntry>) -> u32 {
+        match known.map(|entry| entry.mode) {
+            Some(LINK) if !self.links => LINK,
+            Some(mode @ (REGULAR | EXECUTABLE)) if !self.trust_mode => mode,
+            _ if self.trust_mode && stat.st_mode & 0o100 != 0 => EXECUTABLE,
+            _ => REGULAR,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low 32 bits")]
+fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
+    IndexEntry {
+        ctime: IndexTime::new(seconds(stat.st_ctime) as i32, nanoseconds(stat.st_ctime_nsec) as u32),
+        mtime: IndexTime::new(seconds(stat.st_mtime) as i32, nanoseconds(stat.st_mtime_nsec) as u32),
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        file_size: stat.st_size as u32,
+        ..unread_entry(path, mode, id)
+    }
+}
+
+/// Makes an index entry that tells nothing about the file on the disk, so that the file is read at the next look.
+pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: u16::try_from(path.len()).unwrap_or(0xfff).min(0xfff),
+        flags_extended: 0,
+        path: path.to_vec(),
+    }
+}
+
+/// Gives the text of an attribute that is set to one, not merely set or unset.
+fn named(value: Option<Vec<u8>>) -> Option<String> {
+    let value = value?;
+    match AttrValue::from_bytes(Some(&value)) {
+        AttrValue::String(_) | AttrValue::Bytes(_) => Some(String::from_utf8_lossy(&value).into_owned()),
+        _ => None,
+    }
+}
+
+fn is_blob(bytes: &[u8], id: git2::Oid) -> bool {
+    git2::Oid::hash_object(git2::ObjectType::Blob, bytes).is_ok_and(|hashed| hashed == id)
+}
+
+fn seconds(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or_default()
+}
+
+fn nanoseconds(value: impl TryInto<i64>) -> i64 {
+    value.try_into().unwrap_or_default()
+}
+
+fn modified(path: &std::path::Path) -> Result<(i64, i64), GitError> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.metadata().map_err(GitError::io("look at", path))?;
+    Ok((meta.mtime(), meta.mtime_nsec()))
+}
+
+fn unstorable(path: &[u8], reason: impl Into<String>) -> GitError {
+    GitError::Unstorable { path: path_of(path), reason: reason.into() }
+}

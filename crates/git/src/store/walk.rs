@@ -1,0 +1,166 @@
+//! Which files of a worktree are not in its index: new ones, and what git ignores.
+//!
+//! Folders are opened below the worktree's descriptor and links are never followed. Ignore rules are asked for
+//! each name on the way down, so that nothing below an ignored folder comes back, as with git. Attributes are
+//! libgit2's to read, so we look at each of their files first: a pipe in its place would hang it.
+//!
+//! A `.git` below the top is no repository to us: it is reported and passed over, and the files beside it are
+//! files like any others, so what an agent cloned or initialised inside its worktree is not lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use git2::Repository;
+use rustix::fs::{FileType, Stat};
+
+use crate::error::GitError;
+use crate::store::bounds;
+use crate::store::ignore::{Rules, Standard};
+use crate::store::openat;
+use crate::store::openat::{join, path_of};
+use crate::worktree::worktrees::Worktree;
+
+/// The files that decide how content is stored.
+const ATTRIBUTES: &[u8] = b".gitattributes";
+/// The deepest folder that we enter: a path of 4,096 bytes has at most half as many parts.
+const DEEPEST: usize = 2_048;
+
+/// What a walk through a worktree found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// New files, sorted by path.
+    pub(crate) new: Vec<Vec<u8>>,
+    /// Folders that hold a `.git` of their own.
+    pub(crate) nested: Vec<PathBuf>,
+    /// Pipes, sockets and devices, which git cannot store.
+    pub(crate) special: Vec<PathBuf>,
+    /// What git ignores, and whether it is a folder; nothing below an ignored folder.
+    pub(crate) ignored: Vec<(Vec<u8>, bool)>,
+}
+
+/// A walk, with the folders whose attributes have been looked at.
+pub(crate) struct Walk<'a> {
+    worktree: &'a Worktree,
+    standard: Standard,
+    plain: BTreeSet<Vec<u8>>,
+}
+
+/// A folder to be entered, with the rules of the one that it is in.
+type ToEnter = (Vec<u8>, Option<Rc<Rules>>);
+
+impl<'a> Walk<'a> {
+    /// Prepares a walk; `repository` is libgit2 on the worktree's admin directory.
+    ///
+    /// # Errors
+    /// If the rules that hold everywhere cannot be read.
+    pub(crate) fn new(worktree: &'a Worktree, repository: &Repository) -> Result<Self, GitError> {
+        Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
+    }
+
+    /// Finds the files that are not tracked; `tracked` is the index by path.
+    pub(crate) fn untracked<T>(&mut self, tracked: &BTreeMap<Vec<u8>, T>) -> Result<Found, GitError> {
+        let mut found = Found::default();
+        let mut open: Vec<ToEnter> = vec![(Vec::new(), None)];
+        while let Some(folder) = open.pop() {
+            self.enter(folder, tracked, &mut found, &mut open)?;
+        }
+        found.new.sort();
+        found.nested.sort();
+        found.special.sort();
+        found.ignored.sort();
+        Ok(found)
+    }
+
+    fn enter<T>(
+        &mut self,
+        (folder, above): ToEnter,
+        tracked: &BTreeMap<Vec<u8>, T>,
+        found: &mut Found,
+        open: &mut Vec<ToEnter>,
+    ) -> Result<(), GitError> {
+        let folder = folder.as_slice();
+        let shown = || self.worktree.path().join(path_of(folder));
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
+        if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
+            // Git stores no folders, so nothing is lost of those that have nothing in them.
+            let holds_files = openat::holds_files(opened).map_err(GitError::errno("list", self.worktree.path()))?;
+            return match holds_files {
+                true => Err(GitError::TooLarge {
+                    path: self.worktree.path().join(top_of(folder)),
+                    what: "the depth of a folder in it",
+                    limit: DEEPEST as u64,
+                }),
+                false => Ok(()),
+            };
+        }
+        let names = openat::list(&opened).map_err(GitError::errno("list", shown()))?;
+        let rules = Rules::read(folder, &opened, above, &self.standard)?;
+        for (name, is_folder) in names {
+            if name == b".git" {
+                if !folder.is_empty() {
+                    found.nested.push(path_of(folder));
+                }
+                continue;
+            }
+            let path = join(folder, &name);
+            if !is_folder && tracked.contains_key(&path) {
+                continue;
+            }
+            if self.standard.is_ignored(&rules, &path, is_folder)? {
+                found.ignored.push((path, is_folder));
+            } else if is_folder {
+                open.push((path, Some(Rc::clone(&rules))));
+            } else {
+                self.sort_in(&opened, &name, path, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sort_in(&self, folder: &OwnedFd, name: &[u8], path: Vec<u8>, found: &mut Found) -> Result<(), GitError> {
+        let stat = openat::look(folder, name).map_err(GitError::errno("look at", path_of(&path)))?;
+        match stat.as_ref().map(openat::kind) {
+            Some(FileType::RegularFile | FileType::Symlink) => found.new.push(path),
+            Some(_) => found.special.push(path_of(&path)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Looks at the attributes that libgit2 will read for this path: of its folder and all above.
+    pub(crate) fn require_plain_attributes_for(&mut self, path: &[u8]) -> Result<(), GitError> {
+        let mut folder = openat::split(path).0;
+        loop {
+            if self.plain.insert(folder.to_vec())
+                && let Ok(opened) = openat::open_folder(self.worktree.root(), folder)
+            {
+                require_plain_attributes(folder, &opened)?;
+            }
+            if folder.is_empty() {
+                return Ok(());
+            }
+            folder = openat::split(folder).0;
+        }
+    }
+}
+
+fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitError> {
+    let path = || path_of(&join(folder, ATTRIBUTES));
+    let stat = openat::look(opened, ATTRIBUTES).map_err(GitError::errno("look at", path()))?;
+    let odd = |stat: Stat| openat::kind(&stat) != FileType::RegularFile || stat.st_size > bounds::MAX_BYTES as i64;
+    if stat.is_some_and(odd) {
+        let reason = format!("attributes for git must be a plain file of at most {} bytes", bounds::MAX_BYTES);
+        return Err(GitError::Unstorable { path: path(), reason });
+    }
+    match bounds::excess_in(opened, ATTRIBUTES)? {
+        Some(reason) => Err(GitError::Unstorable { path: path(), reason }),
+        None => Ok(()),
+    }
+}
+
+/// Gives the first folder of a path.
+fn top_of(path: &[u8]) -> PathBuf {
+    path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
+}

@@ -1,0 +1,79 @@
+//! Whether what a worktree holds is held elsewhere too, so that nothing goes with it.
+
+use std::collections::BTreeSet;
+
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::repo::refs::branch_ref;
+use crate::repo::repository::{Repo, ours, theirs, tree_of};
+use crate::worktree::unfinished::drop_conflicts;
+use crate::worktree::worktrees::Worktree;
+
+impl Repo {
+    /// Makes sure that a worktree's files are kept, and what a person has staged there: the tree of each is the
+    /// branch's, or that of a ref of ours.
+    ///
+    /// What no tree holds is not looked at: see [`Repo::unstored`].
+    ///
+    /// # Errors
+    /// [`GitError::Unkept`] and [`GitError::StagedAlone`] if they are not.
+    pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let (files, kept) = (self.current_tree(worktree)?, self.kept_trees(worktree)?);
+        if !kept.contains(&files) || !self.is_stored(&files)? {
+            return Err(GitError::Unkept { path: worktree.path().to_owned() });
+        }
+        if kept.contains(&self.staged_tree(worktree)?) {
+            Ok(())
+        } else {
+            Err(GitError::StagedAlone { path: worktree.path().to_owned() })
+        }
+    }
+
+    /// Tells whether everything below a tree is there: a `git gc --prune=now` beside a run may have taken it.
+    fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
+        let (handle, mut missing) = (self.handle()?, false);
+        let objects = handle.odb().map_err(GitError::library("open the objects"))?;
+        let walked = tree_of(&handle, tree)?.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
+            missing |= !objects.exists(entry.id());
+            if missing { git2::TreeWalkResult::Abort } else { git2::TreeWalkResult::Ok }
+        });
+        match walked {
+            Err(error) if !missing => Err(GitError::library(format!("read the tree {tree}"))(error)),
+            _ => Ok(!missing),
+        }
+    }
+
+    /// Gives the tree of what is staged in a worktree, if it is none of those that the caller knows of and nothing else
+    /// holds it: a person has staged it, for our snapshots leave the index at what they keep.
+    ///
+    /// # Errors
+    /// If the index or a ref cannot be read.
+    pub fn staged_alone(&self, worktree: &Worktree, known: &[Oid]) -> Result<Option<Oid>, GitError> {
+        let staged = self.staged_tree(worktree)?;
+        if known.contains(&staged) {
+            return Ok(None);
+        }
+        Ok((!self.kept_trees(worktree)?.contains(&staged)).then_some(staged))
+    }
+
+    /// Stores the tree of a worktree's index; a path in conflict has no entry of its own there.
+    fn staged_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        let failed = || GitError::library(format!("read what is staged in {}", worktree.path().display()));
+        let mut index = git2::Index::open(&worktree.admin_dir().join("index")).map_err(failed())?;
+        drop_conflicts(&mut index)?;
+        index.write_tree_to(&*self.handle()?).map(ours).map_err(failed())
+    }
+
+    /// Gives the trees that a worktree's branch and our refs hold.
+    fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
+        let handle = self.handle()?;
+        let branch = worktree.branch().map(branch_ref).map(|name| self.read_ref(&name)).transpose()?.flatten();
+        let held = self.refs_below("refs/orchestrate/")?.into_iter().map(|kept| kept.target);
+        let tree = |target: Oid| {
+            let object = handle.find_object(theirs(&target)?, None);
+            Ok(object.and_then(|object| object.peel_to_tree()).map(|tree| ours(tree.id())).ok())
+        };
+        branch.into_iter().chain(held).filter_map(|target| tree(target).transpose()).collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! The worktrees of agents, and the user's checkout as far as it is only read.
+
+pub(crate) mod checkout;
+pub(crate) mod include;
+pub(crate) mod kept;
+pub(crate) mod on_files;
+pub(crate) mod place;
+pub(crate) mod reconcile;
+pub(crate) mod shown;
+pub(crate) mod uncommitted;
+pub(crate) mod unfinished;
+pub(crate) mod worktrees;

@@ -1,0 +1,34 @@
+//! How git is run on a checkout: its files and its index are the real ones, its git directory is ours.
+//!
+//! So git finds no configuration of the repository's, whatever its conditions say: see [`crate::repo::scratch_repo`].
+
+use std::ffi::OsStr;
+
+use crate::error::GitError;
+use crate::repo::program::Run;
+use crate::repo::repository::Repo;
+use crate::repo::scratch_repo::Room;
+use crate::worktree::place::Place;
+
+impl Repo {
+    /// Makes a room for one run on files.
+    pub(crate) fn room_for_files(&self) -> Result<Room, GitError> {
+        let room = Room::new()?;
+        room.take_over_info(self.common_dir())?;
+        Ok(room)
+    }
+
+    /// Prepares a run on the files and the index of a checkout.
+    pub(crate) fn on_files<'a>(
+        &self,
+        room: &'a Room,
+        place: &'a Place,
+        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Run<'a> {
+        let run = Run::new(room.git_dir(), &place.path, args)
+            .env("GIT_INDEX_FILE", place.index_path())
+            .env("GIT_OBJECT_DIRECTORY", self.common_dir().join("objects"));
+        let shallow = self.common_dir().join("shallow");
+        if shallow.exists() { run.env("GIT_SHALLOW_FILE", shallow) } else { run }
+    }
+}

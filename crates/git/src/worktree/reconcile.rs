@@ -1,0 +1,179 @@
+//! What killed processes leave behind in the common directory, found and removed.
+//!
+//! An entry whose `commondir` is empty makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and
+//! `git worktree prune` does not heal it. Ours are removed; anybody else's are named, never touched.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::GitError;
+use crate::repo::lock::Held;
+use crate::repo::lock_holder::Work;
+use crate::repo::repository::Repo;
+use crate::repo::scratch_repo;
+
+/// The locks that git and libgit2 take on one worktree.
+const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
+/// Where the refs of runs are, one folder for each run.
+const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
+
+/// What [`Repo::reconcile`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// Half-made entries and left locks that were removed.
+    pub removed: Vec<PathBuf>,
+    /// Half-made entries of somebody else's: git fails until the user removes them.
+    pub foreign: Vec<PathBuf>,
+}
+
+impl Repo {
+    /// Removes what killed processes of ours left: half-made worktree entries, locks on our worktrees and refs, and
+    /// places where they merged.
+    ///
+    /// `ours` is asked about the reason that a worktree is locked with ([`crate::WorktreeSpec::lock_reason`]), and
+    /// about `orchestrate <run>` for a lock on a ref of that run. Call it while no other process works on what it
+    /// names.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`] if there is no place for temporary files, or if the file system refuses.
+    pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
+        self.require_temporary_folder()?;
+        scratch_repo::sweep()?;
+        let held = self.lock(Work::Reconciling)?;
+        let mut found = Reconciled::default();
+        for entry in entries(self.common_dir())? {
+            // Git writes the reason before anything else into an entry.
+            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            match (is_ours, is_whole(&entry)) {
+                (true, true) => {
+                    WORKTREE_LOCKS.iter().try_for_each(|name| remove(entry.join(name), &mut found.removed))?
+                }
+                (true, false) => {
+                    drop_entry(&entry, &held)?;
+                    found.removed.push(entry);
+                }
+                (false, true) => {}
+                (false, false) => found.foreign.push(entry),
+            }
+        }
+        for folder in REF_FOLDERS {
+            for run in list(&self.common_dir().join(folder))? {
+                let name = run.file_name().unwrap_or_default().to_string_lossy();
+                if ours(&format!("orchestrate {name}")) {
+                    remove_locks(&run, &mut found.removed)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Repo {
+    /// Removes git's entries for worktrees of ours whose directories are gone; their branches stay.
+    ///
+    /// A removal that was killed has moved the directory away and left the entry, which keeps the branch from being
+    /// checked out elsewhere. `ours` is asked as in [`Repo::reconcile`].
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn drop_dangling(&self, ours: &dyn Fn(&str) -> bool) -> Result<(), GitError> {
+        let held = self.lock(Work::Reconciling)?;
+        for entry in entries(self.common_dir())? {
+            let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
+            let pointer = std::fs::read(entry.join("gitdir")).unwrap_or_default();
+            let pointer = crate::store::openat::path_of(pointer.trim_ascii_end());
+            if is_ours && pointer.parent().is_some_and(|folder| matches!(folder.try_exists(), Ok(false))) {
+                drop_entry(&entry, &held)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lists git's entries for linked worktrees, whole or not, sorted.
+pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
+    list(&common_dir.join("worktrees"))
+}
+
+/// Removes git's entry for a worktree. It is moved aside first, so that git never sees half of it.
+pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
+    let (folder, place) = aside(admin_dir)?;
+    absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
+    // Git removes the folder with the last entry, and so do we; it fails while there are others.
+    drop(admin_dir.parent().map(std::fs::remove_dir));
+    Ok(())
+}
+
+/// Makes git's entry for a worktree. It is made aside first, so that git never sees half of it.
+pub(crate) fn put_entry(
+    admin_dir: &Path,
+    _held: &Held,
+    make: impl FnOnce(&Path) -> Result<(), GitError>,
+) -> Result<(), GitError> {
+    let (folder, place) = aside(admin_dir)?;
+    std::fs::create_dir(&place).map_err(GitError::io("make", &place))?;
+    make(&place)?;
+    let worktrees = admin_dir.parent().unwrap_or(admin_dir);
+    std::fs::create_dir_all(worktrees).map_err(GitError::io("make", worktrees))?;
+    std::fs::rename(&place, admin_dir).map_err(GitError::io("make", admin_dir))?;
+    absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
+}
+
+/// Gives the folder where entries come from and go to, and the place of one in it, where nothing is.
+fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
+    let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
+    std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
+    let place = folder.join(admin_dir.file_name().unwrap_or_default());
+    absent(orchestrate_files::remove_folder(&place)).map_err(GitError::io("delete", &place))?;
+    Ok((folder, place))
+}
+
+/// Takes what is not there for removed.
+fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Tells whether git was done with making an entry.
+pub(crate) fn is_whole(entry: &Path) -> bool {
+    ["commondir", "gitdir", "HEAD"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
+}
+
+fn remove_locks(folder: &Path, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
+    for path in list(folder)? {
+        if path.is_dir() {
+            remove_locks(&path, removed)?;
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            remove(path, removed)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
+    match std::fs::remove_file(&path) {
+        Ok(()) => removed.push(path),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(GitError::Io { doing: "remove", path, source: error }),
+    }
+    Ok(())
+}
+
+/// Lists a folder, sorted; one that is absent is empty.
+fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(GitError::Io { doing: "list", path: folder.to_owned(), source: error }),
+    };
+    let mut paths = Vec::new();
+    for entry in listed {
+        paths.push(entry.map_err(GitError::io("list", folder))?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}

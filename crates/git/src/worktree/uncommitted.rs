@@ -1,0 +1,113 @@
+//! What a worktree holds that no snapshot does, so that it would be gone with the worktree.
+//!
+//! That is what git ignores, and the `.git` of a repository inside. A file that the user's checkout has as well, like
+//! one that `.worktreeinclude` brought along, is not lost. Nothing is stored or changed here.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use crate::error::GitError;
+use crate::repo::repository::Repo;
+use crate::store::ignore::{Rules, Standard};
+use crate::store::openat;
+use crate::store::openat::{join, path_of};
+use crate::worktree::worktrees::Worktree;
+
+/// A search through what no snapshot holds.
+struct Search<'a> {
+    worktree: &'a Worktree,
+    /// The user's checkout.
+    checkout: OwnedFd,
+    tracked: BTreeMap<Vec<u8>, ()>,
+}
+
+impl Repo {
+    /// Lists the top-most files and folders of a worktree that hold something which is nowhere else, sorted; the name
+    /// of a folder ends with a slash.
+    ///
+    /// # Errors
+    /// If something cannot be read, so that it cannot be told.
+    pub fn unstored(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        worktree.verify_untampered()?;
+        let checkout = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
+        let search = Search { worktree, checkout, tracked: self.tracked(worktree)? };
+        let found = self.walk(worktree, &search.tracked)?;
+        let mut unstored = Vec::new();
+        for (path, is_folder) in found.ignored {
+            if search.is_only_here((path.clone(), is_folder))? {
+                unstored.push(path_of(&if is_folder { join(&path, b"") } else { path }));
+            }
+        }
+        unstored.extend(found.nested.iter().map(|folder| folder.join(".git/")));
+        unstored.sort();
+        Ok(unstored)
+    }
+
+    /// Tells whether git ignores a file of a worktree, so that no commit of it will have the file.
+    ///
+    /// # Errors
+    /// If the rules or the index cannot be read.
+    pub fn ignores(&self, worktree: &Worktree, file: &Path) -> Result<bool, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        let index = repository.index().map_err(GitError::library("read the index"))?;
+        if index.get_path(file, 0).is_some() {
+            return Ok(false);
+        }
+        let standard = Standard::of(&repository)?;
+        let (mut folder, mut rules) = (Vec::new(), None);
+        let mut names = file.as_os_str().as_bytes().split(|byte| *byte == b'/').peekable();
+        while let Some(name) = names.next() {
+            let shown = worktree.path().join(path_of(&folder));
+            let opened = openat::open_folder(worktree.root(), &folder).map_err(GitError::errno("open", shown))?;
+            let here = Rules::read(&folder, &opened, rules, &standard)?;
+            folder = join(&folder, name);
+            if standard.is_ignored(&here, &folder, names.peek().is_some())? {
+                return Ok(true);
+            }
+            rules = Some(here);
+        }
+        Ok(false)
+    }
+}
+
+impl Search<'_> {
+    /// Tells whether a file, or one below a folder, is neither tracked nor in the user's checkout.
+    fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
+        let mut open = vec![top];
+        while let Some((path, is_folder)) = open.pop() {
+            if is_folder {
+                let failed = || GitError::errno("list", self.worktree.path().join(path_of(&path)));
+                let opened = openat::open_folder(self.worktree.root(), &path).map_err(failed())?;
+                let inside = openat::list(&opened).map_err(failed())?.into_iter();
+                open.extend(inside.map(|(name, is_folder)| (join(&path, &name), is_folder)));
+            } else if !self.tracked.contains_key(&path) && !self.is_in_the_checkout(&path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Tells whether the user's checkout has the same; a pipe or a socket holds nothing that could be lost.
+    fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
+        let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
+        let (folder, name) = openat::split(path);
+        let opened = openat::open_folder(self.worktree.root(), folder).map_err(failed())?;
+        let kind = openat::look(&opened, name).map_err(failed())?.as_ref().map(openat::kind);
+        if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
+            return Ok(true);
+        }
+        // What cannot be read there is not there for anybody who looks for it.
+        let Ok(theirs) = openat::open_folder(&self.checkout, folder) else { return Ok(false) };
+        match kind {
+            Some(FileType::Symlink) => {
+                let ours = openat::read_link(&opened, name).map_err(failed())?;
+                Ok(openat::read_link(&theirs, name).is_ok_and(|theirs| theirs == ours))
+            }
+            _ => openat::is_same_file(&opened, &theirs, name).map_err(failed()),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A merge that a person has begun in a worktree, of which git's index tells, and what git keeps beside it.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use git2::{ErrorCode, Index};
+use orchestrate_core::Oid;
+use rustix::io::Errno;
+
+use crate::error::GitError;
+use crate::merge::markers::first_marker;
+use crate::merge::merge_tree::Merge;
+use crate::repo::repository::{Repo, ours};
+use crate::store::openat;
+use crate::store::openat::path_of;
+use crate::worktree::worktrees::Worktree;
+
+/// The bits of an entry's flags that say which side of a conflict it is; none are set where there is no conflict.
+const STAGE: u16 = 0x3000;
+/// Where those bits begin.
+const STAGE_SHIFT: u16 = 12;
+/// The two sides of a conflict, as bits: both have the file.
+const BOTH_SIDES: u8 = 1 << 2 | 1 << 3;
+/// The largest file that is looked through.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Files about which nothing tells that somebody has decided, each with the line of its first conflict marker.
+type Undecided = BTreeMap<PathBuf, Option<usize>>;
+
+impl Repo {
+    /// Makes sure that no merge which a person has begun in a worktree waits for a decision.
+    ///
+    /// # Errors
+    /// [`GitError::UnfinishedMerge`] with the files.
+    pub fn require_finished(&self, worktree: &Worktree) -> Result<(), GitError> {
+        let place = worktree.admin_dir().join("index");
+        let index = Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
+        let mut files = undecided(worktree, &index)?;
+        files.extend(self.marked(worktree)?);
+        require_none(worktree, files)
+    }
+
+    /// Names the files that were in conflict in a merge in progress and have its markers, whatever git was told of
+    /// them.
+    fn marked(&self, worktree: &Worktree) -> Result<Undecided, GitError> {
+        let mut marked = Undecided::new();
+        let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };
+        let head = self.worktree_head(worktree)?;
+        let Merge::Conflict { files, .. } = self.merge(&head, &other)? else { return Ok(marked) };
+        for path in files.into_iter().map(|file| file.path) {
+            if let Some(bytes) = content(worktree, path.as_os_str().as_bytes())?
+                && let Some(line) = self.new_marker(&bytes, &path, [&head, &other])?
+            {
+                marked.insert(path, Some(line));
+            }
+        }
+        Ok(marked)
+    }
+
+    /// Gives the commit that a person is merging into a worktree.
+    fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
+        match self.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
+            Ok(commit) => Ok(Some(ours(commit))),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(GitError::library("read which merge is in progress")(error)),
+        }
+    }
+}
+
+/// Takes the paths in conflict out of an index in memory: there is no tree with them.
+pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
+    conflicts(index).keys().try_for_each(|path| {
+        index.conflict_remove(&path_of(path)).map_err(GitError::library("drop the conflicts of an index"))
+    })
+}
+
+/// Refuses a merge that a person has begun in a worktree and of which its index says that something is not decided.
+pub(crate) fn require_decided(worktree: &Worktree, index: &Index) -> Result<(), GitError> {
+    require_none(worktree, undecided(worktree, index)?)
+}
+
+fn require_none(worktree: &Worktree, files: Undecided) -> Result<(), GitError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let named = files.into_iter().map(|(file, line)| match line {
+        Some(line) => format!("conflict markers in {}:{line}", file.display()),
+        None => file.display().to_string(),
+    });
+    Err(GitError::UnfinishedMerge { path: worktree.path().to_owned(), files: named.collect() })
+}
+
+/// Names the files in conflict about which nothing tells that somebody has decided: that text which both sides have is
+/// without markers does.
+fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> {
+    let mut undecided = Undecided::new();
+    for (path, sides) in conflicts(index) {
+        let content = content(worktree, &path)?;
+        let marker = content.as_deref().and_then(|bytes| first_marker(bytes, &[]));
+        let is_mended = marker.is_none() && content.is_some_and(|bytes| !bytes.contains(&0));
+        if sides & BOTH_SIDES != BOTH_SIDES || !is_mended {
+            undecided.insert(path_of(&path), marker);
+        }
+    }
+    Ok(undecided)
+}
+
+/// Reads a file of a worktree; none if it is not there, or is no file, or is too large.
+fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+    let (folder, name) = openat::split(path);
+    let opened = openat::open_folder(worktree.root(), folder);
+    match opened.and_then(|folder| openat::read(&folder, name, MOST_BYTES)) {
+        Ok(read) => Ok(read.map(|(bytes, _)| bytes)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
+        Err(error) => Err(GitError::errno("look for conflicts in", worktree.path().join(path_of(path)))(error)),
+    }
+}
+
+/// Gives the paths in conflict, each with the sides that have it.
+fn conflicts(index: &Index) -> BTreeMap<Vec<u8>, u8> {
+    let mut conflicts = BTreeMap::new();
+    for entry in index.iter().filter(|entry| entry.flags & STAGE != 0) {
+        *conflicts.entry(entry.path).or_default() |= 1 << ((entry.flags & STAGE) >> STAGE_SHIFT);
+    }
+    conflicts
+}

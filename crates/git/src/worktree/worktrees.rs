@@ -1,0 +1,493 @@
+//! Worktrees: made outside the user's checkout, one per agent, locked with a reason while they live.
+//!
+//! A worktree's `.git` file lies in a folder that an agent can write, and git follows it. So nothing here ever
+//! finds a repository from inside a worktree: git and libgit2 are given the recorded admin directory, and the
+//! `.git`, `commondir` and `gitdir` files are compared with what git writes there before each use.
+//!
+//! Every step is idempotent: names follow from ids, and what a killed process left half-made is taken over.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Repository, Status};
+use orchestrate_core::{Oid, shell_word};
+use orchestrate_files::TemporaryFolder;
+use orchestrate_sandbox::{Content, HostView, Mask, View};
+
+use crate::error::GitError;
+use crate::repo::lock::Held;
+use crate::repo::lock_holder::Work;
+use crate::repo::probe;
+use crate::repo::program::Run;
+use crate::repo::refs::branch_ref;
+use crate::repo::refusal::{Operation, Refusal};
+use crate::repo::repository::{Repo, tree_of};
+use crate::store::openat;
+use crate::worktree::place::Place;
+use crate::worktree::reconcile;
+use crate::worktree::shown;
+
+/// The longest of git's own files that we compare; they hold one path each.
+const POINTER_BYTES: u64 = 8 << 10;
+
+/// Why a folder cannot be opened whose entry is gone, and what to do: its files may be nowhere else.
+const NO_ENTRY: &str = "git has no entry for it; look at its files, and delete the folder yourself if you need none";
+
+/// A worktree to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorktreeSpec {
+    /// Where; its last component becomes git's id of it, so make it unique and plain ASCII.
+    pub path: PathBuf,
+    /// The short name of its branch, made at `base` unless it is there; none detaches HEAD at `base`.
+    pub branch: Option<String>,
+    /// The commit that it starts from.
+    pub base: Oid,
+    /// What `git worktree list` shows as the reason why it is locked.
+    pub lock_reason: String,
+}
+
+/// A worktree of ours, with its directory held open.
+#[derive(Debug)]
+pub struct Worktree {
+    path: PathBuf,
+    admin_dir: PathBuf,
+    root: OwnedFd,
+    branch: Option<String>,
+}
+
+/// What became of a worktree that was removed.
+#[must_use = "the files are still in the trash: call `delete`"]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// Where the files are now; none if there were none.
+    pub trashed: Option<PathBuf>,
+}
+
+impl Worktree {
+    /// Gives the directory, as a real path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives git's own directory for this worktree, below the common directory.
+    pub fn admin_dir(&self) -> &Path {
+        &self.admin_dir
+    }
+
+    /// Gives git's id of it: the admin directory's name.
+    pub fn id(&self) -> &OsStr {
+        self.admin_dir.file_name().unwrap_or_default()
+    }
+
+    /// Gives the short name of the branch that is checked out; none if HEAD is detached.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    /// Gives the open directory, below which every file is to be opened.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Gives what a process of the worktree's agent sees of it: its files to write, git's to read.
+    ///
+    /// The `.git` file is read-only; of git's directories only what git needs to read is there at all
+    /// (`shown.rs`). A tier that cannot mask inside a
+    /// writable folder leaves `.git` writable, so nothing relies on that: see [`Worktree::verify_untampered`].
+    pub fn view(&self) -> View {
+        let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
+        let masks = vec![Mask { path: self.path.join(".git"), content: Content::ReadOnly }, shown::config(common_dir)];
+        let optional = shown::shown(common_dir, &self.admin_dir);
+        View::Host(HostView { writable: vec![self.path.clone()], optional, masks, ..HostView::default() })
+    }
+
+    /// Removes the configuration that git copies from the user's checkout where each worktree may have one of its own
+    /// (`extensions.worktreeConfig`, which `git sparse-checkout` leaves behind): it is about that checkout's files.
+    fn drop_inherited_config(&self) -> Result<(), GitError> {
+        let path = self.admin_dir.join("config.worktree");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::io("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the files which tie the worktree to its repository are what git wrote there.
+    ///
+    /// # Errors
+    /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or removed.
+    pub fn verify_untampered(&self) -> Result<(), GitError> {
+        let gone = |reason: &str| GitError::NoWorktree { path: self.path.clone(), reason: reason.to_owned() };
+        let here = openat::open_root(&self.path).map_err(|_| gone("its directory is gone"))?;
+        let same = |one: rustix::fs::Stat, two: rustix::fs::Stat| (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino);
+        let stat = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map_err(GitError::errno("look at", &self.path));
+        if !same(stat(here.as_fd())?, stat(self.root())?) {
+            return Err(gone("its directory was replaced"));
+        }
+        let tampered = |what| GitError::Tampered { path: self.path.clone(), what };
+        let admin = openat::open_root(&self.admin_dir).map_err(|_| gone("git's entry for it is gone"))?;
+        let expected = Pointers::of(&self.path, &self.admin_dir);
+        let files = [
+            (self.root(), ".git", expected.dot_git),
+            (admin.as_fd(), "commondir", expected.commondir),
+            (admin.as_fd(), "gitdir", expected.gitdir),
+        ];
+        for (folder, name, expected) in files {
+            match openat::read(folder, name.as_bytes(), POINTER_BYTES) {
+                Ok(Some((bytes, _))) if bytes == expected => {}
+                _ => return Err(tampered(name)),
+            }
+        }
+        match openat::look(&admin, b"config.worktree") {
+            Ok(None) => Ok(()),
+            _ => Err(tampered("config.worktree")),
+        }
+    }
+}
+
+/// What git writes into the files that tie a worktree to its repository.
+struct Pointers {
+    dot_git: Vec<u8>,
+    commondir: Vec<u8>,
+    gitdir: Vec<u8>,
+}
+
+impl Pointers {
+    fn of(path: &Path, admin_dir: &Path) -> Pointers {
+        Pointers {
+            dot_git: [b"gitdir: ", admin_dir.as_os_str().as_bytes(), b"\n"].concat(),
+            commondir: b"../..\n".to_vec(),
+            gitdir: [path.as_os_str().as_bytes(), b"/.git\n"].concat(),
+        }
+    }
+}
+
+impl Removed {
+    /// Deletes the files; what cannot be deleted stays in the trash.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn delete(self) -> Result<(), GitError> {
+        let Some(trashed) = self.trashed else { return Ok(()) };
+        match orchestrate_files::remove_folder(&trashed) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::Io { doing: "delete", path: trashed, source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Repo {
+    /// Makes a worktree, or takes over what exists of it.
+    ///
+    /// A branch of that name stays where it is; a directory that was deleted by hand is made again from the
+    /// branch, as git's entry is for one whose files are there; one whose making was interrupted is filled. Files of a
+    /// worktree that was whole are not touched.
+    ///
+    /// # Errors
+    /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's own failure.
+    pub fn add_worktree(&self, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
+        let path = self.real_place(&spec.path)?;
+        let worktree = {
+            let held = self.lock(Work::Worktree)?;
+            match self.entry_at(&path)? {
+                Some(admin_dir) if path.exists() && reconcile::is_whole(&admin_dir) => self.hold(path, admin_dir)?,
+                entry => {
+                    entry.map_or(Ok(()), |half_made| reconcile::drop_entry(&half_made, &held))?;
+                    match self.readopt(spec, &path, &spec.base, &held)? {
+                        Some(found) => found,
+                        None => self.register(spec, &path, &held)?,
+                    }
+                }
+            }
+        };
+        if worktree.branch != spec.branch {
+            let back = self.way_back(&worktree, spec.branch.as_deref())?;
+            return Err(GitError::OnAnotherBranch { back });
+        }
+        let is_new = !worktree.admin_dir.join("index").exists();
+        if is_new {
+            worktree.drop_inherited_config()?;
+        }
+        worktree.verify_untampered()?;
+        if is_new {
+            self.fill(&worktree, &self.worktree_head(&worktree)?)?;
+        }
+        Ok(worktree)
+    }
+
+    /// Gives the command that brings a worktree back to its branch; what is half done in it may have to be ended first.
+    fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
+        let git = format!("git -C {}", shell_word(&worktree.path));
+        let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
+        let repository = self.open_git_dir(&worktree.admin_dir)?;
+        Ok(match probe::operation(repository.state()) {
+            Some(Operation::Rebase) => format!("{git} rebase --abort"),
+            Some(Operation::ApplyMailbox) => format!("{git} am --abort"),
+            Some(Operation::Bisect) => format!("{git} bisect reset"),
+            Some(operation) => {
+                let (path, refusal) = (worktree.path.clone(), Refusal::InProgress(operation));
+                return Err(GitError::Refused { path, refusal });
+            }
+            None if self.holds_up(worktree, &repository, branch)? => format!("{git} stash -u && {back}"),
+            None => back,
+        })
+    }
+
+    /// Tells whether git refuses to switch a worktree to a branch because of files that are in no commit.
+    fn holds_up(&self, worktree: &Worktree, repository: &Repository, branch: Option<&str>) -> Result<bool, GitError> {
+        // On a branch without a commit there is nothing to compare with.
+        let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
+        let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
+        let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
+        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
+    }
+
+    /// Makes git's entry for a worktree again, if somebody has deleted it and left the files: they stay as they are.
+    ///
+    /// Git knows the files of `tracked` in it, a commit or a tree; which of them differ it finds out by itself.
+    ///
+    /// # Errors
+    /// [`GitError::BranchInUse`], or if the file system refuses.
+    pub fn restore_entry(&self, spec: &WorktreeSpec, tracked: &Oid) -> Result<(), GitError> {
+        let Ok(path) = spec.path.canonicalize() else { return Ok(()) };
+        let held = self.lock(Work::Worktree)?;
+        match self.entry_at(&path)? {
+            Some(_) => Ok(()),
+            None => self.readopt(spec, &path, tracked, &held).map(drop),
+        }
+    }
+
+    /// Opens a worktree that was made before, by the place where it was made.
+    ///
+    /// # Errors
+    /// [`GitError::NoWorktree`], or [`GitError::Tampered`].
+    pub fn open_worktree(&self, path: &Path) -> Result<Worktree, GitError> {
+        let none = |reason: &str| GitError::NoWorktree { path: path.to_owned(), reason: reason.to_owned() };
+        let real = path.canonicalize().map_err(|_| none("its directory is gone"))?;
+        let admin_dir = self.entry_at(&real)?.ok_or_else(|| none(NO_ENTRY))?;
+        let worktree = self.hold(real, admin_dir)?;
+        worktree.verify_untampered()?;
+        Ok(worktree)
+    }
+
+    /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
+    ///
+    /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours. What no tree
+    /// holds goes with them: see [`Repo::unstored`].
+    ///
+    /// # Errors
+    /// [`GitError::Unkept`] if they are not; nothing is removed then.
+    pub fn remove_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
+        if worktree.branch.is_some() && worktree.path.exists() {
+            self.require_kept(worktree)?;
+        }
+        self.discard(&worktree.path, Some(&worktree.admin_dir), trash)
+    }
+
+    /// Removes a folder of ours whatever is in it, and git's entry for it if there is one; only for a worktree whose
+    /// files are worth nothing, in whatever state it is.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn discard_worktree(&self, path: &Path, trash: &Path) -> Result<Removed, GitError> {
+        self.discard(path, self.entry_at(&real_if_it_were_there(path))?.as_deref(), trash)
+    }
+
+    fn discard(&self, path: &Path, admin_dir: Option<&Path>, trash: &Path) -> Result<Removed, GitError> {
+        orchestrate_files::create_folder(trash).map_err(GitError::io("make", trash))?;
+        let held = self.lock(Work::Worktree)?;
+        let place = TemporaryFolder::create("worktree-", Some(trash));
+        let place = place.map_err(GitError::io("make a folder in", trash))?.keep();
+        let target = place.join(path.file_name().unwrap_or_default());
+        let trashed = match std::fs::rename(path, &target) {
+            Ok(()) => Some(place),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                drop(std::fs::remove_dir(&place));
+                None
+            }
+            Err(error) => {
+                return Err(GitError::Io { doing: "move to the trash", path: path.to_owned(), source: error });
+            }
+        };
+        admin_dir.map_or(Ok(()), |entry| reconcile::drop_entry(entry, &held))?;
+        Ok(Removed { trashed })
+    }
+
+    /// Removes git's entry for a worktree whose folder is gone, if that is asked for; tells whether there is one.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn forget_worktree(&self, path: &Path, remove: bool) -> Result<bool, GitError> {
+        let held = self.lock(Work::Worktree)?;
+        if path.exists() {
+            return Ok(false);
+        }
+        let Some(admin_dir) = self.entry_at(&real_if_it_were_there(path))? else { return Ok(false) };
+        if remove {
+            reconcile::drop_entry(&admin_dir, &held)?;
+        }
+        Ok(true)
+    }
+
+    /// Finds git's entry whose worktree is at this real path.
+    fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
+        let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+        let entries = reconcile::entries(self.common_dir())?;
+        Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
+    }
+
+    /// Refuses a folder of ours inside the user's checkout, where builds and sandboxes would see it.
+    ///
+    /// # Errors
+    /// [`GitError::Refused`].
+    pub fn require_outside(&self, folder: &Path) -> Result<(), GitError> {
+        if !real_if_it_were_there(folder).starts_with(self.workdir()) {
+            return Ok(());
+        }
+        let (path, refusal) = (self.workdir().to_owned(), Refusal::HoldsState { path: folder.to_owned() });
+        Err(GitError::Refused { path, refusal })
+    }
+
+    fn real_place(&self, path: &Path) -> Result<PathBuf, GitError> {
+        let in_use = |reason: &str| GitError::PathInUse { path: path.to_owned(), reason: reason.to_owned() };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(in_use("it has no parent"));
+        };
+        orchestrate_files::create_folder(parent).map_err(GitError::io("make", parent))?;
+        let real = parent.canonicalize().map_err(GitError::io("resolve", parent))?.join(name);
+        self.require_outside(&real)?;
+        Ok(real)
+    }
+
+    /// Makes the entry that a folder names in its `.git` file, if that is all that is missing of a worktree.
+    fn readopt(
+        &self,
+        spec: &WorktreeSpec,
+        path: &Path,
+        tracked: &Oid,
+        held: &Held,
+    ) -> Result<Option<Worktree>, GitError> {
+        let Some(admin_dir) = self.lost_entry(path) else { return Ok(None) };
+        self.claim_branch(spec)?;
+        let Pointers { commondir, gitdir, .. } = Pointers::of(path, &admin_dir);
+        let head = match &spec.branch {
+            Some(branch) => format!("ref: {}\n", branch_ref(branch)),
+            None => format!("{}\n", spec.base),
+        };
+        let (handle, locked) = (self.handle()?, format!("{}\n", spec.lock_reason));
+        let files =
+            [("locked", locked.as_bytes()), ("commondir", &commondir), ("gitdir", &gitdir), ("HEAD", head.as_bytes())];
+        reconcile::put_entry(&admin_dir, held, |making| {
+            for (name, bytes) in files {
+                let place = making.join(name);
+                std::fs::write(&place, bytes).map_err(GitError::io("write", &place))?;
+            }
+            let place = making.join("index");
+            let failed = || GitError::library(format!("write {}", place.display()));
+            let mut index = git2::Index::open(&place).map_err(failed())?;
+            index.read_tree(&tree_of(&handle, tracked)?).map_err(failed())?;
+            index.write().map_err(failed())
+        })?;
+        self.hold(path.to_owned(), admin_dir).map(Some)
+    }
+
+    /// Finds which entry a folder says that it has, if there is no such entry and the folder has files.
+    ///
+    /// An agent's command may have written what the folder says, so it has to be what git calls the entry of such a
+    /// folder: the folder's own name, with digits where that was taken.
+    fn lost_entry(&self, path: &Path) -> Option<PathBuf> {
+        let root = openat::open_root(path).ok()?;
+        let (text, _) = openat::read(&root, b".git", POINTER_BYTES).ok()??;
+        let entry = text.strip_prefix(b"gitdir: ")?.strip_suffix(b"\n")?;
+        let own = self.common_dir().join("worktrees").join(path.file_name()?);
+        let digits = entry.strip_prefix(own.as_os_str().as_bytes())?;
+        let admin_dir = openat::path_of(entry);
+        let is_ours = digits.iter().all(u8::is_ascii_digit) && !admin_dir.exists();
+        (is_ours && !is_alone(&path.join(".git"))).then_some(admin_dir)
+    }
+
+    /// Makes the branch of a worktree unless it is there, and refuses one that is checked out already.
+    fn claim_branch(&self, spec: &WorktreeSpec) -> Result<(), GitError> {
+        let Some(branch) = &spec.branch else { return Ok(()) };
+        if self.read_ref(&branch_ref(branch))?.is_none() {
+            self.create_branch(branch, &spec.base)?;
+        }
+        match self.checked_out_at(branch)?.into_iter().next() {
+            Some(place) => Err(GitError::BranchInUse { branch: branch.clone(), path: place.path }),
+            None => Ok(()),
+        }
+    }
+
+    fn register(&self, spec: &WorktreeSpec, path: &Path, _held: &Held) -> Result<Worktree, GitError> {
+        self.remove_dangling_pointer(path)?;
+        if std::fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) {
+            let reason = "there are files that are no worktree of this repository; move them elsewhere".to_owned();
+            return Err(GitError::PathInUse { path: path.to_owned(), reason });
+        }
+        self.claim_branch(spec)?;
+        let mut args: Vec<&OsStr> =
+            ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason"].map(OsStr::new).to_vec();
+        args.push(OsStr::new(&spec.lock_reason));
+        match &spec.branch {
+            Some(branch) => args.extend([path.as_os_str(), OsStr::new(branch)]),
+            None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
+        }
+        let run = Run::new(self.common_dir(), self.workdir(), args);
+        self.shared.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
+        let registered = self.entry_at(path)?;
+        let admin_dir =
+            registered.ok_or_else(|| GitError::output("worktree add", "it made no entry for the worktree"))?;
+        self.hold(path.to_owned(), admin_dir)
+    }
+
+    /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is. It may be empty: git
+    /// makes the file first and writes it then.
+    fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
+        let pointer = path.join(".git");
+        let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
+        let begins = [b"gitdir: ", self.common_dir().as_os_str().as_bytes()].concat();
+        let target = text.strip_prefix(b"gitdir: ").map(|target| openat::path_of(target.trim_ascii_end()));
+        let ours = target.is_some_and(|target| target.starts_with(self.common_dir()) && !target.exists());
+        if is_alone(&pointer) && (ours || begins.starts_with(&text)) {
+            std::fs::remove_file(&pointer).map_err(GitError::io("remove", &pointer))?;
+        }
+        Ok(())
+    }
+
+    fn hold(&self, path: PathBuf, admin_dir: PathBuf) -> Result<Worktree, GitError> {
+        let root = openat::open_root(&path).map_err(GitError::errno("open", &path))?;
+        let head = admin_dir.join("HEAD");
+        let text = std::fs::read_to_string(&head).map_err(GitError::io("read", &head))?;
+        let branch = text.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned);
+        Ok(Worktree { path, admin_dir, root, branch })
+    }
+
+    /// Makes the worktree's tracked files and index those of a commit or tree; others stay. No filter is run, wherever
+    /// it is configured.
+    ///
+    pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
+        worktree.verify_untampered()?;
+        let args = ["read-tree", "--reset", "-u", treeish.as_str()];
+        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        let room = self.room_for_files()?;
+        let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
+        self.shared.program.require(&run).map(drop)
+    }
+}
+
+/// Tells whether a file is all that its folder has.
+fn is_alone(file: &Path) -> bool {
+    let others = |mut files: std::fs::ReadDir| files.any(|other| other.is_ok_and(|other| other.path() != file));
+    !file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(others)
+}
+
+/// Resolves as much of a path as there is, and leaves the rest as it is.
+fn real_if_it_were_there(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = found else { return path.to_owned() };
+    path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest))
+}

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
-use orchestrate_core::plan::{KnownNames, Plan};
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, TaskState};
 use orchestrate_journal::Command;
 use orchestrate_model::ScriptedModel;
+use orchestrate_plan::{KnownNames, Plan};
 
 const PLAN: &str = "# Two changes\n\n- [ ] T1 Add the adder\n- [ ] T2 Add the doubler\n";
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Settings, missing_programs};
 use orchestrate_core::RunSettings;
-use orchestrate_core::plan::{Finding, KnownNames, Plan};
+use orchestrate_plan::{Finding, KnownNames, Plan};
 use orchestrate_sandbox::Confinement;
 use rustix::process::Signal;
 use serde_json::json;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::settings::{Kind, named};
 use orchestrate_coordinator::{Allowance, Takeover};
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
@@ -16,6 +15,7 @@ use orchestrate_core::task::Work;
 use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage};
 use orchestrate_journal::{Clock, Command, Journal, Store};
 use orchestrate_model::Tokenizer;
+use orchestrate_settings::{Kind, named};
 use serde_json::json;
 use tokio::sync::{Barrier, watch};
 

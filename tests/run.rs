@@ -8,11 +8,11 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
 use orchestrate_core::event::{Event, FailureCause};
-use orchestrate_core::plan::{KnownNames, Plan};
 use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::{Command, InboxId};
+use orchestrate_plan::{KnownNames, Plan};
 use serde_json::json;
 use tokio::sync::watch;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings};
-use orchestrate_core::plan::{KnownNames, Plan};
+use orchestrate_plan::{KnownNames, Plan};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

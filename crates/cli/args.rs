@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
-use orchestrate_coordinator::settings::{Kind, named};
+use orchestrate_settings::{Kind, named};
 
 /// Turns a Markdown plan into merged, verified branches written by parallel agents.
 #[derive(Debug, Parser)]
@@ -654,7 +654,7 @@ mod tests {
         };
         let typed: Vec<&str> =
             run.settings.values().into_iter().chain(run.output.values()).map(|(name, _)| name).collect();
-        let known: Vec<&str> = orchestrate_coordinator::settings::KEYS.iter().map(|key| key.name).collect();
+        let known: Vec<&str> = orchestrate_settings::KEYS.iter().map(|key| key.name).collect();
         assert!(typed.iter().all(|name| known.contains(name)), "{typed:?}");
         assert_eq!(typed.len(), 23);
     }

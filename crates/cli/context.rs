@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use orchestrate_coordinator::consent::{ConsentError, Consents, ProjectCommand};
-use orchestrate_coordinator::settings::{Directories, Inputs, Layer, Loaded, named};
 use orchestrate_coordinator::{Moved, Project, Runs, Settings, redactor_of, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
+use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
+use orchestrate_settings::{Directories, Inputs, Layer, Loaded, named};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::show::asked;
@@ -48,6 +48,7 @@ impl Context {
     /// Merges what was typed and what a plan says with every other source.
     pub(crate) fn load(&self, typed: Vec<(&'static str, String)>, plan: Layer) -> Result<Loaded, CommandError> {
         let inputs = Inputs {
+            tools: orchestrate_coordinator::builtin_names(),
             flags: Layer::of_flags(typed)?,
             plan,
             variables: self.variables.clone(),

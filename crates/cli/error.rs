@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
 use orchestrate_coordinator::CoordinatorError;
-use orchestrate_coordinator::settings::Problem;
 use orchestrate_core::report::{EXIT_FAILED, EXIT_INTERNAL, EXIT_NEEDS_HUMAN, EXIT_OK, EXIT_USAGE};
 use orchestrate_journal::JournalError;
+use orchestrate_settings::Problem;
 use serde_json::{Value, json};
 
 use crate::show::plain::{plain, quoted, workflow_data, workflow_property};

@@ -8,13 +8,13 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use orchestrate_coordinator::settings::{Layer, Loaded, Problem, Source, project_root};
 use orchestrate_coordinator::{Project, Roles, known_names};
-use orchestrate_core::plan::{
-    self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
-};
 use orchestrate_core::shell_word;
 use orchestrate_files::{Links, read_plain};
+use orchestrate_plan::{
+    self, CheckReport, Finding, FindingCode, FirstWord, KnownNames, MAX_PLAN_BYTES, Plan, Surroundings,
+};
+use orchestrate_settings::{Layer, Loaded, Problem, Source, project_root};
 
 use crate::args;
 use crate::context::Context;
@@ -43,7 +43,7 @@ pub(crate) fn open(
     project: Option<&Project>,
 ) -> Result<PlanFile, CommandError> {
     let (shown, text) = (path.display().to_string(), read(context, path)?);
-    let front = plan::front_matter(&text);
+    let front = orchestrate_plan::front_matter(&text);
     let (layer, problems) = Layer::of_plan(&front, &shown);
     let loaded = context.load(typed, layer)?;
     let mut refused: Vec<Finding> = problems.iter().map(not_available).collect();
@@ -68,7 +68,7 @@ impl PlanFile {
         let mut errors = self.refused.clone();
         let plan = match Plan::parse(&self.text, &self.known) {
             Ok(plan) => {
-                errors.extend(plan::unfit(&plan, &self.loaded.run, &self.known));
+                errors.extend(orchestrate_plan::unfit(&plan, &self.loaded.run, &self.known));
                 Some(plan)
             }
             Err(wrong) => {
@@ -122,7 +122,7 @@ impl PlanFile {
     /// Says what a run of the plan would do, and what is wrong with it.
     pub(crate) fn check(&self, exists: &dyn Fn(FirstWord<'_>) -> bool) -> CheckReport {
         let (known, settings, refused) = (&self.known, &self.loaded.run, self.refused.as_slice());
-        plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, exists })
+        orchestrate_plan::check(&self.shown, &self.text, &Surroundings { known, settings, refused, exists })
     }
 }
 

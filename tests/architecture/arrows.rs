@@ -35,10 +35,17 @@ const IN_TESTS: [&str; 13] = [
     "toml",
 ];
 
-const WALLS: [Wall; 9] = [
+const WALLS: [Wall; 11] = [
     Wall {
         package: "orchestrate",
-        ours: &["orchestrate-core", "orchestrate-coordinator", "orchestrate-files", "orchestrate-journal"],
+        ours: &[
+            "orchestrate-core",
+            "orchestrate-coordinator",
+            "orchestrate-files",
+            "orchestrate-journal",
+            "orchestrate-plan",
+            "orchestrate-settings",
+        ],
         // toml_edit changes one value of the user's file and keeps every other byte. unicode-script names the letters
         // of a call that is asked about; unicode-width counts a text's columns. Both are tables.
         others: &[
@@ -60,10 +67,12 @@ const WALLS: [Wall; 9] = [
             "orchestrate-git",
             "orchestrate-journal",
             "orchestrate-model",
+            "orchestrate-plan",
             "orchestrate-sandbox",
+            "orchestrate-settings",
             "orchestrate-tools",
         ],
-        others: &["async-trait", "globset", "ignore", "sha2", "tokio", "tokio-util", "toml"],
+        others: &["async-trait", "globset", "ignore", "sha2", "tokio", "tokio-util"],
     },
     Wall {
         package: "orchestrate-journal",
@@ -107,23 +116,25 @@ const WALLS: [Wall; 9] = [
             "tokio-util",
         ],
     },
+    Wall {
+        package: "orchestrate-settings",
+        ours: &["orchestrate-core", "orchestrate-files", "orchestrate-plan"],
+        // sha2 names a project's command by its content, which is what the user consents to.
+        others: &["sha2", "toml"],
+    },
+    Wall {
+        package: "orchestrate-plan",
+        ours: &["orchestrate-core"],
+        // comrak reads Markdown, serde-saphyr front matter; comrak brings unicode-normalization along anyway.
+        others: &["comrak", "serde-saphyr", "unicode-normalization"],
+    },
     Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
     Wall {
         package: "orchestrate-core",
         ours: &[],
-        // comrak brings unicode-normalization along anyway; sha2 numbers the blocks of what others wrote; aho-corasick
-        // and base64 find secrets in every form.
-        others: &[
-            "aho-corasick",
-            "base64",
-            "comrak",
-            "serde",
-            "serde_json",
-            "serde-saphyr",
-            "sha2",
-            "thiserror",
-            "unicode-normalization",
-        ],
+        // sha2 numbers the blocks of what others wrote; aho-corasick and base64 find secrets in every form; names are
+        // compared as unicode-normalization folds them.
+        others: &["aho-corasick", "base64", "serde", "serde_json", "sha2", "thiserror", "unicode-normalization"],
     },
 ];
 

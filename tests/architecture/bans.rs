@@ -16,7 +16,7 @@ use crate::support::Outcome;
 const LISTS: [&str; 2] = ["disallowed-methods", "disallowed-types"];
 
 /// Crates that have bans beyond the root's, so that leaving the file out shows.
-const WITH_BANS_OF_THEIR_OWN: [&str; 2] = ["core", "tools"];
+const WITH_BANS_OF_THEIR_OWN: [&str; 3] = ["core", "plan", "tools"];
 
 /// A use of each banned thing. A ban without a line here fails the test, since nothing shows that it bites.
 const USES: [(&str, &str); 36] = [

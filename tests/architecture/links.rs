@@ -10,7 +10,8 @@ use super::{Violation, read, require_exactly, require_none, root, rust_files};
 use crate::support::Outcome;
 
 /// What a worker is made of, below the coordinator's sources.
-const WORKER: [&str; 6] = ["run/assignment.rs", "worker/work.rs", "worker/workplace.rs", "merge/checks.rs", "run/host.rs", "worker/driver"];
+const WORKER: [&str; 6] =
+    ["run/assignment.rs", "worker/work.rs", "worker/workplace.rs", "merge/checks.rs", "run/host.rs", "worker/driver"];
 
 /// What stays with the coordinator: a worker elsewhere has none of it.
 const KEPT: [&str; 9] = [

@@ -1,7 +1,7 @@
 //! `agents`: the roles that tasks can name.
 
-use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{FoundRole, Project, Roles};
+use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
 use crate::args::{AgentsArgs, AgentsCommand};

@@ -1,8 +1,8 @@
 //! `check`: what a plan would run, without spending a token.
 
 use orchestrate_coordinator::{CoordinatorError, Project, may_find};
-use orchestrate_core::plan::{Finding, FindingCode, FirstWord};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_plan::{Finding, FindingCode, FirstWord};
 
 use crate::args::CheckArgs;
 use crate::context::Context;

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use orchestrate_coordinator::consent::{Consents, ProjectCommand};
-use orchestrate_coordinator::settings::{Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems};
 use orchestrate_files::{Links, read_plain};
+use orchestrate_settings::consent::{Consents, ProjectCommand};
+use orchestrate_settings::{Key, Kind, Layer, Loaded, Resolved, Source, named, parse, rule_problems};
 use serde_json::json;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
@@ -32,9 +32,8 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
 
 fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     let Loaded { resolved, environment, .. } = context.load(Vec::new(), Layer::default())?;
-    let source = |place: Option<&orchestrate_coordinator::settings::Place>| {
-        place.map_or_else(|| "default".to_owned(), ToString::to_string)
-    };
+    let source =
+        |place: Option<&orchestrate_settings::Place>| place.map_or_else(|| "default".to_owned(), ToString::to_string);
     let rules = |decision| {
         let of_decision = resolved.rules.iter().filter(move |rule| rule.decision == decision);
         of_decision.map(|rule| json!({"rule": rule.rule, "source": rule.source})).collect::<Vec<_>>()
@@ -74,7 +73,7 @@ fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
 
 fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some(key) = named(name) else {
-        let known = orchestrate_coordinator::settings::KEYS.iter().map(|key| key.name);
+        let known = orchestrate_settings::KEYS.iter().map(|key| key.name);
         let error = CommandError::usage(format!("there is no setting `{name}`"));
         return Err(match orchestrate_core::nearest(name, known) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
@@ -100,7 +99,7 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
 
 /// Refuses rules that could not be read at the next run.
 fn require_rules(layer: Layer) -> Result<(), CommandError> {
-    let problems = rule_problems(&Resolved::of(&[layer]).rules);
+    let problems = rule_problems(&Resolved::of(&[layer]).rules, &orchestrate_coordinator::builtin_names());
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }
 

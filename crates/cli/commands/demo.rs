@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use orchestrate_coordinator::settings::Switches;
 use orchestrate_coordinator::{
     Confinement, ConfinementChoice, Coordinator, CoordinatorError, PlanInput, Settings, confinement_of, lay_out_sample,
     require_confinement,
 };
 use orchestrate_core::event::{Event, ReturnCause};
-use orchestrate_core::plan::{KnownNames, Plan};
 use orchestrate_core::{RunState, shell_word};
 use orchestrate_journal::Store;
+use orchestrate_plan::{KnownNames, Plan};
+use orchestrate_settings::Switches;
 
 use crate::context::Context;
 use crate::error::CommandError;

@@ -1,8 +1,8 @@
 //! `doctor`: what a run needs of this machine, each with the exact fix for what is missing.
 
-use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{CheckStatus, Diagnosis};
 use orchestrate_core::report::{EXIT_OK, EXIT_USAGE};
+use orchestrate_settings::Layer;
 
 use crate::args::DoctorArgs;
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 
-use orchestrate_coordinator::settings::{Class, KEYS, Key, PROJECT_FILES, project_root};
+use orchestrate_settings::{Class, KEYS, Key, PROJECT_FILES, project_root};
 
 use crate::args::InitArgs;
 use crate::context::Context;
@@ -64,7 +64,7 @@ fn entry(key: &Key, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use orchestrate_coordinator::settings::{Source, parse};
+    use orchestrate_settings::{Source, parse};
 
     #[test]
     fn every_line_that_is_offered_can_be_taken() {

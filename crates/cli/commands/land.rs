@@ -1,9 +1,9 @@
 //! `land`: brings a run's result into the branch that it started from, and takes it back.
 
-use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Boxes, Landed};
 use orchestrate_core::{Recorded, RunId};
 use orchestrate_journal::Store;
+use orchestrate_settings::Layer;
 use serde_json::{Value, json};
 
 use crate::args::LandArgs;

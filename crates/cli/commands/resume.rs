@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Allowance, Coordinator};
+use orchestrate_settings::Layer;
 
 use crate::args::ResumeArgs;
 use crate::context::Context;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model};
-use orchestrate_core::plan::Plan;
 use orchestrate_core::task::Work;
+use orchestrate_plan::Plan;
 
 use crate::args::RunArgs;
 use crate::context::Context;

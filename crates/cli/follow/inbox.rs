@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use orchestrate_coordinator::settings::Layer;
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
 use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
 use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
+use orchestrate_settings::Layer;
 use serde_json::json;
 
 use crate::context::Context;

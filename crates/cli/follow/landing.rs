@@ -1,10 +1,10 @@
 //! Landing, for the command of that name and for whoever brings a run to its end whose setting it is.
 
-use orchestrate_coordinator::settings::Loaded;
 use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::{Report, RunId, RunState};
+use orchestrate_settings::Loaded;
 
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};

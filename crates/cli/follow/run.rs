@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_coordinator::settings::{Loaded, Resolved};
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Run, Shutdown, ShutdownLevel};
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_OK, Standing};
 use orchestrate_core::{Report, RunId, RunState};
 use orchestrate_journal::Store;
+use orchestrate_settings::{Loaded, Resolved};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;

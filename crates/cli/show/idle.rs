@@ -1,10 +1,10 @@
 //! A plan with nothing to do: it says so and is no run, so that the run before it stays the newest.
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
-use orchestrate_core::plan::Plan;
 use orchestrate_core::report::{EXIT_OK, Standing};
 use orchestrate_core::settings::RunSettings;
 use orchestrate_core::{Oid, RunId, RunState, Schedule};
+use orchestrate_plan::Plan;
 use serde_json::Value;
 
 use crate::error::CommandError;

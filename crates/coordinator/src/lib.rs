@@ -6,12 +6,10 @@
 
 mod afterwards;
 mod api;
-pub mod consent;
 mod dispatch;
 mod error;
 mod merge;
 mod run;
-pub mod settings;
 mod texts;
 mod worker;
 mod worktree;
@@ -34,6 +32,7 @@ pub use dispatch::commands::Allowance;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::CoordinatorError;
 pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};
+pub use orchestrate_tools::builtin_names;
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
 pub use run::open_files::raise_open_files;

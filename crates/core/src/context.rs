@@ -41,7 +41,7 @@ const COLLAPSE_FROM_BYTES: usize = 400;
 const COLLAPSED_ARGUMENT_BYTES: usize = 2_000;
 
 /// The tool whose newest result is the agent's list of steps, which is never given up.
-const LIST_OF_STEPS: &str = "todo_write";
+pub const LIST_OF_STEPS: &str = "todo_write";
 
 /// Counts tokens.
 pub trait TokenCounter: Send + Sync {
@@ -387,11 +387,6 @@ mod tests {
             Message::Assistant { text: String::new(), tool_calls: vec![call], raw: None },
             Message::Tool { results: vec![result] },
         ]
-    }
-
-    #[test]
-    fn what_is_pinned_is_a_tool() {
-        assert!(crate::role::DEFAULT_TOOLS.contains(&LIST_OF_STEPS));
     }
 
     fn context(turns: usize, words: usize) -> Context {

@@ -334,7 +334,7 @@ impl Node {
 ///
 /// # Errors
 /// The indices of one cycle, its first one repeated at its end.
-pub(crate) fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut missing: Vec<usize> = vec![0; waits.len()];
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (at, needs) in waits.iter().enumerate() {
@@ -365,7 +365,7 @@ pub(crate) fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>
 /// Gives the circles in which indices wait for each other, each as a path: taking its last step away ends it.
 ///
 /// At most `most` of them.
-pub(crate) fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
+pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
     let mut left = waits.to_vec();
     let mut found = Vec::new();
     while found.len() < most

@@ -6,10 +6,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use orchestrate_core::plan::{MAX_PLAN_BYTES, write_boxes};
 use orchestrate_core::{RunId, RunState, TaskId};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_journal::Store;
+use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
 
 use crate::error::CoordinatorError;
 

@@ -12,7 +12,7 @@ use crate::api::project::Project;
 use crate::error::CoordinatorError;
 use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
-use crate::settings::Loaded;
+use orchestrate_settings::Loaded;
 
 /// Everything that was found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

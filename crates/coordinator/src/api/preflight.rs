@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use orchestrate_core::plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
-use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{RunSettings, Task};
 use orchestrate_model::{Environment, ModelError, ModelName, Models, Preferences};
+use orchestrate_plan::role::Delivers;
+use orchestrate_plan::{Finding, FirstWord, Plan, PlannedCommand, commands_of_checks};
 use orchestrate_sandbox::Confinement;
 
 use crate::api::coordinator::{ConfinementChoice, Coordinator, Settings};
 use crate::api::programs;
 use crate::error::CoordinatorError;
-use crate::settings::{Directories, Loaded, Switches};
 use crate::texts::models::preferences;
 use crate::texts::roles::Roles;
+use orchestrate_settings::{Directories, Loaded, Switches};
 
 /// Makes the settings with which a repository is opened.
 pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {

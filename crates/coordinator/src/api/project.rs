@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::git_path::shown_path;
-use orchestrate_core::plan::KnownNames;
 use orchestrate_core::{Oid, Redactor, RunState};
 use orchestrate_git::{GitError, Refusal, Repo};
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
+use orchestrate_plan::KnownNames;
 
 use crate::afterwards::moved;
 use crate::afterwards::moved::Moved;

@@ -5,9 +5,9 @@
 //! works, it asks for through its [`crate::worker::link::WorkerLink`].
 
 use orchestrate_core::policy::Grant;
-use orchestrate_core::role::Delivers;
 use orchestrate_core::settings::RuleText;
 use orchestrate_core::{AgentId, AgentSpec, Oid, RunId, Task};
+use orchestrate_plan::role::Delivers;
 use serde::{Deserialize, Serialize};
 
 use crate::texts::prompts::Prompts;

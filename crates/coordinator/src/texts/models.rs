@@ -5,8 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orchestrate_core::{ModelReply, Redactor, Role, RunSettings, Task};
+use orchestrate_core::{ModelReply, Redactor, RunSettings, Task};
 use orchestrate_model::{Environment, Model, ModelError, ModelName, Preferences, Redacting};
+use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
 

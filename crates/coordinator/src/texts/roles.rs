@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use orchestrate_core::Oid;
-use orchestrate_core::role::{MAX_ROLE_BYTES, Role};
 use orchestrate_files::{Links, read_plain};
 use orchestrate_git::Repo;
+use orchestrate_plan::role::{MAX_ROLE_BYTES, Role};
 use orchestrate_tools::builtin_names;
 
 use crate::error::CoordinatorError;

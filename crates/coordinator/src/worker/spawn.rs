@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use orchestrate_core::event::Event;
-use orchestrate_core::role::Role;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, TaskState};
 use orchestrate_journal::{Batch, Blob};
+use orchestrate_plan::role::Role;
 
 use crate::error::CoordinatorError;
 use crate::run::assignment::{AssignedRole, Assignment, WorkLimits};

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
-use orchestrate_core::role::Delivers;
 use orchestrate_core::task::Work;
 use orchestrate_core::{TaskRecord, TaskState, failing_lines};
+use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
 use crate::merge::checks::{CheckResult, Verification};

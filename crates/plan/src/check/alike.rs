@@ -1,0 +1,90 @@
+//! Names in a plan that a reader takes for something else: a title that begins like an id, and paths that are one file
+//! to a system that folds names.
+//!
+//! Ids that look alike are an error, where ids are given out; what is found here is only warned of.
+
+use std::collections::HashMap;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::identify;
+use crate::read::draft::Draft;
+use orchestrate_core::fold::folded;
+use orchestrate_core::invisible::{shown, without_hidden};
+
+/// Warns of everything in these tasks that reads as something else.
+pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
+    let mut seen = HashMap::new();
+    for draft in drafts {
+        if let Some(warning) = like_an_id(draft) {
+            findings.warn(warning);
+        }
+        for file in &draft.attributes.files {
+            if let Some(earlier) = twin(&file.text, &mut seen) {
+                let message = format!(
+                    "`{}` and `{}` are one file to a system that folds names",
+                    shown(&earlier),
+                    shown(&file.text)
+                );
+                let found = Pending::new(file.offset, FindingCode::LookAlike, &file.text, message);
+                findings.warn(found.suggest(Some("write both in the same way".to_owned())));
+            }
+        }
+    }
+}
+
+/// Finds a title that would begin with an id if its characters were the usual ones.
+fn like_an_id(draft: &Draft) -> Option<Pending> {
+    if draft.id.is_some() || draft.title.is_ascii() {
+        return None;
+    }
+    let usual: String = without_hidden(&draft.title).nfkc().collect();
+    let found = identify::leading(&usual).filter(|found| !found.bare_number)?;
+    if identify::leading(&draft.title).is_some_and(|written| written.id == found.id) {
+        return None;
+    }
+    let message = format!("this begins like the id `{}` in other characters, and is read as a title", found.id);
+    let warning = Pending::new(draft.at, FindingCode::LookAlike, &draft.title, message);
+    Some(warning.suggest(Some(format!("write `{}`", found.id))))
+}
+
+/// Finds what was written before of the same path, or of a folder above it, in another way.
+fn twin(path: &str, seen: &mut HashMap<String, String>) -> Option<String> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    for part in ends.filter_map(|end| path.get(..end)).filter(|part| !part.is_empty()) {
+        let earlier = seen.entry(folded(part)).or_insert_with(|| part.to_owned());
+        if earlier != part {
+            return Some(earlier.clone());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::finding::FindingCode;
+    use crate::{KnownNames, parse};
+
+    /// Returns the lines at which a plan is warned of for names that look alike.
+    fn warned(plan: &str) -> Vec<usize> {
+        let (plan, errors) = parse::read(plan, &KnownNames::default());
+        assert!(errors.is_empty(), "{errors:?}");
+        let alike = plan.warnings.iter().filter(|warning| warning.code == FindingCode::LookAlike);
+        alike.map(|warning| warning.line).collect()
+    }
+
+    #[test]
+    fn a_title_that_begins_like_an_id_is_warned_of() {
+        let plan = "- [ ] \u{ff34}1 Make it\n- [ ] \u{ff34}\u{ff11}: Make it\n- [ ] T\u{ff12}: Make it\n\
+                    - [ ] T3 Ümake it\n- [ ] Über\n- [ ] ① Make it\n- [ ] ２ tests fail\n";
+        assert_eq!(warned(plan), [1, 2, 3]);
+    }
+
+    #[test]
+    fn paths_that_are_one_file_somewhere_are_warned_of() {
+        let plan = "- [ ] T1 One (files: src/\u{e9}.rs, Src2/a)\n- [ ] T2 Two (files: src/e\u{301}.rs)\n\
+                    - [ ] T3 Three (files: src2/b)\n- [ ] T4 Four (files: src/\u{e9}.rs, src/a.rs)\n";
+        assert_eq!(warned(plan), [2, 3]);
+    }
+}

@@ -1,0 +1,233 @@
+//! What the commands of a plan begin with, programs or files, as far as their text tells it.
+//!
+//! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or
+//! the file is there is for the caller to find out.
+
+use std::collections::HashSet;
+
+use crate::check::finding::{Finding, FindingCode};
+use crate::parse::Plan;
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::schedule::Schedule;
+use orchestrate_core::settings::{MergeMode, RunSettings};
+use orchestrate_core::task::{Task, Work};
+
+/// The longest command that a finding repeats, in characters: enough to recognise it.
+const MAX_COMMAND_CHARS: usize = 80;
+
+/// Words that begin a shell command and are no programs.
+const SHELL_WORDS: &[&str] = &[
+    "!", ".", ":", "[", "{", "(", "alias", "break", "case", "cd", "command", "continue", "echo", "eval", "exec",
+    "exit", "export", "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "source", "test",
+    "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait", "while",
+];
+
+/// What a command begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstWord<'a> {
+    /// A name that the shell looks for on its search path.
+    Program(&'a str),
+    /// The path of a file of the worktree, such as `./check.sh`.
+    File(&'a str),
+}
+
+/// A command of a run of a plan that begins with a program or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedCommand<'a> {
+    /// What it begins with.
+    pub first: FirstWord<'a>,
+    /// The whole command.
+    pub text: &'a str,
+    /// The plan's line of the command, from 1; none if it does not stand in the plan.
+    pub line: Option<usize>,
+    /// Whether something fails for certain if what it begins with is not there.
+    pub is_vital: bool,
+}
+
+impl<'a> PlannedCommand<'a> {
+    fn read(line: Option<usize>, text: &'a str) -> Option<Self> {
+        Some(Self { first: FirstWord::of(text)?, text, line, is_vital: is_one_chain(text) })
+    }
+
+    /// Lets nothing fail for certain unless the command is run for certain.
+    fn vital_only_if(self, is_run: bool) -> Self {
+        Self { is_vital: self.is_vital && is_run, ..self }
+    }
+
+    /// Gives the program that it begins with, if it is one.
+    pub fn program(&self) -> Option<&'a str> {
+        match self.first {
+            FirstWord::Program(name) => Some(name),
+            FirstWord::File(_) => None,
+        }
+    }
+
+    /// Says that what it begins with is missing. Confined commands do not see all programs that a person has.
+    pub fn missing(&self, confined: bool) -> Finding {
+        let (message, suggestion) = match self.first {
+            FirstWord::Program(name) if confined => (
+                format!(
+                    "the program `{name}` is not found by confined commands, which see the system's programs and cargo's"
+                ),
+                format!("install `{name}` below `/usr`, or correct the command"),
+            ),
+            FirstWord::Program(name) => {
+                (format!("the program `{name}` is not found"), format!("install `{name}`, or correct the command"))
+            }
+            FirstWord::File(path) => (
+                format!(
+                    "the file `{path}` is not in the commit that the run starts from: a task or `.worktreeinclude` has \
+                     to bring it"
+                ),
+                "correct the command if none does".to_owned(),
+            ),
+        };
+        Finding {
+            line: self.line.unwrap_or_default(),
+            column: usize::from(self.line.is_some()),
+            code: FindingCode::ProgramNotFound,
+            message,
+            text: self.text.chars().take(MAX_COMMAND_CHARS).collect(),
+            suggestion: Some(suggestion),
+        }
+    }
+}
+
+/// Finds the checks that the plan and the settings name: that of the run, and those of open tasks.
+///
+/// What a task of a role that `reports` hands over is no work to be checked.
+pub fn commands_of_checks<'a>(
+    plan: &'a Plan,
+    settings: &'a RunSettings,
+    reports: &dyn Fn(&str) -> bool,
+) -> Vec<PlannedCommand<'a>> {
+    let started = started(&plan.tasks);
+    let is_checked = |task: &Task| {
+        let role = match &task.work {
+            Work::Agent(role) => Some(role.as_deref().unwrap_or(&settings.agent)),
+            Work::Run(_) => None,
+        };
+        started.contains(&task.id) && !role.is_some_and(reports)
+    };
+    let open = || plan.tasks.iter().filter(|task| task.status.runs());
+    let of_tasks = open().filter_map(|task| {
+        let check = PlannedCommand::read(Some(task.line), task.verify.as_deref()?)?;
+        Some(check.vital_only_if(is_checked(task)))
+    });
+    // A check that stands elsewhere has no line here, and is never made where nothing is merged.
+    let line = plan.front_matter.lines.get("verify").filter(|_| plan.front_matter.verify == settings.verify);
+    let is_made = settings.merge != MergeMode::None && open().any(is_checked);
+    let of_run = settings.verify.as_deref();
+    let of_run = of_run.and_then(|command| PlannedCommand::read(line.copied(), command));
+    of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
+}
+
+/// Gives the tasks that start if nothing fails; none of tasks that have no order.
+fn started(tasks: &[Task]) -> HashSet<TaskId> {
+    Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
+}
+
+/// Finds the commands that are tasks themselves.
+pub(crate) fn commands_of_tasks(plan: &Plan) -> impl Iterator<Item = PlannedCommand<'_>> {
+    let open = plan.tasks.iter().filter(|task| task.status.runs());
+    open.filter_map(|task| match &task.work {
+        Work::Run(command) => PlannedCommand::read(Some(task.line), command),
+        Work::Agent(_) => None,
+    })
+}
+
+impl<'a> FirstWord<'a> {
+    /// Reads what a shell command begins with.
+    fn of(command: &'a str) -> Option<Self> {
+        first_program(command).map(Self::Program).or_else(|| first_file(command).map(Self::File))
+    }
+}
+
+/// Gives the program that a shell command begins with, if it is one to be found on the search path.
+fn first_program(command: &str) -> Option<&str> {
+    let mut words = command.split_whitespace();
+    let word = words.find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
+    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+'));
+    // `name () { … }` makes a function.
+    let is_defined = words.next().is_some_and(|next| next.starts_with('('));
+    (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
+}
+
+/// Gives the file of the worktree that a shell command begins with, if it is one.
+fn first_file(command: &str) -> Option<&str> {
+    let word = command.split_whitespace().find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
+    let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
+    let is_inside = word.contains('/') && !word.starts_with('/') && !word.split('/').any(|part| part == "..");
+    (is_plain && is_inside).then_some(word)
+}
+
+/// Tells whether a word sets a variable to a text that ends with the word, and by which no other program is found.
+fn is_plain_assignment(word: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_text = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c));
+    word.split_once('=').is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
+}
+
+/// Tells whether a command fails as soon as the first one in it does: nothing follows it but what `&&` lets follow.
+fn is_one_chain(command: &str) -> bool {
+    !command.trim().replace("&&", "").replace(">&", "").contains(['|', ';', '&', '\n'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_first_word_is_a_program_and_only_a_chain_needs_it() {
+        let table = [
+            ("cargo test", Some(("cargo", true))),
+            ("  A=1 B_2=x/y:z cargo test", Some(("cargo", true))),
+            ("CI= g++-12 a.cc -o a 2>&1 && ./a", Some(("g++-12", true))),
+            ("cargo\ttest || make test", Some(("cargo", false))),
+            ("cargo test; true", Some(("cargo", false))),
+            ("cargo; true", Some(("cargo", false))),
+            ("cargo test | tail", Some(("cargo", false))),
+            ("server & sleep 1 && probe", Some(("server", false))),
+            ("lint\nbuild", Some(("lint", false))),
+            ("", None),
+            ("./check.sh", None),
+            ("bin/check", None),
+            ("~/check", None),
+            ("$CHECK all", None),
+            ("\"cargo\" test", None),
+            ("# nothing\ntest", None),
+            ("(cargo test)", None),
+            ("{ cargo test; }", None),
+            ("! cargo test", None),
+            ("test -e made", None),
+            ("x=$(cat answer.txt || echo nothing); test $x = 42", None),
+            ("A='a b' cargo test", None),
+            ("A=1; cargo test", None),
+            ("PATH=tools:/usr/bin check", None),
+            ("check () { true; }; check", None),
+            ("check() { true; }; check", None),
+        ];
+        for (command, expected) in table {
+            let found = PlannedCommand::read(Some(1), command).and_then(|read| Some((read.program()?, read.is_vital)));
+            assert_eq!(found, expected, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_plain_relative_path_is_a_file_of_the_worktree() {
+        let table = [
+            ("./check.sh all", Some("./check.sh")),
+            ("A=1 tools/check; true", Some("tools/check")),
+            ("check.sh", None),
+            ("/bin/check", None),
+            ("~/check", None),
+            ("../check", None),
+            ("$HERE/check", None),
+            ("cd src && ./check", None),
+        ];
+        for (command, expected) in table {
+            let found = FirstWord::of(command).filter(|first| matches!(first, FirstWord::File(_)));
+            assert_eq!(found, expected.map(FirstWord::File), "{command:?}");
+        }
+    }
+}

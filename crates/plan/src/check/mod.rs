@@ -1,0 +1,6 @@
+//! Checks a plan that was read: findings, commands and the report of `check`.
+
+pub(crate) mod alike;
+pub(crate) mod command;
+pub(crate) mod finding;
+pub(crate) mod report;

@@ -1,0 +1,269 @@
+//! What `orchestrate check` says about a plan: what would run, in which order, and what is wrong.
+//!
+//! The shape of [`CheckReport`] as JSON is a contract. Nothing here spends a token or starts a program;
+//! whether a program or a file exists is the caller's to know.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::command::{FirstWord, commands_of_checks, commands_of_tasks};
+use crate::check::finding::{Finding, FindingCode, PlanError, PlanWarning, Skipped};
+use crate::fields::names::KnownNames;
+use crate::parse;
+use crate::parse::Plan;
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::schedule::Schedule;
+use orchestrate_core::settings::{MergeMode, RunSettings};
+use orchestrate_core::task::{Task, TaskStatus, Work, waiting};
+
+/// The fewest turns that a task takes: look, change, finish.
+const LEAST_TURNS: u64 = 3;
+
+/// The smallest request: a role's fixed prompt and the task.
+const LEAST_REQUEST_TOKENS: u64 = 2_500;
+
+/// What would run, in which order, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// The plan's path as typed.
+    pub plan: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Every task, done ones too.
+    pub tasks: Vec<CheckedTask>,
+    /// What could run together, one group after the other.
+    pub waves: Vec<Vec<TaskId>>,
+    /// Lines that could have been tasks and are not.
+    pub skipped: Vec<Skipped>,
+    /// What is worth knowing.
+    pub warnings: Vec<PlanWarning>,
+    /// What keeps the plan from running.
+    pub errors: Vec<PlanError>,
+    /// What the run may cost.
+    pub estimate: Estimate,
+}
+
+/// One task of a [`CheckReport`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedTask {
+    /// Its id.
+    pub id: TaskId,
+    /// Its title.
+    pub title: String,
+    /// What its box says.
+    pub status: TaskStatus,
+    /// The heading that it stands under.
+    pub section: Option<String>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// What must be merged first.
+    pub depends: Vec<TaskId>,
+    /// What it says it writes.
+    pub files: Vec<String>,
+    /// The role that carries it out; null for a command.
+    pub agent: Option<String>,
+    /// The command that carries it out, for people; the fields of the JSON are fixed.
+    #[serde(skip)]
+    pub run: Option<String>,
+    /// The command that must pass in its worktree.
+    pub verify: Option<String>,
+    /// Whether it is marked `[P]`.
+    pub parallel: bool,
+    /// What stands below it.
+    pub details: Vec<String>,
+}
+
+/// A range of what a run may cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Least and most tokens: a few small requests for each agent, and every turn with a full context. Work that goes
+    /// back to its author goes on with the same turns; the further attempts that a person asks for are not counted.
+    pub tokens: [u64; 2],
+    /// Least and most US dollars; null, since prices are not known here.
+    pub cost_usd: Option<[f64; 2]>,
+}
+
+/// What lies outside a plan and decides what running it would do.
+pub struct Surroundings<'a> {
+    /// What the plan may name.
+    pub known: &'a KnownNames,
+    /// The settings of a run of it.
+    pub settings: &'a RunSettings,
+    /// What else keeps it from running.
+    pub refused: &'a [PlanError],
+    /// Tells whether what a command begins with is there.
+    pub exists: &'a dyn Fn(FirstWord<'_>) -> bool,
+}
+
+/// Reads a plan and says everything about it.
+pub fn check(name: &str, source: &str, around: &Surroundings<'_>) -> CheckReport {
+    let (plan, mut errors) = parse::read(source, around.known);
+    errors.extend(around.refused.iter().cloned());
+    errors.extend(unfit(&plan, around.settings, around.known));
+    errors.sort_by_key(|error| (error.line, error.column));
+    let waves = match Schedule::new(&plan.tasks) {
+        Ok(schedule) if errors.is_empty() => schedule.waves(),
+        _ => Vec::new(),
+    };
+    let mut warnings = plan.warnings.clone();
+    warnings.extend(missing(&plan, around));
+    warnings.sort_by_key(|warning| (warning.line, warning.column));
+    CheckReport {
+        plan: name.to_owned(),
+        title: plan.title.clone(),
+        tasks: plan.tasks.iter().map(|task| checked(task, around.settings)).collect(),
+        waves,
+        skipped: plan.skipped.clone(),
+        warnings,
+        errors,
+        estimate: estimate(&plan, around.settings),
+    }
+}
+
+/// Finds what these settings keep from running: a default role that does not exist, and work that is never merged.
+pub fn unfit(plan: &Plan, settings: &RunSettings, known: &KnownNames) -> Vec<PlanError> {
+    let mut found = never_merged(plan, settings);
+    let is_known = known.roles.is_empty() || known.roles.contains(&settings.agent);
+    let has_default = |task: &&Task| task.status.runs() && task.work == Work::Agent(None);
+    // The front matter's own has been looked at where it stands.
+    let is_elsewhere = plan.front_matter.agent.as_ref() != Some(&settings.agent);
+    if let Some(task) = plan.tasks.iter().find(has_default).filter(|_| is_elsewhere && !is_known) {
+        let roles: Vec<&str> = known.roles.iter().map(String::as_str).collect();
+        found.push(Finding {
+            line: task.line,
+            column: 1,
+            code: FindingCode::UnknownRole,
+            message: format!("{} names no role, and the default role `{}` does not exist", task.id, settings.agent),
+            text: String::new(),
+            suggestion: Some(format!("known roles: {}", roles.join(", "))),
+        });
+    }
+    found
+}
+
+/// Finds what can never be merged with these settings, and so never starts.
+fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
+    if settings.merge != MergeMode::None {
+        return Vec::new();
+    }
+    let found = |(task, on): (&Task, &TaskId)| Finding {
+        line: task.line,
+        column: 1,
+        code: FindingCode::NeverMerged,
+        message: format!("{} depends on {on}, which `merge: none` never merges", task.id),
+        text: String::new(),
+        suggestion: Some("leave `merge: none` out".to_owned()),
+    };
+    waiting(&plan.tasks).into_iter().map(found).collect()
+}
+
+fn checked(task: &Task, settings: &RunSettings) -> CheckedTask {
+    let (agent, run) = match &task.work {
+        Work::Agent(agent) => (Some(agent.as_ref().unwrap_or(&settings.agent).clone()), None),
+        Work::Run(command) => (None, Some(command.clone())),
+    };
+    CheckedTask {
+        id: task.id.clone(),
+        title: task.title.clone(),
+        status: task.status,
+        section: task.section.clone(),
+        line: task.line,
+        depends: task.depends.clone(),
+        files: task.files.clone(),
+        agent,
+        run,
+        verify: task.verify.clone(),
+        parallel: task.parallel,
+        details: task.details.clone(),
+    }
+}
+
+/// Finds the commands whose program or file is not there.
+fn missing(plan: &Plan, around: &Surroundings<'_>) -> Vec<Finding> {
+    let checks = commands_of_checks(plan, around.settings, &|_| false).into_iter();
+    let commands = checks.chain(commands_of_tasks(plan));
+    commands.filter(|command| !(around.exists)(command.first)).map(|command| command.missing(true)).collect()
+}
+
+fn estimate(plan: &Plan, settings: &RunSettings) -> Estimate {
+    let agents = plan.tasks.iter().filter(|task| task.status.runs() && matches!(task.work, Work::Agent(_)));
+    let (mut least, mut most) = (0u64, 0u64);
+    for task in agents {
+        let turns = u64::from(task.turns.unwrap_or(settings.max_turns).min(settings.max_turns));
+        let full = turns.saturating_mul(settings.context_tokens + u64::from(settings.max_output_tokens));
+        let bound = task.tokens.unwrap_or(u64::MAX);
+        least = least.saturating_add((LEAST_TURNS.min(turns) * LEAST_REQUEST_TOKENS).min(bound));
+        most = most.saturating_add(full.min(bound));
+    }
+    let budget = settings.budget_tokens.unwrap_or(u64::MAX);
+    Estimate { tokens: [least.min(budget), most.min(budget)], cost_usd: None }
+}
+
+impl CheckReport {
+    /// Renders the report for a terminal, without colours.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        let title = self.title.as_deref().unwrap_or("(no title)");
+        let _ = writeln!(out, "{}: {title}", self.plan);
+        self.render_tasks(&mut out);
+        for (at, wave) in self.waves.iter().enumerate() {
+            let ids: Vec<&str> = wave.iter().map(TaskId::as_str).collect();
+            let _ = writeln!(out, "  wave {}: {}", at + 1, ids.join(", "));
+        }
+        if !self.waves.is_empty() {
+            let [least, most] = self.estimate.tokens;
+            let _ = writeln!(out, "\nTokens: {least} to {most}; cost unknown");
+        }
+        if !self.skipped.is_empty() {
+            out.push_str("\nNot tasks:\n");
+        }
+        for skipped in &self.skipped {
+            let _ = writeln!(out, "  line {}: {}", skipped.line, skipped.reason);
+        }
+        for (kind, findings) in [("warning", &self.warnings), ("error", &self.errors)] {
+            for finding in findings {
+                let _ = writeln!(out, "{kind}: {finding}");
+            }
+        }
+        out
+    }
+
+    fn render_tasks(&self, out: &mut String) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        out.push_str("\nTasks:\n");
+        let width = self.tasks.iter().map(|task| task.id.as_str().chars().count()).max().unwrap_or(0);
+        for task in &self.tasks {
+            let mark = match task.status {
+                TaskStatus::Todo => ' ',
+                TaskStatus::Done => 'x',
+                TaskStatus::InProgress => '~',
+                TaskStatus::Cancelled => '-',
+                TaskStatus::Blocked => '!',
+            };
+            let _ = write!(out, "  [{mark}] {:width$}  {}", task.id.as_str(), task.title);
+            let agent = task.agent.as_ref().map(|agent| format!("@{agent}"));
+            for who in agent.into_iter().chain(task.run.as_ref().map(|run| format!("run: {run}"))) {
+                let _ = write!(out, "  {who}");
+            }
+            for (word, list) in [("depends", names(&task.depends)), ("files", task.files.join(", "))] {
+                if !list.is_empty() {
+                    let _ = write!(out, "  {word}: {list}");
+                }
+            }
+            if let Some(verify) = &task.verify {
+                let _ = write!(out, "  verify: {verify}");
+            }
+            out.push('\n');
+        }
+        if !self.waves.is_empty() {
+            out.push_str("\nOrder:\n");
+        }
+    }
+}
+
+fn names(ids: &[TaskId]) -> String {
+    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
+}

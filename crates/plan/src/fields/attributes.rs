@@ -1,0 +1,453 @@
+//! The attributes of a task: `(key: value)` in its line, `key: value` in a bullet below, `@role`, `[P]`.
+//!
+//! A parenthesis whose word before the colon is no key is prose and stays in the title; one that is nearly a
+//! key is an error, since a plan whose `(depnds: T1)` were read as prose would run in the wrong order. So people may
+//! also leave out the colon of `(depends on T1)`, which stays in the title and counts if it names nothing but tasks.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::closing::Closing;
+use crate::fields::identify;
+use crate::fields::identify::Label;
+use crate::fields::value;
+use crate::read::source::Inline;
+use crate::read::text;
+use orchestrate_core::{edit_distance, nearest};
+
+/// What an attribute says something about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    Depends,
+    Files,
+    Agent,
+    Model,
+    Verify,
+    Tokens,
+    Turns,
+    Timeout,
+    Priority,
+    Branch,
+    Run,
+    Review,
+}
+
+/// Every spelling of every key; blanks and hyphens count as `_`.
+const KEYS: &[(&str, Key)] = &[
+    ("depends", Key::Depends),
+    ("depends_on", Key::Depends),
+    ("depend", Key::Depends),
+    ("depend_on", Key::Depends),
+    ("dependency", Key::Depends),
+    ("dependencies", Key::Depends),
+    ("deps", Key::Depends),
+    ("blocked_by", Key::Depends),
+    ("after", Key::Depends),
+    ("files", Key::Files),
+    ("file", Key::Files),
+    ("agent", Key::Agent),
+    ("role", Key::Agent),
+    ("model", Key::Model),
+    ("verify", Key::Verify),
+    ("tokens", Key::Tokens),
+    ("turns", Key::Turns),
+    ("max_turns", Key::Turns),
+    ("timeout", Key::Timeout),
+    ("priority", Key::Priority),
+    ("branch", Key::Branch),
+    ("run", Key::Run),
+    ("review", Key::Review),
+];
+
+/// What people write in parentheses and what is one letter off a key.
+const PROSE: &[&str] = &["fixes", "mode", "rule"];
+
+/// From this length on, two letters off are a slip rather than another word.
+const LONG_WORD: usize = 7;
+
+/// The longest text before a colon that is looked at as a key.
+const MAX_KEY_BYTES: usize = 24;
+
+/// The longest value: a command or a list that a person still reads, and small enough to hand down to many tasks.
+const MAX_VALUE_BYTES: usize = 8 * 1024;
+
+/// The longest text without a colon that is looked at as a list of tasks.
+const MAX_LIKELY_BYTES: usize = 200;
+
+/// The most paths, the most `depends` fields, and the most of those without a colon, of one task.
+const MAX_LIST: usize = 200;
+
+/// A word of the plan with its byte offset in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) text: String,
+    pub(crate) offset: usize,
+}
+
+/// What the attributes of one task say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attributes {
+    pub(crate) depends: Vec<Located>,
+    /// What a parenthesis names that begins like `depends` and has no colon: dependencies, or prose.
+    pub(crate) likely_depends: Vec<Located>,
+    pub(crate) files: Vec<Located>,
+    pub(crate) agent: Option<Located>,
+    pub(crate) model: Option<Located>,
+    pub(crate) verify: Option<String>,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) turns: Option<u32>,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) priority: Option<i64>,
+    pub(crate) run: Option<String>,
+    pub(crate) review: Option<bool>,
+    pub(crate) parallel: bool,
+    pub(crate) labels: Vec<String>,
+    given: BTreeSet<Key>,
+}
+
+/// One `key: value`, found and not yet read.
+pub(crate) struct Field<'a> {
+    pub(crate) key: Key,
+    pub(crate) value: &'a str,
+    /// Where the value stands in the source.
+    pub(crate) offset: usize,
+}
+
+/// Finds the key that a word spells.
+pub(crate) fn key_of(word: &str) -> Option<Key> {
+    let word = normal(word);
+    KEYS.iter().find(|(spelling, _)| *spelling == word).map(|(_, key)| *key)
+}
+
+fn normal(word: &str) -> String {
+    word.trim().to_lowercase().replace([' ', '-'], "_")
+}
+
+impl Attributes {
+    /// Reads one field into its place.
+    pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
+        let accumulates = matches!(field.key, Key::Depends | Key::Files);
+        if !self.given.insert(field.key) && !accumulates {
+            let message = "this key is given twice for one task";
+            return findings.error(Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message));
+        }
+        if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
+            let message = format!("a value has at most {MAX_VALUE_BYTES} bytes, and a task at most {MAX_LIST} of them");
+            return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+        }
+        let text = text::unwrap_marks(field.value);
+        let located = |text: &str| Located { text: text.to_owned(), offset: field.offset };
+        match field.key {
+            Key::Depends => self.depends.push(located(field.value)),
+            Key::Files => {
+                let paths = value::paths(field.value);
+                if self.files.len() + paths.len() > MAX_LIST {
+                    let message = format!("a task names at most {MAX_LIST} paths");
+                    return findings.error(Pending::new(field.offset, FindingCode::InvalidValue, field.value, message));
+                }
+                self.files.extend(paths.iter().map(|path| located(path)));
+            }
+            Key::Agent => self.agent = Some(located(text.trim_start_matches('@'))),
+            Key::Model => self.model = Some(located(text)),
+            Key::Verify => self.verify = field.command(text, findings),
+            Key::Run => self.run = field.command(text, findings),
+            Key::Tokens => {
+                self.tokens = field.require(value::count(text), "a number of tokens, as 50000 or 50k", findings)
+            }
+            Key::Turns => self.turns = field.require(turns(text), "a number of turns, from 1", findings),
+            Key::Timeout => {
+                self.timeout_ms = field.require(value::duration_ms(text), "a duration, as 30s, 5m or 1h", findings);
+            }
+            Key::Priority => {
+                self.priority = field.require(value::priority(text), "a whole number, high, medium or low", findings);
+            }
+            Key::Review => self.review = field.require(value::review(text), "`required` or `none`", findings),
+            Key::Branch => {
+                let message = "`branch` has no effect: each task has a branch named after its run and id";
+                findings.warn(Pending::new(field.offset, FindingCode::UnusedKey, field.value, message));
+            }
+        }
+    }
+
+    /// Takes over from a group what the task does not say itself.
+    pub(crate) fn inherit(&mut self, group: &Attributes) {
+        self.depends.extend(group.depends.iter().cloned());
+        self.likely_depends.extend(group.likely_depends.iter().cloned());
+        self.files.extend(group.files.iter().cloned());
+        fill(&mut self.agent, &group.agent);
+        fill(&mut self.model, &group.model);
+        fill(&mut self.verify, &group.verify);
+        fill(&mut self.tokens, &group.tokens);
+        fill(&mut self.turns, &group.turns);
+        fill(&mut self.timeout_ms, &group.timeout_ms);
+        fill(&mut self.priority, &group.priority);
+        fill(&mut self.run, &group.run);
+        fill(&mut self.review, &group.review);
+    }
+}
+
+fn fill<T: Clone>(own: &mut Option<T>, group: &Option<T>) {
+    if own.is_none() {
+        own.clone_from(group);
+    }
+}
+
+fn turns(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|turns| *turns > 0)
+}
+
+impl Field<'_> {
+    /// Reads a shell command, and judges one that seems to have been cut in two.
+    fn command(&self, text: &str, findings: &mut Findings) -> Option<String> {
+        let found = |message| {
+            let advice = "write the command between backticks if a `)` belongs to it";
+            Pending::new(self.offset, FindingCode::Unclosed, self.value, message).suggest(Some(advice.to_owned()))
+        };
+        match Closing::of(text) {
+            Closing::Closed => {}
+            Closing::DoubtfulQuote => findings.warn(found("a quote of this command seems not to be closed")),
+            Closing::OpenQuote => findings.error(found("a quote of this command is not closed")),
+            Closing::OpenCase => findings.error(found("a `case` of this command has no `esac`")),
+            Closing::OpenSubstitution => findings.error(found("a `$(` or `${` of this command has no end")),
+        }
+        self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
+    }
+
+    /// Records that the value is not what its key takes, if there is none.
+    fn require<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
+        if value.is_none() {
+            let message = format!("expected {expected}");
+            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, self.value, message));
+        }
+        value
+    }
+}
+
+/// What a task's line says besides its title.
+pub(crate) struct Line {
+    pub(crate) attributes: Attributes,
+    /// `{#id}`, if there is one.
+    pub(crate) marked_id: Option<Located>,
+    /// The byte ranges of the line that are no title.
+    pub(crate) cuts: Vec<Range<usize>>,
+}
+
+/// Reads everything in a task's line, from byte `start` on.
+pub(crate) fn read_line(inline: &Inline, start: usize, findings: &mut Findings) -> Line {
+    let spans = text::spans(&inline.text);
+    let mut opaque: Vec<Range<usize>> = spans.code.iter().chain(&spans.comments).cloned().collect();
+    opaque.sort_by_key(|range| range.start);
+    let reader = LineReader { inline, pairs: text::parentheses(&inline.text, &opaque), opaque: &opaque };
+    let mut line = Line { attributes: Attributes::default(), marked_id: None, cuts: spans.comments };
+    reader.read(start, &mut line, findings);
+    line
+}
+
+/// Reads one task's line from left to right.
+struct LineReader<'a> {
+    inline: &'a Inline,
+    pairs: std::collections::HashMap<usize, usize>,
+    /// Code spans and comments: nothing in them is an attribute.
+    opaque: &'a [Range<usize>],
+}
+
+impl LineReader<'_> {
+    fn read(&self, start: usize, line: &mut Line, findings: &mut Findings) {
+        let text = self.inline.text.as_str();
+        let mut at = start;
+        let mut opaque = self.opaque.iter().peekable();
+        while let Some(next) = text.get(at..).and_then(|rest| rest.find(['(', '@', '[', '{'])).map(|found| at + found) {
+            while opaque.next_if(|range| range.end <= next).is_some() {}
+            if let Some(range) = opaque.peek().filter(|range| range.contains(&next)) {
+                at = range.end;
+                continue;
+            }
+            at = match text.as_bytes().get(next) {
+                Some(b'(') => self.parenthesis(next, line, findings),
+                Some(b'@') => self.role(next, line, findings),
+                Some(b'[') => self.label(next, line, findings),
+                _ => self.marked_id(next, line),
+            };
+        }
+    }
+
+    /// Reads `(key: value; key: value)` and gives the byte to go on from.
+    fn parenthesis(&self, open: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        let Some((word, value_at)) = self.key_before_colon(open + 1) else {
+            let likely = &mut line.attributes.likely_depends;
+            let has_room = likely.len() < MAX_LIST;
+            likely.extend(self.without_colon(open).filter(|_| has_room));
+            return open + 1;
+        };
+        let key = key_of(word);
+        let Some(close) = self.pairs.get(&open).copied() else {
+            if key.is_some() {
+                let message = format!("`({word}:` has no closing parenthesis");
+                findings.error(Pending::new(self.inline.offset(open), FindingCode::Unclosed, word, message));
+            }
+            return open + 1;
+        };
+        let Some(key) = key else {
+            unknown_key(word, self.inline.slice(value_at..close), self.inline.offset(open + 1), findings);
+            return open + 1;
+        };
+        line.cuts.push(open..close + 1);
+        self.fields(key, value_at..close, line, findings);
+        close + 1
+    }
+
+    /// Gives what follows in `(depends on T1)`; whether these are tasks is known once all have been read.
+    fn without_colon(&self, open: usize) -> Option<Located> {
+        let inner = self.inline.slice(open + 1..*self.pairs.get(&open)?);
+        let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
+        let names_key = |at: &usize| inner.get(..*at).and_then(key_of) == Some(Key::Depends);
+        let value_at = blanks.map(|(at, _)| at).filter(names_key).last()?;
+        let value = inner.get(value_at..)?.trim_start();
+        let offset = self.inline.offset(open + 1 + inner.len() - value.len());
+        let is_list = value.len() <= MAX_LIKELY_BYTES && !value.contains('(');
+        is_list.then(|| Located { text: value.trim_end().to_owned(), offset })
+    }
+
+    /// Reads the value of a key, and further fields after a semicolon.
+    fn fields(&self, first: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
+        let (mut key, mut start) = (first, range.start);
+        let breaks = self.inline.slice(range.clone()).match_indices(';').map(|(at, _)| range.start + at);
+        for semicolon in breaks.collect::<Vec<_>>() {
+            if let Some((next, value_at)) = self.key_before_colon(semicolon + 1)
+                && value_at <= range.end
+                && let Some(next) = key_of(next)
+            {
+                self.field(key, start..semicolon, line, findings);
+                (key, start) = (next, value_at);
+            }
+        }
+        self.field(key, start..range.end, line, findings);
+    }
+
+    fn field(&self, key: Key, range: Range<usize>, line: &mut Line, findings: &mut Findings) {
+        let raw = self.inline.slice(range.clone());
+        let lead = raw.len() - raw.trim_start().len();
+        let offset = self.inline.offset(range.start + lead);
+        line.attributes.set(&Field { key, value: raw.trim(), offset }, findings);
+    }
+
+    /// Gives the word before a colon near `start`, and where its value begins.
+    fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
+        let rest = self.inline.text.get(start..)?;
+        let is_key = |c: char| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-');
+        let length = rest.bytes().take(MAX_KEY_BYTES + 1).take_while(|byte| is_key(char::from(*byte))).count();
+        let word = rest.get(..length)?;
+        (rest.as_bytes().get(length) == Some(&b':') && !word.trim().is_empty())
+            .then(|| (word.trim(), start + length + 1))
+    }
+
+    /// Reads `@role`; an address or a path is none.
+    fn role(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        let text = self.inline.text.as_str();
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let name = rest.get(..rest.find(|c| !is_name(c)).unwrap_or(rest.len())).unwrap_or_default();
+        let end = at + 1 + name.len();
+        let after = text.get(end..).and_then(|after| after.chars().next());
+        let stands_alone = before.is_none_or(|c| c.is_whitespace() || c == '(')
+            && after.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | ')' | ':' | ';' | '!' | '?'));
+        let ends_sentence = after == Some('.') && text.get(end + 1..).is_none_or(|rest| !rest.starts_with(is_name));
+        if name.is_empty() || !(stands_alone || ends_sentence) {
+            return at + 1;
+        }
+        line.cuts.push(at..end);
+        line.attributes.set(&Field { key: Key::Agent, value: name, offset: self.inline.offset(at) }, findings);
+        end
+    }
+
+    /// Reads `[P]` and `[US1]`, and warns of an attribute in brackets.
+    fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
+        let rest = self.inline.text.get(at + 1..).unwrap_or_default();
+        if let Some((word, _)) = self.key_before_colon(at + 1).filter(|(word, _)| key_of(word).is_some()) {
+            let message = "an attribute stands in parentheses, so this stays in the title";
+            let found = Pending::new(self.inline.offset(at + 1), FindingCode::UnknownKey, word, message);
+            findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
+        }
+        let length = rest.bytes().take(MAX_KEY_BYTES).take_while(u8::is_ascii_alphanumeric).count();
+        let closed = rest.as_bytes().get(length) == Some(&b']');
+        let Some(label) = rest.get(..length).filter(|_| closed).and_then(identify::label) else {
+            return at + 1;
+        };
+        match label {
+            Label::Parallel => line.attributes.parallel = true,
+            Label::Story(story) => line.attributes.labels.push(story.to_owned()),
+        }
+        let end = at + length + 2;
+        line.cuts.push(at..end);
+        end
+    }
+
+    /// Reads `{#id}`.
+    fn marked_id(&self, at: usize, line: &mut Line) -> usize {
+        let rest = self.inline.text.get(at..).unwrap_or_default();
+        let end = rest.bytes().position(|byte| matches!(byte, b'}' | b'\n' | b' '));
+        let inner = end.filter(|end| rest.as_bytes().get(*end) == Some(&b'}')).and_then(|end| rest.get(1..end));
+        let Some(id) = inner.and_then(|inner| inner.strip_prefix('#')).filter(|_| line.marked_id.is_none()) else {
+            return at + 1;
+        };
+        line.marked_id = Some(Located { text: id.to_owned(), offset: self.inline.offset(at + 2) });
+        let end = at + id.len() + 3;
+        line.cuts.push(at..end);
+        end
+    }
+}
+
+/// Judges a parenthesis whose key does not exist: a slip is an error, anything else is prose.
+fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) {
+    if word.contains(' ') || value.starts_with("//") || value.trim().is_empty() {
+        return;
+    }
+    let near = slip_of(&normal(word));
+    let found = Pending::new(offset, FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
+    match near {
+        Some(near) => findings.error(found.suggest(Some(format!("did you mean `{near}`?")))),
+        None => findings.warn(found.suggest(Some("it is read as part of the title".to_owned()))),
+    }
+}
+
+/// Gives the key that a word most likely is a slip of: one letter off, or two in a long word, and no word of its own.
+fn slip_of(word: &str) -> Option<&'static str> {
+    let limit = if word.len() < LONG_WORD { 1 } else { 2 };
+    let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
+    let is_word = word.len() <= 3 || PROSE.contains(&word);
+    (!is_word && edit_distance(word, known, limit).is_some()).then_some(known)
+}
+
+/// What a line below a task says: an attribute, nearly one, or prose.
+pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(Key, Located)> {
+    let (word, value_at) = detail_key(&inline.text)?;
+    let Some(key) = key_of(word) else {
+        let slip = KEYS.iter().find(|(known, _)| known.len() >= 6 && edit_distance(&normal(word), known, 2).is_some());
+        if let Some((known, _)) = slip.filter(|_| word.len() >= 5) {
+            let found = Pending::new(inline.offset(0), FindingCode::UnknownKey, word, format!("unknown key `{word}`"));
+            findings.error(found.suggest(Some(format!("did you mean `{known}`?"))));
+        }
+        return None;
+    };
+    let raw = inline.text.get(value_at..)?;
+    let value = raw.trim_start_matches(['*', '_']).trim_start();
+    let offset = inline.offset(value_at + raw.len() - value.len());
+    let value = value.strip_suffix('_').filter(|_| inline.text.starts_with('_')).unwrap_or(value);
+    let located = Located { text: value.trim().to_owned(), offset };
+    (key != Key::Review || value::review(text::unwrap_marks(&located.text)).is_some()).then_some((key, located))
+}
+
+/// Gives the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and where the value begins.
+pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
+    let body = text.trim_start_matches(['*', '_']);
+    let marks = text.len() - body.len();
+    let is_key = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'_' | b'-');
+    let length = body.bytes().take(MAX_KEY_BYTES + 1).take_while(is_key).count();
+    let word = body.get(..length)?.trim_end_matches('_');
+    let after = body.get(word.len()..)?;
+    let closing = after.len() - after.trim_start_matches(['*', '_']).len();
+    let colon = body.as_bytes().get(word.len() + closing) == Some(&b':');
+    (colon && !word.trim().is_empty()).then(|| (word, marks + word.len() + closing + 1))
+}

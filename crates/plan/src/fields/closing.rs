@@ -1,0 +1,132 @@
+//! Whether a shell command is closed: a `)` of its own that pairs with none ends an attribute all the same, be it
+//! between quotes, in `${x%)}` or behind a pattern of `case`, so that a command which is not closed is most likely the
+//! first half of one.
+
+/// What only a shell can read: quotes in it need not pair with those around it.
+const NESTED: [&str; 4] = ["$(", "${", "`", "<<"];
+
+/// Words that another command may follow at once.
+const LEADING_WORDS: [&str; 9] = ["!", "{", "do", "elif", "else", "if", "then", "until", "while"];
+
+/// What a command leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// Nothing.
+    Closed,
+    /// A quote, as it seems, beside something that only a shell can read.
+    DoubtfulQuote,
+    /// A quote: no shell would take the command.
+    OpenQuote,
+    /// A `case … in` without its `esac`.
+    OpenCase,
+    /// A `$(` or `${`.
+    OpenSubstitution,
+}
+
+impl Closing {
+    /// Looks at the quotes of a command, and at its `case`.
+    pub(crate) fn of(command: &str) -> Self {
+        match outside_quotes(command) {
+            Some(bare) if ends_in_case(&bare) => Self::OpenCase,
+            Some(bare) if ends_in_substitution(&bare) => Self::OpenSubstitution,
+            Some(_) => Self::Closed,
+            None if NESTED.iter().any(|nested| command.contains(nested)) => Self::DoubtfulQuote,
+            None => Self::OpenQuote,
+        }
+    }
+}
+
+/// Gives a command without its comments and what its quotes hold; nothing if one of them is not closed.
+fn outside_quotes(command: &str) -> Option<String> {
+    let mut bare = String::with_capacity(command.len());
+    let mut open = None;
+    let mut begins_word = true;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match (open, c) {
+            (Some(quote), c) if quote == c => open = None,
+            (Some('\''), _) => {}
+            (_, '\\') => drop(chars.next()),
+            (Some(_), _) => {}
+            (None, '\'' | '"') => open = Some(c),
+            // A comment goes to the end of its line.
+            (None, '#') if begins_word => bare.extend(chars.find(|c| *c == '\n')),
+            (None, _) => bare.push(c),
+        }
+        begins_word = open.is_none() && (c.is_whitespace() || matches!(c, ';' | '&' | '|' | '('));
+    }
+    open.is_none().then_some(bare)
+}
+
+/// Tells whether a `$(` or `${` has no end.
+fn ends_in_substitution(bare: &str) -> bool {
+    // What ends each group that is open, and whether it began with `$`.
+    let mut open: Vec<(char, bool)> = Vec::new();
+    let mut before = ' ';
+    for c in bare.chars() {
+        match c {
+            '(' => open.push((')', before == '$')),
+            '{' if before == '$' => open.push(('}', true)),
+            _ if open.last().is_some_and(|(end, _)| *end == c) => drop(open.pop()),
+            _ => {}
+        }
+        before = c;
+    }
+    open.iter().any(|(_, is_substitution)| *is_substitution)
+}
+
+/// Tells whether a command has no `esac` after its last `case … in`.
+fn ends_in_case(bare: &str) -> bool {
+    let mut has_in = false;
+    let mut commands = bare.rsplit([';', '&', '|', '(', '`', '\n']);
+    let last = commands.find_map(|command| {
+        has_in |= command.split_whitespace().any(|word| word == "in");
+        match command.split_whitespace().find(|word| !LEADING_WORDS.contains(word))?.trim_end_matches(')') {
+            "case" => Some(has_in),
+            "esac" => Some(false),
+            _ => None,
+        }
+    });
+    last.unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_closed_as_a_shell_closes_them() {
+        let table = [
+            ("cargo test", Closing::Closed),
+            (r#"test "a)b" = 'a"b'"#, Closing::Closed),
+            (r#"echo "it's \" " it\'s"#, Closing::Closed),
+            ("true # don't\necho 'x'", Closing::Closed),
+            ("echo a#'b'", Closing::Closed),
+            ("true;# don't", Closing::Closed),
+            ("echo 'a\\'", Closing::Closed),
+            ("echo it's", Closing::OpenQuote),
+            ("echo a#'b", Closing::OpenQuote),
+            ("test \"a", Closing::OpenQuote),
+            ("test \"a\\\"", Closing::OpenQuote),
+            ("true # don't\necho 'x", Closing::OpenQuote),
+            ("case $1 in (a) x ;; esac && y", Closing::Closed),
+            ("x=$(case $1 in (a) y;; esac)", Closing::Closed),
+            ("grep -rn 'a; case b in' src", Closing::Closed),
+            ("echo case in point", Closing::Closed),
+            ("cat <<E\nin this\ncase it is\nE", Closing::Closed),
+            ("case $1 in a", Closing::OpenCase),
+            ("for x in a; do case \"$x\" in a", Closing::OpenCase),
+            ("case $(uname -s) in Linux", Closing::OpenCase),
+            ("case a in (a) x;; esac; case b in b", Closing::OpenCase),
+            ("echo $(printf %s \"a)b\"", Closing::OpenSubstitution),
+            ("x=ab; echo ${x%", Closing::OpenSubstitution),
+            ("echo $(printf %s \"a)b\") ${x%)} $((1+(2*3)))", Closing::Closed),
+            ("x=$(case $1 in a) y;; esac) && (true)", Closing::Closed),
+            ("test \"$(cat 'a\"b')\" = 1", Closing::DoubtfulQuote),
+            ("cat <<E\ndon't\nE", Closing::DoubtfulQuote),
+        ];
+        for (command, expected) in table {
+            assert_eq!(Closing::of(command), expected, "{command}");
+        }
+    }
+}

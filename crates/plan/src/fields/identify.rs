@@ -1,0 +1,188 @@
+//! The ids of tasks: what a title leads with, or a stable slug of it.
+
+use std::collections::HashSet;
+
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::invisible::is_invisible;
+
+/// The longest slug: room is left below [`TaskId::MAX_BYTES`] for an index.
+const MAX_SLUG_BYTES: usize = 48;
+
+/// An id at the head of a text, and the byte where the title goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Leading<'a> {
+    /// The id as written.
+    pub(crate) id: &'a str,
+    /// Where the rest begins.
+    pub(crate) rest: usize,
+    /// A bare number is an id only of a group or where a mark ends it.
+    pub(crate) bare_number: bool,
+}
+
+/// Finds a leading id: `T1`, `T001`, `US-001`, `1.2`, `1.`, `[id]`, each also in bold or backticks.
+pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
+    let body = text.trim_start_matches(['*', '`']);
+    let start = text.len() - body.len();
+    if let Some(inner) = body.strip_prefix('[') {
+        let (id, after) = inner.split_once(']')?;
+        // `[text](link)` and `[text][reference]` are links.
+        let linked = after.starts_with(['(', '[']);
+        return (TaskId::is_plain(id) && !linked && label(id).is_none()).then(|| Leading {
+            id,
+            rest: rest_after(text, start + id.len() + 2),
+            bare_number: false,
+        });
+    }
+    let length = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.')).unwrap_or(body.len());
+    let word = body.get(..length)?.trim_end_matches(['.', '-']);
+    let after = body.get(word.len()..)?;
+    let ends = after.is_empty() || after.starts_with([' ', '\t', '\n', '.', ':', ')', '*', '`', '-']);
+    let closed = after.starts_with(['.', ':', ')']);
+    let bare_number = !closed && word.bytes().all(|byte| byte.is_ascii_digit());
+    (ends && has_id_form(word, after.starts_with(':'))).then(|| Leading {
+        id: word,
+        rest: rest_after(text, start + word.len()),
+        bare_number,
+    })
+}
+
+/// Tells whether a word looks like an id; other prefixes than the usual ones count before a colon only.
+fn has_id_form(word: &str, before_colon: bool) -> bool {
+    let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
+    let (prefix, rest) = word.split_at(letters);
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match (prefix, rest.strip_prefix('-')) {
+        ("", _) => word.split('.').all(digits),
+        ("T", None) => digits(rest.trim_end_matches(|c: char| c.is_ascii_lowercase())),
+        ("US" | "T" | "TASK", Some(number)) => digits(number),
+        (_, Some(number)) => before_colon && letters <= 8 && digits(number),
+        _ => false,
+    }
+}
+
+/// Skips what separates an id from its title.
+fn rest_after(text: &str, end: usize) -> usize {
+    let rest = text.get(end..).unwrap_or_default();
+    let title = rest.trim_start_matches(['*', '`', ':', '.', ')']).trim_start();
+    let title = ["- ", "– ", "— "].iter().find_map(|dash| title.strip_prefix(dash)).unwrap_or(title);
+    text.len() - title.trim_start().len()
+}
+
+/// A mark in brackets that is no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Label<'a> {
+    /// `[P]`: may run beside its neighbours.
+    Parallel,
+    /// `[US1]`: the story that the task belongs to.
+    Story(&'a str),
+}
+
+/// Reads what stands between brackets as a label.
+pub(crate) fn label(text: &str) -> Option<Label<'_>> {
+    if text == "P" {
+        return Some(Label::Parallel);
+    }
+    let number = text.strip_prefix("US")?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
+}
+
+/// Gives the slug of a title: lower-case words joined by `_`.
+pub(crate) fn slug(title: &str) -> String {
+    let mut slug = String::new();
+    for c in title.chars().flat_map(char::to_lowercase) {
+        if slug.len() + c.len_utf8() > MAX_SLUG_BYTES {
+            break;
+        }
+        if c.is_alphanumeric() && !is_invisible(c) {
+            slug.push(c);
+        } else if !slug.ends_with('_') && !slug.is_empty() && c != '\'' {
+            slug.push('_');
+        }
+    }
+    let slug = slug.trim_end_matches('_');
+    match slug {
+        "" => "task".to_owned(),
+        TaskId::INTEGRATION => "integration_task".to_owned(),
+        _ => slug.to_owned(),
+    }
+}
+
+/// Gives out slugs, each once.
+pub(crate) struct Slugs {
+    taken: HashSet<String>,
+    next: std::collections::HashMap<String, usize>,
+}
+
+impl Slugs {
+    /// Begins with the keys of the ids that are written in the plan.
+    pub(crate) fn new(written: impl IntoIterator<Item = String>) -> Self {
+        Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
+    }
+
+    /// Gives the slug of a title, indexed when it repeats.
+    pub(crate) fn give(&mut self, title: &str) -> TaskId {
+        let base = slug(title);
+        let index = self.next.entry(base.clone()).or_insert(1);
+        loop {
+            let candidate = if *index == 1 { base.clone() } else { format!("{base}_{index}") };
+            *index += 1;
+            if self.taken.insert(TaskId::key(&candidate)) {
+                return TaskId::new(candidate);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_ids_are_found() {
+        let table: [(&str, Option<(&str, &str)>); 18] = [
+            ("T1 Make it", Some(("T1", "Make it"))),
+            ("T001: Make it", Some(("T001", "Make it"))),
+            ("T3a Make it", Some(("T3a", "Make it"))),
+            ("US-001 - Make it", Some(("US-001", "Make it"))),
+            ("1.2 Make it", Some(("1.2", "Make it"))),
+            ("1. Make it", Some(("1", "Make it"))),
+            ("2.1. Make it", Some(("2.1", "Make it"))),
+            ("**T1** Make it", Some(("T1", "Make it"))),
+            ("**T1: Make** it", Some(("T1", "Make** it"))),
+            ("`T1` — Make it", Some(("T1", "Make it"))),
+            ("[setup-db] Make it", Some(("setup-db", "Make it"))),
+            ("FE-12: Make it", Some(("FE-12", "Make it"))),
+            ("[P] Make it", None),
+            ("[US1] Make it", None),
+            ("[link](x) Make it", None),
+            ("UTF-8 support", None),
+            ("Make it", None),
+            ("T Make it", None),
+        ];
+        for (text, expected) in table {
+            let found = leading(text).map(|found| (found.id, text.get(found.rest..).unwrap()));
+            assert_eq!(found, expected, "{text}");
+        }
+        assert!(leading("2 tests fail").unwrap().bare_number);
+    }
+
+    #[test]
+    fn slugs_are_stable_and_never_repeat() {
+        let mut slugs = Slugs::new(["refactor_database_2".to_owned()]);
+        let titles =
+            ["Refactor database", "Refactor  database!", "Refactor database", "Don't", "🎉", "Integration", "é"];
+        let given: Vec<String> = titles.iter().map(|title| slugs.give(title).to_string()).collect();
+        assert_eq!(
+            given,
+            [
+                "refactor_database",
+                "refactor_database_3",
+                "refactor_database_4",
+                "dont",
+                "task",
+                "integration_task",
+                "é"
+            ]
+        );
+    }
+}

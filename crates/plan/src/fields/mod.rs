@@ -1,0 +1,8 @@
+//! Reads what is written about a task: attributes, values, references, ids and names.
+
+pub(crate) mod attributes;
+pub(crate) mod closing;
+pub(crate) mod identify;
+pub(crate) mod names;
+pub(crate) mod reference;
+pub(crate) mod value;

@@ -1,0 +1,55 @@
+//! What exists outside a plan and may be named in it.
+
+use std::collections::BTreeSet;
+
+use crate::check::finding::{FindingCode, Pending};
+use orchestrate_core::nearest;
+
+/// The names that a plan may use; what cannot be known is left empty and not checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownNames {
+    /// Every role.
+    pub roles: BTreeSet<String>,
+    /// The providers of models (`openai`, `anthropic`, …); empty means that models are not checked.
+    pub providers: BTreeSet<String>,
+}
+
+impl KnownNames {
+    /// Makes a set of known roles, without checking models.
+    pub fn roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { roles: roles.into_iter().map(str::to_owned).collect(), providers: BTreeSet::new() }
+    }
+}
+
+/// Judges the name of a role.
+pub(crate) fn role(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
+    if known.roles.contains(name) {
+        return None;
+    }
+    let suggestion = match nearest(name, known.roles.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.roles.is_empty() => "no role is known".to_owned(),
+        None => format!("known roles: {}", known.roles.iter().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    let found = Pending::new(offset, FindingCode::UnknownRole, name, format!("unknown role `{name}`"));
+    Some(found.suggest(Some(suggestion)))
+}
+
+/// Judges the name of a model: `provider/model`, `script:FILE` or `replay:RUN`.
+pub(crate) fn model(name: &str, offset: usize, known: &KnownNames) -> Option<Pending> {
+    let provider = name.split_once('/').map(|(provider, _)| provider);
+    let own = name.starts_with("script:") || name.starts_with("replay:");
+    if known.providers.is_empty() || own || provider.is_some_and(|provider| known.providers.contains(provider)) {
+        return None;
+    }
+    let near = provider.and_then(|provider| nearest(provider, known.providers.iter().map(String::as_str)));
+    let suggestion = match near {
+        Some(near) => format!("did you mean `{near}/…`?"),
+        None => format!(
+            "write provider/model, with one of {}",
+            known.providers.iter().cloned().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let found = Pending::new(offset, FindingCode::UnknownModel, name, format!("unknown model `{name}`"));
+    Some(found.suggest(Some(suggestion)))
+}

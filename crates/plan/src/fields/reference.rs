@@ -1,0 +1,295 @@
+//! Finds the tasks that `depends: T1, T003-T005, Tasks 1-4` names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::attributes::Located;
+use crate::fields::identify;
+use crate::read::collect::Group;
+use orchestrate_core::nearest;
+
+/// The number of unknown dependencies that get a suggestion: each looks at every id.
+const MAX_SUGGESTIONS: usize = 20;
+
+/// The longest text that can name a range: two ids and what stands between them.
+const MAX_RANGE_BYTES: usize = 160;
+
+/// A lookup of tasks by what people write.
+pub(crate) struct References<'a> {
+    exact: HashMap<&'a str, usize>,
+    /// Lower case; two tasks that differ in case only are none.
+    lower: HashMap<String, Option<usize>>,
+    /// Prefix in lower case and number, so that `T1` finds `T001`.
+    numbered: BTreeMap<(String, u64), Vec<usize>>,
+    /// By number alone, if only one task has it.
+    bare: HashMap<String, Option<usize>>,
+    groups: HashMap<&'a str, Range<usize>>,
+    ids: Vec<&'a str>,
+    suggested: std::cell::Cell<usize>,
+}
+
+impl<'a> References<'a> {
+    /// Makes the lookup from every task's id and number, in the order of the plan.
+    pub(crate) fn new(tasks: &'a [(String, Option<String>)], groups: &'a [Group]) -> Self {
+        let mut found = Self {
+            exact: HashMap::new(),
+            lower: HashMap::new(),
+            numbered: BTreeMap::new(),
+            bare: HashMap::new(),
+            groups: groups.iter().map(|group| (group.id.as_str(), group.leaves.clone())).collect(),
+            ids: tasks.iter().map(|(id, _)| id.as_str()).collect(),
+            suggested: std::cell::Cell::new(0),
+        };
+        for (at, (id, number)) in tasks.iter().enumerate() {
+            found.exact.entry(id).or_insert(at);
+            found.lower.entry(id.to_lowercase()).and_modify(|found| *found = None).or_insert(Some(at));
+            let numbered = split_number(id);
+            // The last number of `3.1` is no number of a task.
+            let last = numbered.as_ref().filter(|(prefix, _)| !prefix.ends_with('.')).map(|(_, last)| *last);
+            let bare = number.as_deref().map(plain_number).or(last.map(|last| last.to_string()));
+            if let Some(key) = numbered {
+                found.numbered.entry(key).or_default().push(at);
+            }
+            if let Some(bare) = bare {
+                found.bare.entry(bare).and_modify(|found| *found = None).or_insert(Some(at));
+            }
+        }
+        found
+    }
+
+    /// Gives the indices that a list names, and stops where they are more than `most`; what it does not find is an
+    /// error.
+    pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
+        let mut found = Vec::new();
+        let is_none =
+            matches!(list.text.trim().to_lowercase().as_str(), "" | "none" | "nothing" | "n/a" | "-" | "–" | "—");
+        if is_none {
+            return found;
+        }
+        for (start, piece) in pieces(&list.text) {
+            if found.len() > most {
+                break;
+            }
+            match self.piece(piece) {
+                Some(indices) => found.extend(indices),
+                None => self.words(list.offset + start, piece, &mut found, findings),
+            }
+        }
+        found
+    }
+
+    /// Gives what a text names that may be prose as well: all of it has to be tasks.
+    pub(crate) fn resolve_likely(&self, text: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
+        let mut unknown = Findings::default();
+        let found = self.resolve(text, most, &mut unknown);
+        if unknown.errors.is_empty() {
+            return found;
+        }
+        let is_id =
+            |piece: &str| piece.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(piece).is_some();
+        if !found.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_id(piece)) {
+            let message = "not all of this names tasks, so it stays in the title";
+            let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
+            findings.warn(warning.suggest(Some("if it is no prose, write `(depends: T1)`".to_owned())));
+        }
+        Vec::new()
+    }
+
+    /// Reads a piece that names nothing as a whole word by word.
+    fn words(&self, offset: usize, piece: &str, found: &mut Vec<usize>, findings: &mut Findings) {
+        let words: Vec<&str> = piece.split_whitespace().collect();
+        let several = words.len() > 1 && words.first().is_some_and(|word| self.piece(word).is_some());
+        if !several {
+            return findings.error(self.unknown(offset, piece));
+        }
+        let mut at = 0;
+        for word in words {
+            let place = piece.get(at..).and_then(|rest| rest.find(word)).map_or(at, |found| at + found);
+            at = place + word.len();
+            match self.piece(word) {
+                Some(indices) => found.extend(indices),
+                None if word == "and" => {}
+                None => findings.error(self.unknown(offset + place, word)),
+            }
+        }
+    }
+
+    fn unknown(&self, offset: usize, piece: &str) -> Pending {
+        let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("no task is called `{piece}`"));
+        if self.suggested.get() >= MAX_SUGGESTIONS {
+            return found;
+        }
+        self.suggested.set(self.suggested.get() + 1);
+        let near = nearest(piece, self.ids.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        found.suggest(near)
+    }
+
+    /// Gives the tasks that a piece names: one, a group, or a range.
+    fn piece(&self, piece: &str) -> Option<Vec<usize>> {
+        let bare = without_words(piece);
+        if let Some(found) = self.one(piece).or_else(|| self.one(bare)) {
+            return Some(found);
+        }
+        self.range(bare)
+    }
+
+    fn one(&self, name: &str) -> Option<Vec<usize>> {
+        if let Some(at) = self.exact.get(name) {
+            return Some(vec![*at]);
+        }
+        if let Some(leaves) = self.groups.get(name.trim_end_matches('.')) {
+            return Some(leaves.clone().collect());
+        }
+        let by_case = self.lower.get(&name.to_lowercase()).copied().flatten();
+        let by_number = || split_number(name).and_then(|key| self.numbered.get(&key)?.first().copied());
+        let by_bare_number = || self.bare.get(&plain_number(name)).copied().flatten();
+        let by_title = || self.exact.get(identify::slug(name).as_str()).copied().filter(|_| name.contains(' '));
+        by_case.or_else(by_number).or_else(by_bare_number).or_else(by_title).map(|at| vec![at])
+    }
+
+    /// Reads `T003-T005`, `T003..T005`, `1-4`, `T1 to T4`; both ends must exist.
+    fn range(&self, text: &str) -> Option<Vec<usize>> {
+        if text.len() > MAX_RANGE_BYTES {
+            return None;
+        }
+        for mark in ["..", "–", "—", " to ", "-"] {
+            for (at, _) in text.match_indices(mark) {
+                let (from, to) = (text.get(..at)?.trim(), text.get(at + mark.len()..)?.trim());
+                if let Some(found) = self.between(from, without_words(to)) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    fn between(&self, from: &str, to: &str) -> Option<Vec<usize>> {
+        let (first, last) =
+            (*self.one(from)?.first()?, *self.one(to).or_else(|| self.one(&with_prefix(from, to)))?.last()?);
+        let (prefix, low) = split_number(self.ids.get(first)?)?;
+        let (other, high) = split_number(self.ids.get(last)?)?;
+        if prefix != other || low > high {
+            return None;
+        }
+        let mut found: Vec<usize> =
+            self.numbered.range((prefix, low)..=(other, high)).flat_map(|(_, at)| at).copied().collect();
+        found.sort_unstable();
+        Some(found)
+    }
+}
+
+/// Gives the second end of `T003-005` the prefix of the first.
+fn with_prefix(from: &str, to: &str) -> String {
+    let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
+}
+
+/// Gives a number without leading zeros; one like `3.1` as it is.
+fn plain_number(number: &str) -> String {
+    number.parse().map_or_else(|_| number.to_owned(), |number: u64| number.to_string())
+}
+
+/// Splits an id at its last number: `US-001` is (`us-`, 1).
+fn split_number(id: &str) -> Option<(String, u64)> {
+    let prefix = id.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = id.get(prefix.len()..)?.parse().ok()?;
+    Some((prefix.to_lowercase(), number))
+}
+
+/// Removes `Task`, `Tasks`, `Step`, … before a reference, and marks around it.
+fn without_words(piece: &str) -> &str {
+    let piece = piece.trim_matches(['`', '*', '[', ']', '#', ' ']);
+    for word in ["tasks", "task", "steps", "step", "stories", "story"] {
+        let rest = piece.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word)).and(piece.get(word.len()..));
+        if let Some(rest) = rest.filter(|rest| rest.starts_with([' ', '#'])) {
+            return rest.trim_start_matches([' ', '#']);
+        }
+    }
+    piece
+}
+
+/// Splits a list at commas, semicolons, `&` and line ends, with the byte where each piece begins.
+fn pieces(list: &str) -> Vec<(usize, &str)> {
+    let mut at = 0;
+    let mut pieces = Vec::new();
+    for raw in list.split_inclusive([',', ';', '&', '\n']) {
+        let piece = raw.trim_end_matches([',', ';', '&', '\n']);
+        let lead = piece.len() - piece.trim_start().len();
+        let trimmed = piece.trim().trim_end_matches('.');
+        let (skip, trimmed) = match trimmed.strip_prefix("and ") {
+            Some(rest) => (4, rest),
+            None => (0, trimmed),
+        };
+        for (offset, part) in split_and(trimmed) {
+            if !part.trim().is_empty() {
+                pieces.push((at + lead + skip + offset, part.trim()));
+            }
+        }
+        at += raw.len();
+    }
+    pieces
+}
+
+fn split_and(text: &str) -> Vec<(usize, &str)> {
+    let mut at = 0;
+    text.split(" and ")
+        .map(|part| {
+            let start = at;
+            at += part.len() + " and ".len();
+            (start, part)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_find_what_people_mean() {
+        let ids = ["T001", "T002", "T003", "T010", "US-001", "US-002", "1.1", "1.2", "setup-db", "set_up_the_crate"];
+        let tasks: Vec<_> = ids.iter().map(|id| ((*id).to_owned(), None)).collect();
+        let groups = [Group { id: "1".to_owned(), leaves: 6..8 }];
+        let references = References::new(&tasks, &groups);
+        let table: [(&str, &[usize]); 18] = [
+            ("T001", &[0]),
+            ("t001", &[0]),
+            ("T1", &[0]),
+            ("T001, T003", &[0, 2]),
+            ("T001 and T003", &[0, 2]),
+            ("T001 T003", &[0, 2]),
+            ("T001-T003", &[0, 1, 2]),
+            ("T001–T010", &[0, 1, 2, 3]),
+            ("T001-003", &[0, 1, 2]),
+            ("T1 to T3", &[0, 1, 2]),
+            ("US-001-US-002", &[4, 5]),
+            ("Tasks T1-T2, US-002", &[0, 1, 5]),
+            ("1", &[6, 7]),
+            ("1.1-1.2", &[6, 7]),
+            ("setup-db", &[8]),
+            ("Set up the crate", &[9]),
+            ("none", &[]),
+            ("Task 10", &[3]),
+        ];
+        for (text, expected) in table {
+            let mut findings = Findings::default();
+            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
+            assert_eq!((found.as_slice(), findings.errors.len()), (expected, 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_within_a_number_is_no_tasks_number() {
+        let numbers = [("T1", Some("1")), ("T2", Some("2")), ("T3.1", Some("3.1")), ("4.2", None), ("4.5", None)];
+        let tasks = numbers.map(|(id, number)| (id.to_owned(), number.map(str::to_owned)));
+        let references = References::new(&tasks, &[]);
+        let table: [(&str, &[usize]); 5] =
+            [("Task 1", &[0]), ("2", &[1]), ("Task 3.1", &[2]), ("4.2", &[3]), ("5", &[])];
+        for (text, expected) in table {
+            let mut findings = Findings::default();
+            let found = references.resolve(&Located { text: text.to_owned(), offset: 0 }, usize::MAX, &mut findings);
+            assert_eq!((found.as_slice(), findings.errors.is_empty()), (expected, !expected.is_empty()), "{text}");
+        }
+    }
+}

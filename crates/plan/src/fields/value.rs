@@ -1,0 +1,168 @@
+//! The values of attributes: durations, counts, priorities, lists of paths.
+
+/// Reads `30s`, `5m`, `1h`, `1h30m`, `500ms`; a bare number is seconds. Gives milliseconds.
+pub fn duration_ms(text: &str) -> Option<u64> {
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return positive(text.parse::<u64>().ok()?.checked_mul(1000)?);
+    }
+    let (mut total, mut rest) = (0u64, text);
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at_checked(digits)?;
+        let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, after) = after.split_at_checked(letters)?;
+        let factor = match unit.to_ascii_lowercase().as_str() {
+            "ms" => 1,
+            "s" | "sec" | "secs" => 1_000,
+            "m" | "min" | "mins" => 60_000,
+            "h" | "hour" | "hours" => 3_600_000,
+            _ => return None,
+        };
+        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(factor)?)?;
+        rest = after.trim_start();
+    }
+    positive(total)
+}
+
+/// Reads a positive count: `50000`, `50_000`, `50k`, `1.5m`.
+pub fn count(text: &str) -> Option<u64> {
+    let text: String = text.trim().chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
+    let factor = match text.get(digits.len()..)?.to_ascii_lowercase().as_str() {
+        "" => 1u64,
+        "k" => 1_000,
+        "m" => 1_000_000,
+        _ => return None,
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(fraction) || fraction.len() > 6 || (factor == 1 && digits.contains('.')) {
+        return None;
+    }
+    let scale = 10u64.pow(u32::try_from(fraction.len()).ok()?);
+    let part = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? * factor / scale };
+    positive(whole.parse::<u64>().ok()?.checked_mul(factor)?.checked_add(part)?)
+}
+
+fn positive(number: u64) -> Option<u64> {
+    (number > 0).then_some(number)
+}
+
+/// Reads a number, `high`, `medium` or `low`; higher goes first.
+pub(crate) fn priority(text: &str) -> Option<i64> {
+    match text.trim().to_lowercase().as_str() {
+        "high" => Some(1),
+        "medium" | "normal" => Some(0),
+        "low" => Some(-1),
+        number => number.parse().ok(),
+    }
+}
+
+/// Reads whether a review is required.
+pub(crate) fn review(text: &str) -> Option<bool> {
+    match text.trim().to_lowercase().as_str() {
+        "required" | "yes" | "true" => Some(true),
+        "none" | "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Splits a list of paths at commas and blanks outside backticks; what stands in parentheses is a remark.
+pub(crate) fn paths(text: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (index, part) in text.split('`').enumerate() {
+        if index % 2 == 1 {
+            paths.push(part.trim().to_owned());
+            continue;
+        }
+        let mut braces = 0usize;
+        let mut remark = 0usize;
+        let mut word = String::new();
+        for c in part.chars().chain([' ']) {
+            match c {
+                '{' => braces += 1,
+                '}' => braces = braces.saturating_sub(1),
+                '(' if word.is_empty() => remark += 1,
+                ')' if remark > 0 => {
+                    remark -= 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let separates = (c == ',' && braces == 0) || c == ';' || c.is_whitespace();
+            if separates || remark > 0 {
+                paths.push(std::mem::take(&mut word));
+            } else {
+                word.push(c);
+            }
+        }
+    }
+    paths.iter().map(|path| without_lines(path)).filter(|path| !path.is_empty() && path != "and").collect()
+}
+
+/// Removes a line number or range after a path (`src/a.rs:12-30`).
+fn without_lines(path: &str) -> String {
+    let is_lines = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    match path.rsplit_once(':') {
+        Some((file, lines)) if is_lines(lines) => file.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let table = [
+            ("30s", Some(30_000)),
+            ("5m", Some(300_000)),
+            ("1h", Some(3_600_000)),
+            ("1h30m", Some(5_400_000)),
+            ("500ms", Some(500)),
+            ("90", Some(90_000)),
+            ("0", None),
+            ("", None),
+            ("5 parsecs", None),
+            ("-5s", None),
+            ("99999999999999999999h", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(duration_ms(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        let table = [
+            ("50000", Some(50_000)),
+            ("50_000", Some(50_000)),
+            ("50k", Some(50_000)),
+            ("1.5M", Some(1_500_000)),
+            ("1.5", None),
+            ("0", None),
+            ("k", None),
+            ("ten", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(count(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_of_paths() {
+        let table: [(&str, &[&str]); 6] = [
+            ("src/a.rs, src/b.rs", &["src/a.rs", "src/b.rs"]),
+            ("`src/a b.rs`, src/c.rs (new)", &["src/a b.rs", "src/c.rs"]),
+            ("src/a.rs src/b.rs", &["src/a.rs", "src/b.rs"]),
+            ("src/{a,b}.rs", &["src/{a,b}.rs"]),
+            ("src/a.rs:12-30", &["src/a.rs"]),
+            ("", &[]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(paths(text), expected, "{text}");
+        }
+    }
+}

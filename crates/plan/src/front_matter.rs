@@ -1,0 +1,234 @@
+//! The YAML between `---` lines at the head of a plan.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::names;
+use crate::fields::names::KnownNames;
+use crate::fields::value;
+use crate::read::source::Source;
+use orchestrate_core::nearest;
+use orchestrate_core::settings::MergeMode;
+
+/// What the front matter says; everything is optional.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FrontMatter {
+    /// The plan's title.
+    pub title: Option<String>,
+    /// The revision that the run starts from.
+    pub base: Option<String>,
+    /// Shell command that must exit 0 on every merged tree.
+    pub verify: Option<String>,
+    /// How the order of tasks follows from the document.
+    pub parallel: Order,
+    /// Agents at work at once.
+    pub max_agents: Option<usize>,
+    /// Role of tasks that name none.
+    pub agent: Option<String>,
+    /// `provider/model` of tasks that name none.
+    pub model: Option<String>,
+    /// Token budget of the whole run.
+    pub budget_tokens: Option<u64>,
+    /// Budget of the whole run in US dollars.
+    pub budget_usd: Option<f64>,
+    /// What happens to finished branches.
+    pub merge: Option<MergeMode>,
+    /// Whether every task waits for a person's approval.
+    pub review: bool,
+    /// The line of each key, from 1.
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// How the order of tasks follows from the document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Phases are barriers, `[P]` marks and `files` decide within a section.
+    #[default]
+    Auto,
+    /// Every section is a barrier; within it everything runs together.
+    Phases,
+    /// One task after another.
+    Sequential,
+}
+
+pub(crate) const KEYS: &[&str] = &[
+    "title",
+    "base",
+    "verify",
+    "parallel",
+    "max_agents",
+    "agent",
+    "model",
+    "budget_tokens",
+    "budget_usd",
+    "merge",
+    "review",
+];
+
+/// Finds the front matter's text and where the body begins.
+pub(crate) fn split(source: &Source<'_>) -> Option<(Range<usize>, usize)> {
+    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
+    let mut lines = source.lines(start..source.text.len()).into_iter();
+    lines.next().filter(|(_, line)| line.trim_end() == "---")?;
+    let (close, _) = lines.find(|(_, line)| matches!(line.trim_end(), "---" | "..."))?;
+    let body = source.line_start(source.line_of(close) + 1);
+    Some((source.line_start(2)..close, body))
+}
+
+/// Reads the front matter.
+pub(crate) fn read(
+    source: &Source<'_>,
+    range: Range<usize>,
+    known: &KnownNames,
+    findings: &mut Findings,
+) -> FrontMatter {
+    let text = source.slice(range.clone());
+    let mut front = FrontMatter::default();
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return front;
+    }
+    match serde_saphyr::from_str::<Map<String, Value>>(text) {
+        Ok(map) => {
+            for (key, value) in &map {
+                let (offset, line) = line_of(source, range.clone(), key);
+                front.lines.insert(key.clone(), source.line_of(offset));
+                Place { key, value, offset, line, known }.store(&mut front, findings);
+            }
+        }
+        Err(error) => {
+            let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+            let offset = source.line_start(source.line_of(range.start) + line.saturating_sub(1));
+            let reason = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let (_, text) = source.lines(offset..range.end.max(offset)).first().copied().unwrap_or_default();
+            findings.error(
+                Pending::new(
+                    offset,
+                    FindingCode::FrontMatter,
+                    text,
+                    format!("the front matter cannot be read: {reason}"),
+                )
+                .suggest(Some("it is `key: value` lines between `---` lines".to_owned())),
+            );
+        }
+    }
+    front
+}
+
+/// Reads the front matter alone, as far as it can be read: what a plan needs to be read itself, such as its base.
+pub fn front_matter(text: &str) -> FrontMatter {
+    let source = Source::new(text);
+    let (known, mut findings) = (KnownNames::default(), Findings::default());
+    split(&source).map_or_else(FrontMatter::default, |(range, _)| read(&source, range, &known, &mut findings))
+}
+
+/// Finds the line that a key stands on, and where it begins.
+fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize, &'a str) {
+    let is_key = |line: &str| {
+        let line = line.trim_start_matches(['"', '\'']);
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+    };
+    source.lines(range.clone()).into_iter().find(|(_, line)| is_key(line)).unwrap_or((range.start, ""))
+}
+
+/// One key of the front matter.
+struct Place<'a> {
+    key: &'a str,
+    value: &'a Value,
+    offset: usize,
+    line: &'a str,
+    known: &'a KnownNames,
+}
+
+impl Place<'_> {
+    fn store(&self, front: &mut FrontMatter, findings: &mut Findings) {
+        match self.key {
+            "title" => front.title = self.take(self.text(), "a text", findings),
+            "base" => front.base = self.take(self.text(), "a revision", findings),
+            "verify" => front.verify = self.take(self.text(), "a shell command", findings),
+            "parallel" => {
+                front.parallel = self.take(self.word(), "auto, phases or sequential", findings).unwrap_or_default();
+            }
+            "max_agents" => {
+                let count = self.count().and_then(|count| usize::try_from(count).ok());
+                front.max_agents = self.take(count, "a whole number from 1", findings);
+            }
+            "agent" => {
+                front.agent = self.take(self.text(), "the name of a role", findings);
+                self.check(front.agent.as_deref(), names::role, findings);
+            }
+            "model" => {
+                front.model = self.take(self.text(), "provider/model", findings);
+                self.check(front.model.as_deref(), names::model, findings);
+            }
+            "budget_tokens" => front.budget_tokens = self.take(self.count(), "a number of tokens", findings),
+            "budget_usd" => front.budget_usd = self.take(self.dollars(), "a number of dollars", findings),
+            "merge" => front.merge = self.take(self.word(), "auto, review or none", findings),
+            "review" => front.review = self.take(self.review(), "`required` or `none`", findings).unwrap_or_default(),
+            _ => {
+                let near = nearest(self.key, KEYS.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let suggestion = near.unwrap_or_else(|| format!("known keys: {}", KEYS.join(", ")));
+                let message = format!("unknown key `{}` in the front matter", self.key);
+                let found = Pending::new(self.offset, FindingCode::UnknownKey, self.key, message);
+                findings.error(found.suggest(Some(suggestion)));
+            }
+        }
+    }
+
+    /// Gives the value if it fits its key, records an error if it does not; an empty value is none.
+    fn take<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
+        if value.is_none() && !self.value.is_null() {
+            let message = format!("`{}` expects {expected}", self.key);
+            let text = format!("{}: {}", self.key, self.value);
+            findings.error(Pending::new(self.offset, FindingCode::InvalidValue, &text, message));
+        }
+        value
+    }
+
+    fn check(
+        &self,
+        name: Option<&str>,
+        judge: fn(&str, usize, &KnownNames) -> Option<Pending>,
+        findings: &mut Findings,
+    ) {
+        if let Some(problem) = name.and_then(|name| judge(name, self.offset, self.known)) {
+            findings.error(problem);
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        match self.value {
+            Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            Value::Number(number) => Some(self.written().unwrap_or_else(|| number.to_string())),
+            Value::Bool(truth) => Some(self.written().unwrap_or_else(|| truth.to_string())),
+            _ => None,
+        }
+    }
+
+    /// Gives the value as it is written: `no` and `0123` are texts where a text is wanted, whatever YAML makes of them.
+    fn written(&self) -> Option<String> {
+        let (_, value) = self.line.split_once(':')?;
+        let value = value.split(" #").next().unwrap_or(value).trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    fn word<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_value(self.value.clone()).ok()
+    }
+
+    fn count(&self) -> Option<u64> {
+        value::count(&self.text()?)
+    }
+
+    fn dollars(&self) -> Option<f64> {
+        self.text()?.trim_start_matches('$').parse().ok().filter(|usd: &f64| usd.is_finite() && *usd > 0.0)
+    }
+
+    fn review(&self) -> Option<bool> {
+        value::review(&self.text()?)
+    }
+}

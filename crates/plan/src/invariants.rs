@@ -1,0 +1,198 @@
+//! What holds for any text: reading never panics, and writing back touches boxes alone.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use orchestrate_core::event::{Event, FailureCause, Recorded, VERSION};
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::run_state::{RunState, TaskState};
+use orchestrate_core::schedule::Schedule;
+
+/// Lines that plans are made of, so that random texts are nearly plans.
+fn text() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "- [ ] ",
+        "- [x] ",
+        "  - [ ] ",
+        "- ",
+        "> ",
+        "1. ",
+        "T1 ",
+        "T2 ",
+        "2.1 ",
+        "2 ",
+        "[id] ",
+        "{#x}",
+        "(depends: ",
+        "T1-T3",
+        ", ",
+        ")",
+        "(files: ",
+        "src/*.rs",
+        "@tester",
+        "[P] ",
+        "[US1]",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\r",
+        "\t",
+        "  ",
+        "# ",
+        "## Phase 1\n",
+        "## Notes\n",
+        "### Task 1: a\n\n**Files**: x\n",
+        "---\n",
+        "parallel: phases\n",
+        "```\n",
+        "<!--",
+        "-->",
+        "`",
+        "**",
+        "é",
+        "\u{feff}",
+        "\u{200b}",
+        "word",
+        "(turns: 3)",
+        "(after: 2)",
+        "===\n",
+        "\\",
+        "_",
+        "[",
+        "]",
+        "<a>",
+        "&amp;",
+        "|",
+        ":",
+        "😀",
+    ]);
+    let plain = prop::collection::vec(pieces.prop_map(str::to_owned), 0..60).prop_map(|parts| parts.concat());
+    prop_oneof![4 => plain, 1 => any::<String>()]
+}
+
+/// A plan of tasks that depend on each other without a cycle, on earlier and on later ones.
+fn plan() -> impl Strategy<Value = String> {
+    let task = (
+        prop::sample::select(vec![" ", " ", "x", "~", "-", "!"]),
+        prop::collection::vec(0usize..20, 0..3),
+        -1i64..2,
+        any::<u8>(),
+    );
+    let order = prop::sample::select(vec!["auto", "sequential"]);
+    (order, prop::collection::vec(task, 1..20)).prop_map(|(order, tasks)| {
+        let rank = |at: usize| tasks.get(at).map_or((0, at), |(.., rank)| (*rank, at));
+        let line = |(at, (mark, depends, priority, _)): (usize, &(&str, Vec<usize>, i64, u8))| {
+            let lower = depends.iter().filter(|on| **on < tasks.len() && rank(**on) < rank(at));
+            let names: Vec<String> = lower.map(|on| format!("T{on}")).collect();
+            format!("- [{mark}] T{at} x (priority: {priority}) (depends: {})\n", names.join(", "))
+        };
+        let lines: String = tasks.iter().enumerate().map(line).collect();
+        format!("---\nparallel: {order}\n---\n{lines}")
+    })
+}
+
+fn parse(source: &str) -> Plan {
+    parse::read(source, &KnownNames::roles(["tester"])).0
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_and_written_back(source in text()) {
+        let plan = parse(&source);
+        let ids: Vec<TaskId> = plan.tasks.iter().map(|task| task.id.clone()).collect();
+        let written = write_boxes(&source, &ids);
+        prop_assert_eq!(written.len(), source.len());
+        let changed: Vec<usize> = (0..source.len()).filter(|at| written.as_bytes()[*at] != source.as_bytes()[*at]).collect();
+        for at in changed {
+            prop_assert!(plan.boxes.values().any(|mark| *mark == at), "byte {} is no box", at);
+            prop_assert_eq!(&source[at - 1..at], "[");
+            prop_assert_eq!(&source[at + 1..at + 2], "]");
+            prop_assert_eq!(&written[at..at + 1], "x");
+        }
+        prop_assert_eq!(write_boxes(&source, &[]), source);
+    }
+
+    #[test]
+    fn a_plan_without_errors_makes_a_schedule_with_ids_of_its_own(source in text()) {
+        if let Ok(plan) = Plan::parse(&source, &KnownNames::roles(["tester"])) {
+            let ids: std::collections::BTreeSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+            prop_assert_eq!(ids.len(), plan.tasks.len());
+            prop_assert!(ids.iter().all(|id| id.as_str().len() <= TaskId::MAX_BYTES && !id.as_str().is_empty()));
+            let components: std::collections::BTreeSet<String> = ids.iter().map(|id| id.branch_component()).collect();
+            prop_assert_eq!(components.len(), plan.tasks.len());
+            prop_assert!(Schedule::new(&plan.tasks).is_ok());
+        }
+    }
+
+    #[test]
+    fn every_run_of_a_plan_ends_in_order_and_is_the_same_twice(source in plan(), fates in prop::collection::vec(any::<bool>(), 20)) {
+        let plan = parse(&source);
+        prop_assert!(plan.tasks.len() > 1 || !source.contains("T1"), "the plan is read: {}", source);
+        let (order, state) = run(&plan, &fates);
+        prop_assert_eq!(&(order.clone(), state.clone()), &run(&plan, &fates));
+        let now = |id: &TaskId| state.task(id).map(|record| record.state);
+        for task in &plan.tasks {
+            let Some(at) = order.iter().position(|id| *id == task.id) else {
+                let lost = task.depends.iter().any(|on| now(on) != Some(TaskState::Merged));
+                let skipped = now(&task.id) == Some(TaskState::Skipped) && lost;
+                prop_assert!(skipped || !task.status.runs(), "{} neither ran nor was skipped", task.id);
+                continue;
+            };
+            prop_assert!(task.depends.iter().all(|on| now(on) == Some(TaskState::Merged)));
+            for before in predecessors(&plan, &task.id) {
+                let later = order.iter().skip(at).any(|id| *id == before);
+                prop_assert!(!later, "{} overtook {}", task.id, before);
+            }
+        }
+    }
+}
+
+/// Gives everything that a task waits for or comes after, directly or through others that it comes after.
+fn predecessors(plan: &Plan, of: &TaskId) -> BTreeSet<TaskId> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![of.clone()]);
+    while let Some(id) = open.pop() {
+        let Some(task) = plan.tasks.iter().find(|task| task.id == id) else { continue };
+        found.extend(task.depends.iter().filter(|_| id == *of).cloned());
+        open.extend(task.after.iter().filter(|on| found.insert((*on).clone())).cloned());
+    }
+    found
+}
+
+/// Folds a run of the plan in which everything that is ready runs, one task at a time; gives the order and the end.
+fn run(plan: &Plan, fates: &[bool]) -> (Vec<TaskId>, RunState) {
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: None,
+        settings: Box::default(),
+        base_commit: "base".into(),
+        base_branch: None,
+    };
+    let fact = |seq, event| Recorded { run_id: "r-abcdef".into(), seq, ts_ms: 0, v: VERSION, event };
+    let mut state = RunState::begin(&fact(1, started)).unwrap();
+    let tell = |state: &mut RunState, event| state.apply(&fact(state.seq + 1, event)).unwrap();
+    for task in &plan.tasks {
+        tell(&mut state, Event::TaskAdded { task: Box::new(task.clone()), parent: None });
+    }
+    let mut order: Vec<TaskId> = Vec::new();
+    loop {
+        for due in state.due_facts() {
+            tell(&mut state, due);
+        }
+        let Some(task) = state.workable().first().cloned() else { return (order, state) };
+        let branch = state.run_id.task_branch(&task);
+        let (id, base) = (task.clone(), state.base.clone());
+        let (agent, model, spec) = (None, None, None);
+        tell(&mut state, Event::AgentSpawned { task: id, attempt: 1, agent, model, branch, base, spec });
+        let id = task.clone();
+        let end = if fates[order.len()] {
+            Event::TaskMerged { task: id, commit: None, target: None, summary: None }
+        } else {
+            Event::TaskFailed { task: id, cause: FailureCause::Check, message: String::new() }
+        };
+        tell(&mut state, end);
+        order.push(task);
+    }
+}

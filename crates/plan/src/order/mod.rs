@@ -1,0 +1,5 @@
+//! Orders tasks: what depends on what, which files overlap, what never starts.
+
+pub(crate) mod order_of;
+pub(crate) mod overlap;
+pub(crate) mod stuck;

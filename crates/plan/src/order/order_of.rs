@@ -1,0 +1,317 @@
+//! The order of tasks: what is written, the barriers of phases, and the implicit order of the document.
+//!
+//! Written dependencies and barriers may contradict each other: that is an error, with the path. The implicit
+//! order never contradicts them, since it follows an order of the tasks in which they already hold.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::check::finding::{FindingCode, Findings, Pending};
+use crate::fields::attributes::Attributes;
+use crate::fields::reference::References;
+use crate::front_matter::Order;
+use crate::order::overlap::{MAX_GLOBS, Pattern, Writers};
+use crate::read::collect::Group;
+use crate::read::draft::Draft;
+use orchestrate_core::schedule::{cycles, topological};
+use orchestrate_core::task::TaskStatus;
+
+/// The most dependencies of all tasks together: two phases of 500 tasks each need half of it.
+pub const MAX_DEPENDENCIES: usize = 500_000;
+
+/// The most circles that are reported at once: more than anyone mends before checking again.
+const MAX_CYCLES: usize = 20;
+
+/// The most steps spent on finding out that two writers of a path are ordered already; beyond it they are
+/// ordered once more, which costs nothing but a warning.
+const MAX_SEARCH_STEPS: usize = 1_000_000;
+
+/// What each task waits for, by index.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Edges {
+    /// What must be merged first.
+    pub(crate) depends: Vec<BTreeSet<usize>>,
+    /// What must be settled first.
+    pub(crate) after: Vec<BTreeSet<usize>>,
+}
+
+/// The tasks whose order is sought.
+pub(crate) struct Unordered<'a> {
+    pub(crate) drafts: &'a [Draft],
+    /// Id, and number of `Task N`, of each draft.
+    pub(crate) ids: &'a [(String, Option<String>)],
+    pub(crate) groups: &'a [Group],
+    pub(crate) order: Order,
+}
+
+/// Settles the order of all tasks.
+pub(crate) fn order(tasks: &Unordered<'_>, findings: &mut Findings) -> Edges {
+    let none = || vec![BTreeSet::new(); tasks.drafts.len()];
+    let edges = Edges { depends: none(), after: none() };
+    let mut orderer = Orderer { tasks, edges, findings, total: 0, full_at: 0, steps: 0 };
+    orderer.written();
+    let optional = orderer.barriers();
+    if orderer.total > MAX_DEPENDENCIES {
+        orderer.too_many();
+    } else if let Some(line) = orderer.line() {
+        orderer.optional_barriers(&optional, &line);
+        orderer.implicit(&line);
+    }
+    orderer.edges
+}
+
+struct Orderer<'a> {
+    tasks: &'a Unordered<'a>,
+    edges: Edges,
+    findings: &'a mut Findings,
+    /// Dependencies so far.
+    total: usize,
+    /// Where in the plan they became too many.
+    full_at: usize,
+    /// Steps of searches so far.
+    steps: usize,
+}
+
+impl Orderer<'_> {
+    fn written(&mut self) {
+        let references = References::new(self.tasks.ids, self.tasks.groups);
+        // A group's list stands at each of its tasks: it is read, and complained about, once.
+        let mut lists: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (at, draft) in self.tasks.drafts.iter().enumerate() {
+            let Attributes { depends, likely_depends, .. } = &draft.attributes;
+            let likely = likely_depends.iter().map(|list| (list, true));
+            for (list, may_be_prose) in depends.iter().map(|list| (list, false)).chain(likely) {
+                let read = || match may_be_prose {
+                    true => references.resolve_likely(list, MAX_DEPENDENCIES, self.findings),
+                    false => references.resolve(list, MAX_DEPENDENCIES, self.findings),
+                };
+                let mut found = lists.entry(list.offset).or_insert_with(read).clone();
+                // What may be prose makes no task wait for itself, as one of a group that names it.
+                found.retain(|on| !may_be_prose || *on != at);
+                self.depend(at, &found);
+                if self.total > MAX_DEPENDENCIES {
+                    self.full_at = list.offset;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn depend(&mut self, at: usize, on: &[usize]) {
+        self.total = self.total.saturating_add(on.len());
+        if let Some(depends) = self.edges.depends.get_mut(at).filter(|_| self.total <= MAX_DEPENDENCIES) {
+            depends.extend(on);
+        }
+    }
+
+    fn follow(&mut self, at: usize, earlier: usize) {
+        if let Some(after) = self.edges.after.get_mut(at).filter(|_| at != earlier) {
+            after.insert(earlier);
+        }
+    }
+
+    fn draft(&self, at: usize) -> Option<&Draft> {
+        self.tasks.drafts.get(at)
+    }
+
+    fn runs(&self, at: usize) -> bool {
+        self.draft(at).is_some_and(|draft| draft.status.runs())
+    }
+
+    /// Lets every block wait for the one before; gives the optional tasks, which hold nothing up by failing.
+    fn barriers(&mut self) -> Vec<(usize, Vec<usize>)> {
+        let mut optional: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut gate: Vec<usize> = Vec::new();
+        let tasks = self.tasks;
+        let order = tasks.order;
+        let drafts: Vec<(usize, &Draft)> = tasks.drafts.iter().enumerate().collect();
+        for block in drafts.chunk_by(|(_, a), (_, b)| block_of(order, a) == block_of(order, b)) {
+            for (at, _) in block {
+                self.depend(*at, &gate);
+            }
+            let required: BTreeSet<usize> =
+                block.iter().filter(|(_, draft)| holds_barrier(draft)).map(|(at, _)| *at).collect();
+            let depends = required.iter().filter_map(|at| self.edges.depends.get(*at));
+            let covered: BTreeSet<usize> = depends.flatten().copied().collect();
+            if !required.is_empty() {
+                gate = required.difference(&covered).copied().collect();
+                // A block whose tasks all wait for each other is reported as a cycle.
+                gate = if gate.is_empty() { required.into_iter().collect() } else { gate };
+            }
+            let last = block.last().map_or(0, |(at, _)| *at);
+            let is_optional = |(_, draft): &&(usize, &Draft)| draft.optional && draft.status.runs();
+            optional.push((last, block.iter().filter(is_optional).map(|(at, _)| *at).collect()));
+        }
+        optional
+    }
+
+    /// Lets what stands behind a barrier wait until the optional tasks before it are settled.
+    fn optional_barriers(&mut self, optional: &[(usize, Vec<usize>)], line: &[usize]) {
+        let mut place = vec![0; line.len()];
+        for (position, at) in line.iter().enumerate() {
+            place.iter_mut().skip(*at).take(1).for_each(|slot| *slot = position);
+        }
+        let mut begin = 0;
+        let mut before: &[usize] = &[];
+        for (last, own) in optional {
+            for at in begin..=*last {
+                for earlier in before.iter().filter(|earlier| place.get(**earlier) < place.get(at)) {
+                    self.total += 1;
+                    if self.total <= MAX_DEPENDENCIES {
+                        self.follow(at, *earlier);
+                    }
+                }
+            }
+            begin = last + 1;
+            before = own;
+        }
+        if self.total > MAX_DEPENDENCIES {
+            self.too_many();
+        }
+    }
+
+    fn too_many(&mut self) {
+        let message = format!("more than {MAX_DEPENDENCIES} dependencies in one plan");
+        let found = Pending::new(self.full_at, FindingCode::TooManyDependencies, "", message);
+        self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
+    }
+
+    /// Gives the tasks in an order in which all dependencies hold; every cycle is an error.
+    fn line(&mut self) -> Option<Vec<usize>> {
+        let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
+        let line = topological(&waits).ok();
+        if line.is_none() {
+            cycles(&waits, MAX_CYCLES).iter().for_each(|cycle| self.waits_for_itself(cycle));
+        }
+        line
+    }
+
+    fn waits_for_itself(&mut self, cycle: &[usize]) {
+        let id = |at: &usize| self.tasks.ids.get(*at).map_or("", |(id, _)| id.as_str());
+        let path = cycle.iter().map(id).collect::<Vec<_>>().join(" → ");
+        let place = |draft: &Draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset);
+        let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, place);
+        let (message, suggestion) = match cycle {
+            [_, _] => (format!("this task waits for itself: {path}"), "remove this dependency"),
+            _ => (format!("these tasks wait for each other: {path}"), "remove one of these dependencies"),
+        };
+        let found = Pending::new(at, FindingCode::Cycle, &path, message);
+        self.findings.error(found.suggest(Some(suggestion.to_owned())));
+    }
+
+    fn implicit(&mut self, line: &[usize]) {
+        let running: Vec<usize> = line.iter().copied().filter(|at| self.runs(*at)).collect();
+        if self.tasks.order == Order::Sequential {
+            for pair in running.windows(2) {
+                if let [earlier, later] = pair {
+                    self.follow(*later, *earlier);
+                }
+            }
+            return;
+        }
+        let marked = self.tasks.drafts.iter().any(|draft| draft.attributes.parallel);
+        if marked && self.tasks.order == Order::Auto {
+            self.neighbours(&running);
+        }
+        self.writers(&running);
+    }
+
+    /// Runs `[P]` neighbours of a section together, and everything else in it one after another.
+    fn neighbours(&mut self, running: &[usize]) {
+        let mut by_section = running.to_vec();
+        by_section.sort_by_key(|at| self.draft(*at).map(|draft| draft.section_index));
+        let key = |at: usize| self.draft(at).map(|draft| (draft.section_index, draft.attributes.parallel));
+        let together = |a: usize, b: usize| key(a) == key(b) && key(a).is_some_and(|(_, parallel)| parallel);
+        let groups: Vec<Vec<usize>> = by_section.chunk_by(|a, b| together(*a, *b)).map(<[usize]>::to_vec).collect();
+        let section = |group: &[usize]| group.first().and_then(|at| self.draft(*at)).map(|draft| draft.section_index);
+        let pairs: Vec<(&Vec<usize>, &Vec<usize>)> =
+            groups.iter().zip(groups.iter().skip(1)).filter(|(a, b)| section(a) == section(b)).collect();
+        for (earlier, later) in pairs {
+            for at in later {
+                for before in earlier {
+                    self.follow(*at, *before);
+                }
+            }
+        }
+    }
+
+    /// Lets the earlier of two tasks that write the same path go first.
+    fn writers(&mut self, running: &[usize]) {
+        let mut writers = Writers::default();
+        for at in running.iter().copied() {
+            let Some(draft) = self.tasks.drafts.get(at) else {
+                continue;
+            };
+            for file in &draft.attributes.files {
+                let Ok(pattern) = Pattern::new(&file.text) else {
+                    continue;
+                };
+                let beside = |other: usize| self.are_beside(other, at);
+                match writers.record(&pattern, at, beside) {
+                    Ok(earlier) => earlier.into_iter().rev().for_each(|earlier| self.collision(earlier, at, file)),
+                    Err(()) => {
+                        let message = format!("more than {MAX_GLOBS} globs in one plan");
+                        let found = Pending::new(file.offset, FindingCode::InvalidValue, &file.text, message);
+                        return self.findings.error(found.suggest(Some("name the paths instead".to_owned())));
+                    }
+                }
+            }
+        }
+    }
+
+    fn collision(&mut self, earlier: usize, at: usize, file: &crate::fields::attributes::Located) {
+        if self.comes_after(at, earlier) {
+            return;
+        }
+        let neighbours = self.are_beside(earlier, at);
+        let id = |at: usize| self.tasks.ids.get(at).map_or("", |(id, _)| id.as_str());
+        let ends = if neighbours { "both are marked [P] and run together" } else { "the second waits for the first" };
+        let message = format!("`{}` and `{}` write the same path: {ends}", id(earlier), id(at));
+        self.findings.warn(Pending::new(file.offset, FindingCode::WriteOverlap, &file.text, message));
+        if !neighbours {
+            self.follow(at, earlier);
+        }
+    }
+
+    /// Tells whether two tasks run together although they write the same path: both are marked `[P]`.
+    fn are_beside(&self, one: usize, other: usize) -> bool {
+        [one, other].iter().all(|at| self.draft(*at).is_some_and(|draft| draft.attributes.parallel))
+    }
+
+    /// Tells whether a task waits for another already, directly or through others.
+    fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
+        let mut seen = BTreeSet::from([at]);
+        let mut open = vec![at];
+        while let Some(current) = open.pop() {
+            let depends = self.edges.depends.get(current).into_iter().flatten();
+            for before in depends.chain(self.edges.after.get(current).into_iter().flatten()) {
+                self.steps += 1;
+                if *before == earlier {
+                    return true;
+                }
+                if self.steps > MAX_SEARCH_STEPS {
+                    return false;
+                }
+                if seen.insert(*before) {
+                    open.push(*before);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Gives the block of a task: barriers stand between blocks.
+fn block_of(order: Order, draft: &Draft) -> usize {
+    match order {
+        Order::Auto => draft.phase,
+        Order::Phases => draft.section_index,
+        Order::Sequential => 0,
+    }
+}
+
+/// Tells whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited
+/// for.
+fn holds_barrier(draft: &Draft) -> bool {
+    let open = !matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled);
+    open && !draft.optional
+}

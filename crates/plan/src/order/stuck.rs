@@ -1,0 +1,34 @@
+//! Open tasks that a run would never start, since what they depend on is neither open nor done.
+
+use std::collections::HashMap;
+
+use crate::check::finding::{Finding, FindingCode, MAX_FINDINGS};
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::schedule::{Progress, Schedule};
+use orchestrate_core::task::{Task, TaskStatus};
+
+/// Finds the open tasks that would never start, each with what it depends on; none of tasks that have no order.
+pub(crate) fn never_started(tasks: &[Task]) -> Vec<Finding> {
+    let Ok(schedule) = Schedule::new(tasks) else { return Vec::new() };
+    let by_id: HashMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, task)).collect();
+    let begins = |id: &TaskId| by_id.get(id).map_or(Progress::Waiting, |task| Progress::of_box(task.status));
+    let skipped = schedule.skipped(begins);
+    let found = skipped.iter().filter_map(|(task, on)| Some(finding(by_id.get(task)?, by_id.get(on)?)));
+    found.take(MAX_FINDINGS).collect()
+}
+
+fn finding(task: &Task, on: &Task) -> Finding {
+    let (state, suggestion) = match on.status {
+        TaskStatus::Cancelled => ("is marked as cancelled", Some(format!("mark {} as open, or as done", on.id))),
+        TaskStatus::Blocked => ("is marked as blocked", Some(format!("mark {} as open, or as done", on.id))),
+        _ => ("will not run either", None),
+    };
+    Finding {
+        line: task.line,
+        column: 1,
+        code: FindingCode::NeverMerged,
+        message: format!("{} will not run: it depends on {}, which {state}", task.id, on.id),
+        text: String::new(),
+        suggestion,
+    }
+}

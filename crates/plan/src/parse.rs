@@ -1,0 +1,339 @@
+//! From text to [`Plan`]: reads everything, and reports every error at once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::alike;
+use crate::check::finding;
+use crate::check::finding::{Finding, FindingCode, Findings, Pending, PlanError, PlanWarning, Skipped};
+use crate::fields::attributes::Located;
+use crate::fields::identify::Slugs;
+use crate::fields::names;
+use crate::fields::names::KnownNames;
+use crate::front_matter;
+use crate::front_matter::FrontMatter;
+use crate::order::order_of;
+use crate::order::order_of::{Edges, Unordered};
+use crate::order::overlap::Pattern;
+use crate::order::stuck::never_started;
+use crate::read::collect;
+use crate::read::collect::Collected;
+use crate::read::draft::Draft;
+use crate::read::outline;
+use crate::read::outline::{Block, Opaque};
+use crate::read::source::{Inline, Source};
+use crate::read::text;
+use orchestrate_core::ids::TaskId;
+use orchestrate_core::invisible::hidden;
+use orchestrate_core::task::{Task, Work};
+
+/// The largest plan: a thousand tasks need a tenth of it.
+pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most tasks of one plan: more than a repository has branches that anyone looks at.
+pub const MAX_TASKS: usize = 10_000;
+
+/// A plan that has no errors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The front matter's title, else the first heading of level one.
+    pub title: Option<String>,
+    /// What the front matter says.
+    pub front_matter: FrontMatter,
+    /// All tasks in the order of the document, done ones too.
+    pub tasks: Vec<Task>,
+    /// The byte of each task's box mark in the source; tasks that are headings without a box have none.
+    pub boxes: BTreeMap<TaskId, usize>,
+    /// Lines that could have been tasks and are not.
+    pub skipped: Vec<Skipped>,
+    /// What is worth knowing and keeps nothing from running.
+    pub warnings: Vec<PlanWarning>,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// Every error of the plan at once, in the order of the text.
+    pub fn parse(source: &str, known: &KnownNames) -> Result<Self, Vec<PlanError>> {
+        let (plan, errors) = read(source, known);
+        if errors.is_empty() { Ok(plan) } else { Err(errors) }
+    }
+}
+
+/// Reads a plan as far as it can be read, beside its errors.
+pub(crate) fn read(text: &str, known: &KnownNames) -> (Plan, Vec<PlanError>) {
+    if let Err(error) = require_text(text) {
+        return (Plan::default(), vec![error]);
+    }
+    let source = Source::new(text);
+    let mut findings = Findings::default();
+    let plan = read_source(&source, known, &mut findings);
+    let errors = finding::place(findings.errors, &source);
+    let mut warnings = finding::place(findings.warnings, &source);
+    warnings.extend(never_started(&plan.tasks));
+    warnings.sort_by_key(|warning| (warning.line, warning.column));
+    let skipped = finding::place_skipped(findings.skipped, &source);
+    (Plan { warnings, skipped, ..plan }, errors)
+}
+
+/// Refuses what cannot be a plan at all.
+fn require_text(text: &str) -> Result<(), Finding> {
+    let refuse = |code, message: String, suggestion: &str| {
+        let suggestion = Some(suggestion.to_owned());
+        Err(Finding { line: 0, column: 0, code, message, text: String::new(), suggestion })
+    };
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return refuse(FindingCode::EmptyPlan, "the plan is empty".to_owned(), "write a list of `- [ ] task` lines");
+    }
+    if text.contains('\0') {
+        return refuse(FindingCode::BinaryPlan, "the plan is not text".to_owned(), "name a Markdown file");
+    }
+    if text.len() > MAX_PLAN_BYTES {
+        let message = format!("the plan has {} bytes, the most is {MAX_PLAN_BYTES}", text.len());
+        return refuse(FindingCode::PlanTooLarge, message, "split it into several plans");
+    }
+    Ok(())
+}
+
+fn read_source(source: &Source<'_>, known: &KnownNames, findings: &mut Findings) -> Plan {
+    let mut front_matter = FrontMatter::default();
+    let mut body = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
+    if let Some((range, after)) = front_matter::split(source) {
+        front_matter = front_matter::read(source, range, known, findings);
+        body = after;
+    }
+    let Some(collected) = read_body(source, body, findings) else {
+        return Plan { title: front_matter.title.clone(), front_matter, ..Plan::default() };
+    };
+    let ids = assign_ids(&collected.drafts, findings);
+    let numbered: Vec<(String, Option<String>)> =
+        ids.iter().zip(&collected.drafts).map(|(id, draft)| (id.to_string(), draft.number.clone())).collect();
+    let unordered = Unordered {
+        drafts: &collected.drafts,
+        ids: &numbered,
+        groups: &collected.groups,
+        order: front_matter.parallel,
+    };
+    let edges = order_of::order(&unordered, findings);
+    alike::check(&collected.drafts, findings);
+    for draft in &collected.drafts {
+        check_names(draft, known, findings);
+    }
+    let title = front_matter.title.clone().or(collected.title);
+    let boxes = ids.iter().zip(&collected.drafts).filter_map(|(id, draft)| Some((id.clone(), draft.box_at?))).collect();
+    let tasks = tasks(source, collected.drafts, &ids, &edges, front_matter.review);
+    Plan { title, front_matter, tasks, boxes, ..Plan::default() }
+}
+
+/// Finds the tasks below the front matter; none at all, or too many, is an error.
+fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Option<Collected> {
+    if let Some(offset) = outline::too_deep(source) {
+        let message = format!("lists and quotes are nested deeper than {}", outline::MAX_DEPTH);
+        findings.error(Pending::new(offset, FindingCode::TooDeep, "", message));
+        return None;
+    }
+    let blocks = outline::read(source, body);
+    hidden_characters(source, findings);
+    hidden_comments(source, &blocks, findings);
+    let collected = collect::collect(source, &blocks, findings);
+    match collected.drafts.len() {
+        0 => {
+            no_tasks(findings);
+            None
+        }
+        1..=MAX_TASKS => Some(collected),
+        many => {
+            let message = format!("the plan has {many} tasks, the most is {MAX_TASKS}");
+            findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
+            None
+        }
+    }
+}
+
+fn no_tasks(findings: &mut Findings) {
+    let suggestion = match findings.skipped.first() {
+        Some((_, reason)) => {
+            format!("{} lines with boxes are no tasks, the first one: {reason}", findings.skipped.len())
+        }
+        None => "write a list of `- [ ] task` lines, or headings `### Task 1: …` with fields such as `**Files**:`"
+            .to_owned(),
+    };
+    findings.error(Pending::new(0, FindingCode::NoTasks, "", "no tasks found").suggest(Some(suggestion)));
+}
+
+/// Reports the first hidden character of every line.
+fn hidden_characters(source: &Source<'_>, findings: &mut Findings) {
+    let start = source.text.len() - source.text.trim_start_matches('\u{feff}').len();
+    for (offset, line) in source.lines(start..source.text.len()) {
+        if let Some((at, c)) = hidden(line).next() {
+            let message = format!("hidden character U+{:04X}", u32::from(c));
+            findings.warn(Pending::new(offset + at, FindingCode::HiddenText, "", message));
+        }
+    }
+}
+
+/// Reports HTML comments, which a reader of the rendered plan does not see.
+fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) {
+    for block in blocks {
+        match block {
+            Block::List(items) => items.iter().for_each(|item| hidden_comments(source, &item.blocks, findings)),
+            Block::Opaque { kind: Opaque::Code, .. } => {}
+            other => {
+                let inline = Inline::new(source, other.range());
+                for comment in text::spans(&inline.text).comments {
+                    let offset = inline.offset(comment.start);
+                    let text = inline.slice(comment);
+                    findings.warn(Pending::new(
+                        offset,
+                        FindingCode::HiddenText,
+                        text,
+                        "hidden text in an HTML comment",
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// Gives each draft its id: the written one, else a slug of its title.
+fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
+    let mut first: HashMap<String, (usize, &str)> = HashMap::new();
+    for (at, draft) in drafts.iter().enumerate() {
+        let Some(id) = &draft.id else { continue };
+        if let Some(reason) = TaskId::refusal(&id.text) {
+            findings.error(Pending::new(
+                id.offset,
+                FindingCode::InvalidId,
+                &id.text,
+                format!("invalid id `{}`: {reason}", id.text),
+            ));
+        }
+        let (earlier, written) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
+        if earlier != at {
+            let message = match written == id.text {
+                true => format!("a second task has the id `{}`", id.text),
+                false => format!("the id `{}` cannot be told from `{written}` everywhere", id.text),
+            };
+            let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
+            findings.error(found.suggest(Some("give one of them another id".to_owned())));
+        }
+    }
+    let mut slugs = Slugs::new(first.into_keys());
+    let id = |draft: &Draft| match &draft.id {
+        Some(id) => TaskId::new(id.text.clone()),
+        None => slugs.give(&draft.title),
+    };
+    drafts.iter().map(id).collect()
+}
+
+/// Checks what a task names outside the plan: role, model, paths; and that a command has no use for a model.
+fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
+    let attributes = &draft.attributes;
+    let judge = |name: &Option<Located>, judge: fn(&str, usize, &KnownNames) -> Option<Pending>| {
+        name.as_ref().and_then(|name| judge(&name.text, name.offset, known))
+    };
+    findings.errors.extend(judge(&attributes.agent, names::role));
+    findings.errors.extend(judge(&attributes.model, names::model));
+    for file in &attributes.files {
+        if let Err(reason) = Pattern::new(&file.text) {
+            findings.error(Pending::new(file.offset, FindingCode::InvalidValue, &file.text, reason));
+        }
+    }
+    for needless in [&attributes.agent, &attributes.model].into_iter().flatten().filter(|_| attributes.run.is_some()) {
+        let message = "a task with `run` has no agent: this has no effect";
+        findings.warn(Pending::new(needless.offset, FindingCode::UnusedKey, &needless.text, message));
+    }
+}
+
+fn tasks(source: &Source<'_>, drafts: Vec<Draft>, ids: &[TaskId], edges: &Edges, review: bool) -> Vec<Task> {
+    let named = |set: Option<&BTreeSet<usize>>| -> Vec<TaskId> {
+        set.into_iter().flatten().filter_map(|at| ids.get(*at).cloned()).collect()
+    };
+    drafts
+        .into_iter()
+        .zip(ids)
+        .enumerate()
+        .map(|(at, (draft, id))| Task {
+            line: source.line_of(draft.at),
+            depends: named(edges.depends.get(at)),
+            after: named(edges.after.get(at)),
+            review_required: draft.attributes.review.unwrap_or(review),
+            ..task(draft, id.clone())
+        })
+        .collect()
+}
+
+fn task(draft: Draft, id: TaskId) -> Task {
+    let attributes = draft.attributes;
+    let agent = attributes.agent.map(|agent| agent.text);
+    let mut files: Vec<String> = Vec::new();
+    for file in attributes.files {
+        if !files.contains(&file.text) {
+            files.push(file.text);
+        }
+    }
+    Task {
+        id,
+        title: draft.title,
+        status: draft.status,
+        details: draft.details,
+        section: draft.section,
+        files,
+        work: attributes.run.map_or(Work::Agent(agent), Work::Run),
+        verify: attributes.verify,
+        model: attributes.model.map(|model| model.text),
+        tokens: attributes.tokens,
+        turns: attributes.turns,
+        timeout_ms: attributes.timeout_ms,
+        priority: attributes.priority.unwrap_or_default(),
+        parallel: attributes.parallel,
+        optional: draft.optional,
+        ..Task::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(findings: &[Finding]) -> Vec<(usize, usize, FindingCode)> {
+        findings.iter().map(|found| (found.line, found.column, found.code)).collect()
+    }
+
+    #[test]
+    fn ids_that_look_alike_or_are_one_branch_somewhere_are_duplicates() {
+        let pairs = [("[t1a]", "T1a"), ("[ﬁx]", "[fix]"), ("[é]", "[É]"), ("[Ａ]", "[a]"), ("[b]", "[B]")];
+        for (one, two) in pairs {
+            let source = format!("- [ ] {one}: Make it\n- [ ] {two}: Mend it\n");
+            let (_, errors) = read(&source, &KnownNames::default());
+            assert_eq!(
+                codes(&errors).first().map(|found| (found.0, found.2)),
+                Some((2, FindingCode::DuplicateId)),
+                "{one} {two}: {errors:?}"
+            );
+        }
+        let (plan, errors) = read("- [ ] T1a: Make it\n- [ ] T1b: Mend it\n", &KnownNames::default());
+        assert!(errors.is_empty() && plan.tasks.len() == 2, "{errors:?}");
+    }
+
+    #[test]
+    fn a_slug_is_none_that_looks_like_a_written_id() {
+        let (plan, errors) = read("- [ ] [Make]: One\n- [ ] make\n", &KnownNames::default());
+        let ids: Vec<&str> = plan.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!((ids, errors), (vec!["Make", "make_2"], Vec::new()));
+    }
+
+    #[test]
+    fn invisible_characters_are_warned_of_unless_text_needs_them() {
+        let hangul =
+            "- [ ] T1 ha\u{3164}n\n- [ ] T2 va\u{fe0f}r\n- [ ] T3 ⚠\u{fe0f} fine\n- [ ] T4 x\u{e0041}\u{115f}\n";
+        let (plan, errors) = read(hangul, &KnownNames::default());
+        assert!(errors.is_empty(), "{errors:?}");
+        let hidden = FindingCode::HiddenText;
+        assert_eq!(codes(&plan.warnings), [(1, 12, hidden), (2, 12, hidden), (4, 11, hidden)]);
+        let titles: Vec<&str> = plan.tasks.iter().map(|task| task.title.as_str()).collect();
+        assert_eq!(titles, ["han", "var", "⚠\u{fe0f} fine", "x"]);
+    }
+}

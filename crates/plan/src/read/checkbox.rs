@@ -1,0 +1,58 @@
+//! The box at the head of a task: `[ ]`, `[x]` and their kin, and what only looks like one.
+
+use orchestrate_core::task::TaskStatus;
+
+/// The box at the head of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BoxMark {
+    pub(crate) status: TaskStatus,
+    pub(crate) optional: bool,
+    /// The byte where the text goes on.
+    pub(crate) rest: usize,
+}
+
+/// Reads `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`, each with a `*` after it if it is optional.
+pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
+    let mark = text.strip_prefix('[')?.chars().next()?;
+    let status = match mark {
+        ' ' => TaskStatus::Todo,
+        'x' | 'X' => TaskStatus::Done,
+        '~' => TaskStatus::InProgress,
+        '-' => TaskStatus::Cancelled,
+        '!' => TaskStatus::Blocked,
+        _ => return None,
+    };
+    let after = text.get(2..)?.strip_prefix(']')?;
+    let optional =
+        after.starts_with('*') && after.get(1..).is_none_or(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+    let after = if optional { after.get(1..).unwrap_or_default() } else { after };
+    let stands_alone = after.is_empty() || after.starts_with([' ', '\t', '\n']);
+    stands_alone.then(|| BoxMark { status, optional, rest: text.len() - after.trim_start().len() })
+}
+
+/// Says what is odd about something that is nearly a box.
+pub(crate) fn odd_box(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('[')?;
+    if inner.starts_with("] ") {
+        return Some("an empty `[]` is no box: write `[ ]`".to_owned());
+    }
+    let mark = inner.chars().next()?;
+    let after = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
+    (after.starts_with(' ')).then(|| format!("`[{mark}]` is no box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
+}
+
+/// Tells whether a line, wherever it stands, is a bullet with a box.
+pub(crate) fn looks_like_box(line: &str) -> bool {
+    let line = line.trim_start_matches(['>', ' ', '\t']);
+    let marker = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+    let body = line.get(marker..).unwrap_or_default();
+    let Some(body) = body.strip_prefix(['-', '*', '+', '.', ')']) else {
+        return false;
+    };
+    body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
+}
+
+/// Gives the text after a box, or all of it.
+pub(crate) fn after_box(text: &str) -> &str {
+    read_box(text).and_then(|mark| text.get(mark.rest..)).unwrap_or(text)
+}

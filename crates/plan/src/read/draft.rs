@@ -1,0 +1,262 @@
+//! One task as written: its line, its attributes, the fields and details below it.
+//!
+//! Where tasks are is found by [`crate::read::collect`]; this reads what one says.
+
+use std::ops::Range;
+
+use crate::check::finding::Findings;
+use crate::fields::attributes;
+use crate::fields::attributes::{Attributes, Field, Key, Located};
+use crate::fields::identify;
+use crate::read::checkbox::{BoxMark, read_box};
+use crate::read::heading;
+use crate::read::outline::{Block, Item};
+use crate::read::source::{Inline, Source};
+use crate::read::text;
+use orchestrate_core::invisible::without_hidden;
+use orchestrate_core::task::TaskStatus;
+
+/// A task as written, before its id and its dependencies are settled.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    /// Where it begins.
+    pub(crate) at: usize,
+    /// The byte between the brackets of its box; a heading has none.
+    pub(crate) box_at: Option<usize>,
+    /// The id, if one is written.
+    pub(crate) id: Option<Located>,
+    /// The number of `Task N` or `Step N`.
+    pub(crate) number: Option<String>,
+    pub(crate) title: String,
+    pub(crate) status: TaskStatus,
+    pub(crate) details: Vec<String>,
+    pub(crate) section: Option<String>,
+    /// Counts sections of the document.
+    pub(crate) section_index: usize,
+    /// Counts blocks of the document between which a phase's barrier stands.
+    pub(crate) phase: usize,
+    pub(crate) optional: bool,
+    pub(crate) attributes: Attributes,
+}
+
+/// Where in the document a task stands.
+#[derive(Clone, Default)]
+pub(crate) struct Place {
+    pub(crate) section: Option<String>,
+    pub(crate) section_index: usize,
+    pub(crate) phase: usize,
+    /// The level of the phase's heading while inside one.
+    pub(crate) phase_level: Option<u8>,
+}
+
+/// Reads what tasks say.
+pub(crate) struct Reader<'s, 'a> {
+    pub(crate) source: &'s Source<'a>,
+    pub(crate) findings: &'s mut Findings,
+}
+
+impl Reader<'_, '_> {
+    /// Gives the first line of an item, as inline text.
+    pub(crate) fn first_line(&self, item: &Item) -> Inline {
+        match item.blocks.first() {
+            Some(Block::Paragraph(range)) => Inline::new(self.source, range.clone()),
+            _ => Inline::default(),
+        }
+    }
+
+    /// Reads the line of a box: id, attributes, and the title that remains. A group may have a bare number as id.
+    pub(crate) fn draft_line(
+        &mut self,
+        inline: &Inline,
+        mark: BoxMark,
+        (at, is_group): (usize, bool),
+        place: &Place,
+    ) -> Draft {
+        let line = attributes::read_line(inline, mark.rest, self.findings);
+        let mut cuts = line.cuts;
+        let head = skip_cuts(&inline.text, mark.rest, &cuts);
+        let leading = identify::leading(inline.text.get(head..).unwrap_or_default())
+            .filter(|found| is_group || !found.bare_number);
+        let mut id = line.marked_id;
+        cuts.push(0..mark.rest);
+        if let Some(found) = leading.filter(|_| id.is_none()) {
+            id = Some(Located { text: found.id.to_owned(), offset: inline.offset(head) });
+            cuts.push(head..head + found.rest);
+        }
+        let mut lines = text::without(&inline.text, &cuts).into_iter();
+        let title = text::without_strong(&lines.next().unwrap_or_default());
+        let mut details: Vec<String> = lines.collect::<Vec<_>>().join("\n").trim().lines().map(str::to_owned).collect();
+        details = if details.is_empty() { details } else { vec![details.join("\n")] };
+        details.extend(line.attributes.labels.iter().map(|label| format!("Story: {label}")));
+        let number = heading::task(&title).map(|found| found.number.to_owned());
+        Draft {
+            at,
+            box_at: Some(inline.offset(1)),
+            id,
+            number,
+            title,
+            status: mark.status,
+            details,
+            section: place.section.clone(),
+            section_index: place.section_index,
+            phase: place.phase,
+            optional: mark.optional,
+            attributes: line.attributes,
+        }
+    }
+
+    /// Reads one bullet below a task: an attribute, or a detail.
+    pub(crate) fn item_detail(&mut self, item: &Item, attributes: &mut Attributes, details: &mut Vec<String>) {
+        let line = self.first_line(item);
+        let is_box = read_box(&line.text).is_some();
+        if !is_box && let Some((key, mut value)) = attributes::read_detail(&line, self.findings) {
+            if value.text.is_empty() {
+                value.text = item
+                    .blocks
+                    .iter()
+                    .flat_map(items_of)
+                    .map(|child| self.list_value(child))
+                    .collect::<Vec<_>>()
+                    .join(", ");
+            }
+            return attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
+        }
+        let content = item.blocks.first().map_or(item.range.start, |block| block.range().start);
+        push_detail(details, &self.dedented(content..item.range.end));
+    }
+
+    /// Gives what a bullet below `files:` names; `Create:` and the like before it is a remark.
+    fn list_value(&self, item: &Item) -> String {
+        let line = self.first_line(item).text;
+        match attributes::detail_key(&line) {
+            Some((_, value)) => line.get(value..).unwrap_or_default().trim_start_matches(['*', '_']).trim().to_owned(),
+            None => line,
+        }
+    }
+
+    /// Keeps a block below a task as a detail.
+    pub(crate) fn block_detail(&mut self, block: &Block, details: &mut Vec<String>) {
+        push_detail(details, &self.dedented(block.range()));
+    }
+
+    /// Gives a range's lines as written, less the indentation of the first and less what is hidden.
+    fn dedented(&self, range: Range<usize>) -> String {
+        let column = range.start - self.source.line_start(self.source.line_of(range.start));
+        let lines = self.source.lines(range);
+        let dedent = |line: &str| {
+            let blanks = line.bytes().take(column).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            line.get(blanks..).unwrap_or_default().trim_end().to_owned()
+        };
+        let text = lines.iter().enumerate().map(
+            |(at, (_, line))| {
+                if at == 0 { line.trim_end().to_owned() } else { dedent(line) }
+            },
+        );
+        let text = text.collect::<Vec<_>>().join("\n");
+        let mut kept = String::new();
+        let mut at = 0;
+        for comment in text::spans(&text).comments {
+            kept.push_str(text.get(at..comment.start).unwrap_or_default());
+            at = comment.end;
+        }
+        kept.push_str(text.get(at..).unwrap_or_default());
+        without_hidden(&kept).trim().to_owned()
+    }
+
+    /// Reads the fields below a task's heading; everything else there is a detail.
+    pub(crate) fn fields(&mut self, body: &[Block], draft: &mut Draft) {
+        let mut open: Option<(Key, Located)> = None;
+        for block in body {
+            match block {
+                Block::Paragraph(range) => open = self.field_lines(range.clone(), draft),
+                Block::List(items) => match open.take() {
+                    Some((key, mut value)) => {
+                        value.text = items.iter().map(|item| self.list_value(item)).collect::<Vec<_>>().join(", ");
+                        draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
+                    }
+                    None => {
+                        for item in items {
+                            if !self.status_field(&self.first_line(item).text, draft) {
+                                self.item_detail(item, &mut draft.attributes, &mut draft.details);
+                            }
+                        }
+                    }
+                },
+                other => self.block_detail(other, &mut draft.details),
+            }
+        }
+    }
+
+    /// Reads a paragraph line by line; gives a key at its end whose value is the list that follows.
+    fn field_lines(&mut self, range: Range<usize>, draft: &mut Draft) -> Option<(Key, Located)> {
+        let mut prose = Vec::new();
+        let mut open = None;
+        for (offset, line) in self.source.lines(range) {
+            open = None;
+            let inline = Inline::new(self.source, offset..offset + line.len());
+            if self.status_field(&inline.text, draft) {
+                continue;
+            }
+            match attributes::read_detail(&inline, self.findings) {
+                Some((key, value)) if value.text.is_empty() => open = Some((key, value)),
+                Some((key, value)) => {
+                    draft.attributes.set(&Field { key, value: &value.text, offset: value.offset }, self.findings);
+                }
+                None => prose.push(self.dedented(offset..offset + line.len())),
+            }
+        }
+        push_detail(&mut draft.details, &prose.join("\n"));
+        open
+    }
+
+    /// Reads `**Status**: done`.
+    fn status_field(&self, line: &str, draft: &mut Draft) -> bool {
+        let Some((word, value)) = attributes::detail_key(line) else {
+            return false;
+        };
+        let value = line.get(value..).unwrap_or_default().trim_matches(['*', '_', ' ', '`']).to_lowercase();
+        let status = match value.replace(['-', ' '], "_").as_str() {
+            "todo" | "to_do" | "open" | "pending" => TaskStatus::Todo,
+            "done" | "complete" | "completed" => TaskStatus::Done,
+            "in_progress" => TaskStatus::InProgress,
+            "cancelled" | "canceled" => TaskStatus::Cancelled,
+            "blocked" => TaskStatus::Blocked,
+            _ => return false,
+        };
+        let is_status = word.eq_ignore_ascii_case("status");
+        if is_status {
+            draft.status = status;
+        }
+        is_status
+    }
+}
+
+/// Gives the items of a list; none for another block.
+pub(crate) fn items_of(block: &Block) -> &[Item] {
+    match block {
+        Block::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn push_detail(details: &mut Vec<String>, detail: &str) {
+    if !detail.is_empty() {
+        details.push(detail.to_owned());
+    }
+}
+
+/// Gives the first byte from `start` that is neither blank nor cut.
+fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
+    let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
+    cuts.sort_by_key(|cut| cut.start);
+    let mut at = start;
+    let mut cuts = cuts.into_iter().skip_while(|cut| cut.start < start).peekable();
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        at += rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match cuts.next_if(|cut| cut.start == at) {
+            Some(cut) => at = cut.end,
+            None => return at,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Reads Markdown into drafts of tasks: the outline, headings, lists and boxes.
+
+pub(crate) mod checkbox;
+pub(crate) mod collect;
+pub(crate) mod draft;
+pub(crate) mod heading;
+pub(crate) mod outline;
+pub(crate) mod source;
+pub(crate) mod text;

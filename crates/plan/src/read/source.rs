@@ -1,0 +1,122 @@
+//! The text of a plan with its lines, and pieces of it that remember where they came from.
+//!
+//! Offsets are bytes of the text as it was given, BOM and CRLF included, so that what is written back
+//! changes exactly the bytes that were read.
+
+use std::ops::Range;
+
+/// A plan's text and where its lines begin.
+pub(crate) struct Source<'a> {
+    /// The whole text, unchanged.
+    pub(crate) text: &'a str,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    /// Finds the lines; a line ends with LF, CRLF or a lone CR.
+    pub(crate) fn new(text: &'a str) -> Self {
+        let bytes = text.as_bytes();
+        let mut line_starts = vec![0];
+        for (at, byte) in bytes.iter().enumerate() {
+            let ends = *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+            if ends {
+                line_starts.push(at + 1);
+            }
+        }
+        Self { text, line_starts }
+    }
+
+    /// Gives the number of the line, from 1, that holds a byte.
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset)
+    }
+
+    /// Gives the byte offset where a line (from 1) begins.
+    pub(crate) fn line_start(&self, line: usize) -> usize {
+        self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
+    }
+
+    /// Gives the text of a range, empty if the range is none.
+    pub(crate) fn slice(&self, range: Range<usize>) -> &'a str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// Gives the lines of a range with the offset of each, without their line ends.
+    pub(crate) fn lines(&self, range: Range<usize>) -> Vec<(usize, &'a str)> {
+        let mut lines = Vec::new();
+        let mut line = self.line_of(range.start);
+        let mut start = range.start;
+        while start < range.end {
+            let next = self.line_start(line + 1);
+            let text = self.slice(start..next.min(range.end));
+            lines.push((start, text.trim_end_matches(['\r', '\n'])));
+            start = next;
+            line += 1;
+        }
+        lines
+    }
+
+    /// Gives a cursor that turns rising offsets into positions.
+    pub(crate) fn cursor(&self) -> Cursor<'_, 'a> {
+        Cursor { source: self, line: 1, offset: 0, column: 1 }
+    }
+}
+
+/// Turns rising offsets into line and column, reading every character once.
+pub(crate) struct Cursor<'s, 'a> {
+    source: &'s Source<'a>,
+    line: usize,
+    offset: usize,
+    column: usize,
+}
+
+impl Cursor<'_, '_> {
+    /// Gives line and column (both from 1, the column in characters) of an offset not below the last one.
+    pub(crate) fn position(&mut self, offset: usize) -> (usize, usize) {
+        let line = self.source.line_of(offset);
+        if line != self.line {
+            (self.line, self.offset, self.column) = (line, self.source.line_start(line), 1);
+        }
+        let between = self.source.slice(self.offset..offset.max(self.offset));
+        self.column += between.chars().filter(|c| *c != '\u{feff}').count();
+        self.offset = offset.max(self.offset);
+        (self.line, self.column)
+    }
+}
+
+/// Text joined from lines of the source, each byte traceable to its place there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inline {
+    /// The lines, trimmed, joined by `\n`.
+    pub(crate) text: String,
+    /// Where each line begins: in `text`, and in the source.
+    starts: Vec<(usize, usize)>,
+}
+
+impl Inline {
+    /// Joins the lines of a range of the source.
+    pub(crate) fn new(source: &Source<'_>, range: Range<usize>) -> Self {
+        let mut inline = Self::default();
+        for (offset, line) in source.lines(range) {
+            let lead = line.len() - line.trim_start().len();
+            if !inline.starts.is_empty() {
+                inline.text.push('\n');
+            }
+            inline.starts.push((inline.text.len(), offset + lead));
+            inline.text.push_str(line.trim());
+        }
+        inline
+    }
+
+    /// Gives the source's offset of a byte of the text.
+    pub(crate) fn offset(&self, at: usize) -> usize {
+        let line = self.starts.partition_point(|(start, _)| *start <= at);
+        let (start, offset) = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        offset + at.saturating_sub(start)
+    }
+
+    /// Gives the text of a range, empty if the range is none.
+    pub(crate) fn slice(&self, range: Range<usize>) -> &str {
+        self.text.get(range).unwrap_or_default()
+    }
+}

@@ -1,0 +1,151 @@
+//! What a piece of text holds besides words: code spans, comments, hidden characters, parentheses.
+//!
+//! Every function is linear in the text, whatever it holds.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use orchestrate_core::invisible::without_hidden;
+
+/// The byte ranges of the code spans and HTML comments of a text, in order and without overlap.
+pub(crate) struct Spans {
+    /// Text between equally long runs of backticks, the backticks included.
+    pub(crate) code: Vec<Range<usize>>,
+    /// Comments, their marks included; an unclosed one goes to the end.
+    pub(crate) comments: Vec<Range<usize>>,
+}
+
+/// Finds code spans and comments; whichever begins first wins.
+pub(crate) fn spans(text: &str) -> Spans {
+    let mut found = Spans { code: Vec::new(), comments: Vec::new() };
+    let closers = backtick_closers(text);
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(['`', '<'])).map(|found| at + found) {
+        let rest = text.get(next..).unwrap_or_default();
+        if rest.starts_with('`') {
+            let run = rest.bytes().take_while(|byte| *byte == b'`').count();
+            at = match closers.get(&next) {
+                Some(end) => {
+                    found.code.push(next..*end);
+                    *end
+                }
+                None => next + run,
+            };
+        } else if rest.starts_with("<!--") {
+            let end = rest.get(4..).and_then(|body| body.find("-->")).map_or(text.len(), |close| next + 4 + close + 3);
+            found.comments.push(next..end);
+            at = end;
+        } else {
+            at = next + 1;
+        }
+    }
+    found
+}
+
+/// Gives, for each run of backticks that has one, the end of the next run of the same length.
+fn backtick_closers(text: &str) -> HashMap<usize, usize> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (at, _) in text.match_indices('`') {
+        match runs.last_mut() {
+            Some((start, length)) if *start + *length == at => *length += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    let mut next_of_length: HashMap<usize, usize> = HashMap::new();
+    let mut closers = HashMap::new();
+    for (start, length) in runs.into_iter().rev() {
+        if let Some(end) = next_of_length.insert(length, start + length) {
+            closers.insert(start, end);
+        }
+    }
+    closers
+}
+
+/// Gives, for each opening parenthesis outside the given ranges, where its closing one is; `\(` and `\)` are none.
+pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize, usize> {
+    let mut open = Vec::new();
+    let mut pairs = HashMap::new();
+    let mut ranges = outside.iter().peekable();
+    let mut escapes = false;
+    for (at, byte) in text.bytes().enumerate() {
+        let is_escaped = escapes;
+        escapes = byte == b'\\' && !is_escaped;
+        while ranges.next_if(|range| range.end <= at).is_some() {}
+        if is_escaped || ranges.peek().is_some_and(|range| range.contains(&at)) {
+            continue;
+        }
+        if byte == b'(' {
+            open.push(at);
+        } else if byte == b')'
+            && let Some(start) = open.pop()
+        {
+            pairs.insert(start, at);
+        }
+    }
+    pairs
+}
+
+/// Gives the text without the given ranges and hidden characters, blanks collapsed, line by line.
+pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
+    let mut cuts: Vec<Range<usize>> = cuts.to_vec();
+    cuts.sort_by_key(|cut| cut.start);
+    let mut kept = String::with_capacity(text.len());
+    let mut at = 0;
+    for cut in cuts {
+        if cut.start > at {
+            kept.push_str(text.get(at..cut.start).unwrap_or_default());
+        }
+        at = at.max(cut.end);
+    }
+    kept.push_str(text.get(at..).unwrap_or_default());
+    without_hidden(&kept).split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Removes a pair of marks that encloses the whole text: backticks, quotes or emphasis.
+pub(crate) fn unwrap_marks(text: &str) -> &str {
+    let text = text.trim();
+    for mark in ["```", "``", "`", "**", "__", "\"", "'"] {
+        let inner = text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+        if let Some(inner) = inner.filter(|inner| !inner.is_empty() && !inner.contains(mark)) {
+            return inner.trim();
+        }
+    }
+    text
+}
+
+/// Removes the marks of strong emphasis outside code spans.
+pub(crate) fn without_strong(text: &str) -> String {
+    let code = spans(text).code;
+    let cuts: Vec<Range<usize>> = text
+        .match_indices("**")
+        .map(|(at, mark)| at..at + mark.len())
+        .filter(|cut| {
+            code.get(code.partition_point(|span| span.end <= cut.start)).is_none_or(|span| span.start >= cut.end)
+        })
+        .collect();
+    without(text, &cuts).join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_and_comments_are_found_whichever_begins_first() {
+        let found = spans("a `<!--` b <!-- `x` --> ``c`d`` `open");
+        assert_eq!(found.code, vec![2..8, 24..31]);
+        assert_eq!(found.comments, vec![11..23]);
+    }
+
+    #[test]
+    fn parentheses_in_code_do_not_count() {
+        let text = "(a `)` (b)) (c";
+        let pairs = parentheses(text, &spans(text).code);
+        assert_eq!(pairs, HashMap::from([(0, 10), (7, 9)]));
+    }
+
+    #[test]
+    fn strong_marks_go_and_code_stays() {
+        assert_eq!(without_strong("**Do** `a**b` **it**"), "Do `a**b` it");
+    }
+}

@@ -1,0 +1,80 @@
+//! Roles: what an agent is told, which tools it has, and what it delivers.
+//!
+//! A role is a Markdown file with optional YAML front matter, in the shape that other products use, so that
+//! their files work unchanged; settings of our own live under `metadata` with the prefix `orchestrate-` and are
+//! texts. A key that has no effect here is reported, and one that is nearly a known key even more so: a role
+//! whose `dissallowedTools` is passed over in silence is worse than none. Whether a tool exists is not known
+//! here; see [`Role::unknown_tools`].
+
+mod definition;
+mod front;
+
+pub use definition::{DEFAULT_TOOLS, Delivers, MAX_NAME_BYTES, MAX_ROLE_BYTES, Role, RoleError, RoleWarning};
+
+impl Role {
+    /// Reads a role; `file_stem` is its name where the file gives none.
+    ///
+    /// ```
+    /// use orchestrate_plan::role::{Delivers, Role};
+    /// let text = "---\ntools: Read, Grep\nmetadata:\n  orchestrate-delivers: report\n---\nYou review.\n";
+    /// let (role, warnings) = Role::parse("reviewer", text)?;
+    /// assert_eq!(role.tools, Some(vec!["read_file".to_owned(), "grep".to_owned()]));
+    /// assert_eq!((role.delivers, warnings), (Delivers::Report, vec![]));
+    /// # Ok::<(), orchestrate_plan::role::RoleError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first thing that keeps the file from being a role.
+    pub fn parse(file_stem: &str, text: &str) -> Result<(Self, Vec<RoleWarning>), RoleError> {
+        if text.len() > MAX_ROLE_BYTES {
+            return Err(RoleError::TooLarge { role: file_stem.to_owned(), bytes: text.len() });
+        }
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        let (front, body) = split(&text).ok_or_else(|| RoleError::OpenFrontMatter(file_stem.to_owned()))?;
+        let prompt = body.trim();
+        let mut reader = front::Reader::new(file_stem, front);
+        let keys = reader.keys()?;
+        let mut role = Self::bare(file_stem, prompt);
+        for (key, value) in &keys {
+            reader.store(&mut role, key, value)?;
+        }
+        let said = keys.get("metadata").and_then(|metadata| metadata.get(front::DELIVERS));
+        if said.is_none() {
+            role.delivers = if role.can_change_files() { Delivers::Changes } else { Delivers::Report };
+        }
+        if !is_name(&role.name) {
+            return Err(RoleError::Name(role.name));
+        }
+        if role.prompt.is_empty() {
+            return Err(RoleError::NoPrompt(role.name));
+        }
+        Ok((role, reader.warnings))
+    }
+}
+
+/// Splits a file into front matter and body, which may hold `---` lines of its own; none if the front matter has no
+/// end.
+fn split(text: &str) -> Option<(Option<&str>, &str)> {
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == "---" {
+            return Some((text.get(first.len()..end), text.get(end + line.len()..).unwrap_or_default()));
+        }
+        end += line.len();
+    }
+    None
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = |byte: Option<u8>| byte.is_some_and(plain);
+    name.len() <= MAX_NAME_BYTES
+        && ends(name.bytes().next())
+        && ends(name.bytes().next_back())
+        && name.bytes().all(|byte| plain(byte) || matches!(byte, b'-' | b'_'))
+}
+
+#[cfg(test)]
+mod tests;

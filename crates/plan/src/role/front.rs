@@ -1,0 +1,343 @@
+//! The front matter of a role: every key, its aliases, and what each value may be.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::definition::{Role, RoleError, RoleWarning};
+use orchestrate_core::nearest;
+use orchestrate_core::policy::Permission;
+use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
+use orchestrate_core::tool_names;
+
+/// The key of what a role delivers, below `metadata`.
+pub(super) const DELIVERS: &str = "orchestrate-delivers";
+
+/// What a key says something about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Name,
+    Description,
+    Tools,
+    Disallowed,
+    Model,
+    MaxTurns,
+    Permission,
+    Metadata,
+    /// Of other products, and without meaning for us either way.
+    Cosmetic,
+    /// Of other products; who writes it should know that nothing comes of it.
+    Unused,
+}
+
+const KEYS: &[(&str, Key)] = &[
+    ("name", Key::Name),
+    ("description", Key::Description),
+    ("tools", Key::Tools),
+    ("disallowedTools", Key::Disallowed),
+    ("disallowed-tools", Key::Disallowed),
+    ("disallowed_tools", Key::Disallowed),
+    ("model", Key::Model),
+    ("maxTurns", Key::MaxTurns),
+    ("max_turns", Key::MaxTurns),
+    ("maxSteps", Key::MaxTurns),
+    ("steps", Key::MaxTurns),
+    ("permission", Key::Permission),
+    ("metadata", Key::Metadata),
+    ("color", Key::Cosmetic),
+    ("kind", Key::Cosmetic),
+    ("mode", Key::Cosmetic),
+    ("isolation", Key::Cosmetic),
+    ("license", Key::Cosmetic),
+    ("target", Key::Cosmetic),
+    ("user-invocable", Key::Cosmetic),
+    ("argument-hint", Key::Cosmetic),
+    ("hidden", Key::Cosmetic),
+    ("temperature", Key::Unused),
+    ("top_p", Key::Unused),
+    ("permissionMode", Key::Unused),
+    ("mcpServers", Key::Unused),
+    ("mcp-servers", Key::Unused),
+    ("skills", Key::Unused),
+    ("hooks", Key::Unused),
+    ("memory", Key::Unused),
+    ("background", Key::Unused),
+    ("effort", Key::Unused),
+    ("initialPrompt", Key::Unused),
+    ("handoffs", Key::Unused),
+];
+
+/// Names that other products have for models of their choice; the run's own model serves.
+const OTHERS_MODELS: &[&str] = &["sonnet", "opus", "haiku"];
+
+/// Our own settings, under `metadata`.
+const SETTINGS: &[&str] = &[
+    DELIVERS,
+    "orchestrate-context-tokens",
+    "orchestrate-max-output-tokens",
+    "orchestrate-max-turns",
+    "orchestrate-permissions",
+    "orchestrate-channels",
+];
+
+/// Reads front matter into a role.
+pub(super) struct Reader<'a> {
+    role: &'a str,
+    text: &'a str,
+    pub(super) warnings: Vec<RoleWarning>,
+}
+
+impl<'a> Reader<'a> {
+    /// Makes a reader; no front matter is an empty one.
+    pub(super) fn new(role: &'a str, text: Option<&'a str>) -> Self {
+        Self { role, text: text.unwrap_or_default(), warnings: Vec::new() }
+    }
+
+    /// Parses the keys.
+    ///
+    /// # Errors
+    /// The text is no YAML mapping.
+    pub(super) fn keys(&self) -> Result<Map<String, Value>, RoleError> {
+        if self.text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Map::new());
+        }
+        serde_saphyr::from_str(self.text).or_else(|error| {
+            // What is wrong is told of the text as it stands.
+            serde_saphyr::from_str(&with_quotes(self.text)).map_err(|_| self.unread(&error))
+        })
+    }
+
+    fn unread(&self, error: &serde_saphyr::Error) -> RoleError {
+        let line = error.location().map_or(1, |location| usize::try_from(location.line()).unwrap_or(1));
+        let said = error.to_string();
+        let reason = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // The parser counts from the first line of the front matter, which is the second of the file.
+        let reason =
+            reason.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(reason, |(_, why)| why);
+        RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason: reason.to_owned() }
+    }
+
+    /// Gives the line of a key in the file.
+    fn line(&self, key: &str) -> usize {
+        let is_key = |line: &str| line.trim_start().trim_start_matches(['"', '\'']).starts_with(key);
+        self.text.lines().position(is_key).map_or(1, |at| at + 2)
+    }
+
+    /// Stores one key's value, or warns that it has no effect.
+    ///
+    /// # Errors
+    /// The value is none that the key takes.
+    pub(super) fn store(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+        let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
+            self.unknown(key, KEYS.iter().map(|(name, _)| *name));
+            return Ok(());
+        };
+        if value.is_null() {
+            return Ok(());
+        }
+        match known {
+            Key::Name => role.name = self.require(text(value), key, "a text")?,
+            Key::Description => role.description = self.require(text(value), key, "a text")?,
+            Key::Tools => {
+                self.tools(role, key, value)?;
+                self.patterns(key, value);
+            }
+            Key::Disallowed => {
+                self.patterns(key, value);
+                let names = self.require(list(value), key, "a list of tools")?;
+                role.disallowed.extend(names.iter().map(|name| tool(name)));
+            }
+            Key::Model => {
+                let model = self.require(text(value), key, "provider/model or `inherit`")?;
+                role.model = Some(model).filter(|model| model != "inherit");
+                if role.model.as_deref().is_some_and(|model| OTHERS_MODELS.contains(&model)) {
+                    self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() });
+                    role.model = None;
+                }
+            }
+            Key::MaxTurns => role.max_turns = Some(self.require(number(value), key, "a number of turns")?),
+            Key::Permission => self.rules(role, key, value)?,
+            Key::Metadata => self.metadata(role, key, value)?,
+            Key::Cosmetic => {}
+            Key::Unused => self.warnings.push(RoleWarning::UnusedKey { line: self.line(key), key: key.to_owned() }),
+        }
+        Ok(())
+    }
+
+    fn unknown<'k>(&mut self, key: &str, known: impl Iterator<Item = &'k str>) {
+        let (line, key) = (self.line(key), key.to_owned());
+        self.warnings.push(match nearest(&key, known) {
+            Some(known) => RoleWarning::MisspelledKey { line, known: known.to_owned(), key },
+            None => RoleWarning::UnknownKey { line, key },
+        });
+    }
+
+    fn require<T>(&self, value: Option<T>, key: &str, expected: impl Into<Cow<'static, str>>) -> Result<T, RoleError> {
+        value.ok_or_else(|| RoleError::Value {
+            role: self.role.to_owned(),
+            line: self.line(key),
+            key: key.to_owned(),
+            expected: expected.into(),
+        })
+    }
+
+    /// Reads `tools` as text, list, or map from name to whether it is allowed.
+    fn tools(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+        let expected = "a list of tools";
+        let allowed = match value {
+            Value::Object(map) => {
+                let allows = |value: &Value| self.require(value.as_bool(), key, expected);
+                let mut allowed = Vec::new();
+                for (name, value) in map {
+                    let names = if allows(value)? { &mut allowed } else { &mut role.disallowed };
+                    names.push(tool(name));
+                }
+                // A map that only forbids leaves everything else.
+                (!allowed.is_empty()).then_some(allowed)
+            }
+            other => Some(self.require(list(other), key, expected)?.iter().map(|name| tool(name)).collect()),
+        };
+        role.tools = allowed.filter(|names| !names.iter().any(|name| name == "*")).map(unique);
+        Ok(())
+    }
+
+    /// Warns of what a list of tools says beside their names, as `Bash(git status:*)`: it restricts nothing here.
+    fn patterns(&mut self, key: &str, value: &Value) {
+        let names = match value {
+            Value::Object(map) => map.keys().cloned().collect(),
+            other => list(other).unwrap_or_default(),
+        };
+        let line = self.line(key);
+        let is_restricted = |name: &String| {
+            let pattern = name.split_once('(').map(|(_, rest)| rest.trim_end_matches(')').trim());
+            pattern.is_some_and(|pattern| !matches!(pattern, "" | "*"))
+        };
+        self.warnings.extend(names.into_iter().filter(is_restricted).map(|written| RoleWarning::UnappliedPattern {
+            line,
+            tool: tool(&written),
+            written,
+        }));
+    }
+
+    /// Reads a map from tool to `allow`, `ask`, `deny`, or to a map from pattern to one of these.
+    fn rules(&self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+        let expected = "a map from tool to allow, ask or deny";
+        let decide = |value: &Value| self.require(decision(value), key, expected);
+        for (name, value) in self.require(value.as_object(), key, expected)? {
+            let parts: Vec<(String, RuleDecision)> = match value {
+                Value::Object(patterns) => {
+                    let rule = |(pattern, value): (&String, &Value)| Ok((format!("{name}({pattern})"), decide(value)?));
+                    patterns.iter().map(rule).collect::<Result<_, RoleError>>()?
+                }
+                value => vec![(name.clone(), decide(value)?)],
+            };
+            let source = format!("role {}", self.role);
+            role.rules.extend(parts.into_iter().map(|(rule, decision)| RuleText {
+                decision,
+                rule,
+                source: source.clone(),
+            }));
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, role: &mut Role, key: &str, value: &Value) -> Result<(), RoleError> {
+        for (key, value) in self.require(value.as_object(), key, "a map")? {
+            match key.as_str() {
+                DELIVERS => {
+                    let delivers = serde_json::from_value(value.clone()).ok();
+                    role.delivers = self.require(delivers, key, "changes or report")?;
+                }
+                "orchestrate-context-tokens" => {
+                    let enough = number(value).filter(|tokens| *tokens >= LEAST_CONTEXT_TOKENS);
+                    let expected = format!("a number of tokens from {LEAST_CONTEXT_TOKENS}{LEAST_CONTEXT_REASON}");
+                    role.context_tokens = Some(self.require(enough, key, expected)?);
+                }
+                "orchestrate-max-output-tokens" => {
+                    role.max_output_tokens = Some(self.require(number(value), key, "a number of tokens")?);
+                }
+                "orchestrate-max-turns" => {
+                    role.max_turns = Some(self.require(number(value), key, "a number of turns")?);
+                }
+                "orchestrate-permissions" => {
+                    let names = self.require(list(value), key, "a list of permissions")?;
+                    let named = names.iter().map(|name| Permission::named(name)).collect();
+                    role.permissions = Some(self.require(named, key, "permissions such as file_read")?);
+                }
+                "orchestrate-channels" => role.channels = self.require(list(value), key, "a list of names")?,
+                // What others keep under `metadata` is theirs.
+                other if other.starts_with("orchestrate-") => self.unknown(other, SETTINGS.iter().copied()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Quotes the texts of the name and the description, since other products write them with colons and quotes and read
+/// them to the end of the line. In every other value a comment is a comment: what it forbids would be another tool.
+fn with_quotes(text: &str) -> String {
+    let quoted = text.lines().map(|line| match line.split_once(": ") {
+        Some((key, value))
+            if matches!(key, "name" | "description")
+                && !value.trim_start().starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']) =>
+        {
+            format!("{key}: {}\n", Value::from(value.trim()))
+        }
+        _ => format!("{line}\n"),
+    });
+    quoted.collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Reads a positive number, also where it is written as a text.
+fn number<T: TryFrom<u64>>(value: &Value) -> Option<T> {
+    let number: u64 = text(value)?.parse().ok()?;
+    T::try_from(number).ok().filter(|_| number > 0)
+}
+
+/// Reads a list, also where it is one text with commas; commas inside parentheses are no separators.
+fn list(value: &Value) -> Option<Vec<String>> {
+    match value {
+        Value::Array(items) => items.iter().map(text).collect(),
+        Value::String(all) => {
+            let mut depth = 0usize;
+            let separates = |c: char| {
+                match c {
+                    '(' => depth += 1,
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                c == ',' && depth == 0
+            };
+            Some(all.split(separates).map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+        }
+        _ => None,
+    }
+}
+
+fn unique(names: Vec<String>) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        if !unique.contains(&name) {
+            unique.push(name);
+        }
+    }
+    unique
+}
+
+fn decision(value: &Value) -> Option<RuleDecision> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+/// Gives the canonical name of a tool in a list; `Bash(git:*)` is the tool before the parenthesis.
+fn tool(name: &str) -> String {
+    tool_names::canonical(name.split('(').next().unwrap_or(name))
+}

@@ -1,0 +1,215 @@
+//! Role files in, roles out; and the shipped ones held to what is promised of them.
+
+use super::*;
+use orchestrate_core::policy::Permission;
+use orchestrate_core::settings::{RuleDecision, RuleText};
+
+fn read(text: &str) -> (Role, Vec<RoleWarning>) {
+    Role::parse("helper", text).unwrap()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn every_key_is_read() {
+    let text = "\u{feff}---  \r\nname: builder\r\ndescription: Builds.\r\ntools: Read, Write, Bash(*), Read\r\ndisallowedTools: WebFetch\r\nmodel: openai/x\r\nmaxTurns: 60\r\ncolor: blue\r\nmetadata:\r\n  orchestrate-context-tokens: \"48000\"\r\n  orchestrate-max-output-tokens: \"8000\"\r\n  orchestrate-channels: \"review,coordinator\"\r\n  orchestrate-delivers: report\r\n  orchestrate-permissions: file_read, code_execution\r\n  theirs: x\r\n---\r\n\r\nYou build.\r\n---\r\nReally.\r\n";
+    let expected = Role {
+        name: "builder".to_owned(),
+        description: "Builds.".to_owned(),
+        prompt: "You build.\n---\nReally.".to_owned(),
+        tools: Some(names(&["read_file", "write_file", "run_shell_command"])),
+        disallowed: names(&["fetch_url"]),
+        model: Some("openai/x".to_owned()),
+        max_turns: Some(60),
+        context_tokens: Some(48_000),
+        max_output_tokens: Some(8_000),
+        delivers: Delivers::Report,
+        permissions: Some([Permission::FileRead, Permission::CodeExecution].into()),
+        channels: names(&["review", "coordinator"]),
+        rules: Vec::new(),
+    };
+    assert_eq!(read(text), (expected, Vec::new()));
+}
+
+#[test]
+fn front_matter_is_optional() {
+    for text in ["# You help.\n\nMore.\n", "---\n---\n# You help.\n\nMore.\n"] {
+        assert_eq!(read(text), (Role::bare("helper", "# You help.\n\nMore."), Vec::new()));
+        assert_eq!(read(text).0.description, "You help.");
+    }
+}
+
+#[test]
+fn what_other_products_write_is_read_as_they_read_it() {
+    let text = "---\nname: code-reviewer\ndescription: Use it when: <example>user: \"x\" # y</example>\ntools: Read, Grep\n\
+                model: sonnet\ncolor: blue\nmetadata:\n  theirs: x\n---\nYou review.\n";
+    let (role, warnings) = read(text);
+    assert_eq!(role.description, "Use it when: <example>user: \"x\" # y</example>");
+    assert_eq!(
+        (role.name.as_str(), role.model, role.tools),
+        ("code-reviewer", None, Some(names(&["read_file", "grep"])))
+    );
+    assert_eq!(warnings, [RoleWarning::UnusedKey { line: 5, key: "model".to_owned() }]);
+}
+
+#[test]
+fn a_comment_stays_one_beside_a_description_that_is_no_yaml() {
+    let text =
+        "---\ndescription: Use it when: asked\ndisallowedTools: Bash # no shell\nmodel: inherit # x\n---\nYou help.\n";
+    let (role, warnings) = read(text);
+    assert_eq!((role.description.as_str(), role.disallowed), ("Use it when: asked", names(&["run_shell_command"])));
+    assert_eq!((role.model, warnings), (None, Vec::new()));
+}
+
+#[test]
+fn tools_are_a_text_a_list_or_a_map() {
+    let table = [
+        ("", None, Vec::new()),
+        ("tools: []", Some(Vec::new()), Vec::new()),
+        ("tools: [Read, mcp__x__y]", Some(names(&["read_file", "mcp__x__y"])), Vec::new()),
+        ("tools: Agent(*), Grep", Some(names(&["spawn_child_agent", "grep"])), Vec::new()),
+        ("tools: [\"*\"]", None, Vec::new()),
+        ("tools: {read: true, bash: false}", Some(names(&["read_file"])), names(&["run_shell_command"])),
+        ("tools: {bash: false}", None, names(&["run_shell_command"])),
+    ];
+    for (line, tools, disallowed) in table {
+        let (role, warnings) = read(&format!("---\n{line}\n---\nx\n"));
+        assert_eq!((role.tools, role.disallowed, warnings), (tools, disallowed, Vec::new()), "{line}");
+    }
+}
+
+#[test]
+fn a_pattern_beside_a_tool_is_warned_of() {
+    let table = [
+        ("tools: Read, Bash(git status:*), Bash()", &["Bash(git status:*)"][..]),
+        ("tools: [\"Bash(git log, git diff)\", Agent]", &["Bash(git log, git diff)"]),
+        ("tools: {\"Bash(git:*)\": true, \"Agent(a)\": false}", &["Bash(git:*)", "Agent(a)"]),
+        ("disallowedTools: Bash(rm:*), WebFetch", &["Bash(rm:*)"]),
+    ];
+    for (line, expected) in table {
+        let warnings = read(&format!("---\nname: helper\n{line}\n---\nx\n")).1;
+        let written = warnings.iter().filter_map(|warning| match warning {
+            RoleWarning::UnappliedPattern { line: 3, written, .. } => Some(written.as_str()),
+            _ => None,
+        });
+        assert_eq!(written.collect::<Vec<_>>(), expected, "{line}");
+    }
+    let (role, warnings) = read("---\ntools: Bash(git status:*)\n---\nx\n");
+    assert_eq!(role.tools, Some(names(&["run_shell_command"])));
+    assert!(
+        warnings[0].to_string().starts_with("line 2: `Bash(git status:*)` means all of `run_shell_command`, since")
+    );
+}
+
+#[test]
+fn aliases_and_permission_maps() {
+    let (role, warnings) = read(
+        "---\nsteps: 5\nmodel: inherit\npermission:\n  edit: deny\n  bash: {\"git *\": allow, \"*\": ask}\n---\nx\n",
+    );
+    let rule = |decision, rule: &str| RuleText { decision, rule: rule.to_owned(), source: "role helper".to_owned() };
+    let rules = vec![
+        rule(RuleDecision::Deny, "edit"),
+        rule(RuleDecision::Allow, "bash(git *)"),
+        rule(RuleDecision::Ask, "bash(*)"),
+    ];
+    assert_eq!((role.max_turns, role.model, role.rules, warnings), (Some(5), None, rules, Vec::new()));
+}
+
+#[test]
+fn keys_without_effect_are_reported() {
+    let text =
+        "---\ndissallowedTools: Bash\nhooks: {}\nfavourite: x\nmetadata:\n  orchestrate-deliver: report\n---\nx\n";
+    let warnings: Vec<String> = read(text).1.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "line 2: unknown key `dissallowedTools`: did you mean `disallowedTools`?",
+            "line 3: `hooks` has no effect here",
+            "line 4: unknown key `favourite` has no effect",
+            "line 6: unknown key `orchestrate-deliver`: did you mean `orchestrate-delivers`?",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_role_says_why() {
+    let table = [
+        ("", "read role `helper`: it has no prompt"),
+        (
+            "---\nname: broken\n\nYou help.\n",
+            "read role `helper`: its front matter, which begins with `---`, has no end; write a line `---` below it",
+        ),
+        (
+            "---\nname: Big Name\n---\nx\n",
+            "name a role `Big Name`: use lower-case letters, digits, `-` and `_`, at most 64 bytes",
+        ),
+        ("---\nmaxTurns: many\n---\nx\n", "read role `helper`, line 2: `maxTurns` expects a number of turns"),
+        (
+            "---\nmetadata:\n  orchestrate-context-tokens: 2999\n---\nx\n",
+            "read role `helper`, line 3: `orchestrate-context-tokens` expects a number of tokens from 3000, since an \
+             agent's instructions and tools alone fill most of that",
+        ),
+        (
+            "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",
+            "read role `helper`, line 3: `orchestrate-delivers` expects changes or report",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(Role::parse("helper", text).unwrap_err().to_string(), expected, "{text}");
+    }
+    let broken = Role::parse("helper", "---\nname: [\n---\nx\n").unwrap_err();
+    assert!(matches!(broken, RoleError::FrontMatter { .. }), "{broken}");
+}
+
+#[test]
+fn tools_that_do_not_exist_are_warned_of() {
+    let (role, _) = read("---\ntools: Read, Raed, mcp__x__*\n---\nx\n");
+    let expected = RoleWarning::UnknownTool { tool: "Raed".to_owned(), known: names(&DEFAULT_TOOLS) };
+    assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), [expected]);
+}
+
+#[test]
+fn the_shipped_roles_are_clean_and_short() {
+    let shipped = [
+        ("implementer", include_str!("../../../../agents/implementer.md"), Delivers::Changes),
+        ("tester", include_str!("../../../../agents/tester.md"), Delivers::Changes),
+        ("reviewer", include_str!("../../../../agents/reviewer.md"), Delivers::Report),
+        ("researcher", include_str!("../../../../agents/researcher.md"), Delivers::Report),
+        ("resolver", include_str!("../../../../agents/resolver.md"), Delivers::Changes),
+        ("coordinator", include_str!("../../../../agents/coordinator.md"), Delivers::Changes),
+    ];
+    for (name, text, delivers) in shipped {
+        let (role, warnings) = Role::parse(name, text).unwrap();
+        assert_eq!((role.name.as_str(), role.delivers, warnings), (name, delivers, Vec::new()));
+        assert_eq!(role.unknown_tools(&DEFAULT_TOOLS), []);
+        assert!(role.permissions.is_some(), "{name} states its permissions");
+        // English prose has more than four bytes to a token: this keeps a prompt under about 400 tokens.
+        assert!(role.prompt.len() < 1_700, "{name}: {} bytes", role.prompt.len());
+    }
+}
+
+#[test]
+fn a_role_whose_tools_only_read_delivers_a_report_unless_it_says_otherwise() {
+    let table = [
+        ("tools: Read, Grep, Glob, git_diff, todo_write", Delivers::Report),
+        ("tools: Read, Bash", Delivers::Changes),
+        ("tools: Read, Write\ndisallowedTools: Write", Delivers::Report),
+        ("tools: Read, Edit\nmetadata:\n  orchestrate-permissions: file_read", Delivers::Report),
+        ("tools: Read, Edit\npermission:\n  edit: deny", Delivers::Report),
+        ("tools: Read, Edit\npermission:\n  edit: ask", Delivers::Changes),
+        ("tools: Read\nmetadata:\n  orchestrate-delivers: changes", Delivers::Changes),
+        ("tools: Write\nmetadata:\n  orchestrate-delivers: report", Delivers::Report),
+        ("description: Has every tool.", Delivers::Changes),
+    ];
+    for (front, expected) in table {
+        let (role, _) = read(&format!("---\n{front}\n---\nYou help.\n"));
+        assert_eq!(role.delivers, expected, "{front}");
+    }
+}
+
+#[test]
+fn the_pinned_list_of_steps_is_a_default_tool() {
+    assert!(DEFAULT_TOOLS.contains(&orchestrate_core::context::LIST_OF_STEPS));
+}

@@ -1,0 +1,403 @@
+//! What the environment says: settings, keys and endpoints, and where the user's files are.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::keys::{Class, KEYS, named};
+use crate::layers::{Layer, Place, Problem, ProblemCode, Source};
+
+/// The name of our folder in each of the user's directories.
+const FOLDER: &str = "orchestrate";
+
+/// Keys and endpoints of model servers, as their own programs name them.
+pub const SECRETS: &[&str] = &[
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OPENROUTER_API_KEY",
+    "OLLAMA_HOST",
+];
+
+/// How the network is reached, as other programs read it.
+const PROXIES: &[&str] =
+    &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
+
+/// Who commits, as git itself reads it; it comes before git's configuration.
+const IDENTITIES: &[&str] = &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+
+/// Variables that loops written for other programs set, with the key that each sets.
+const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
+
+/// Variables that [`switches`] reads although a key is called like them: whether an `ask` parks, not a rule that asks.
+const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
+
+/// Variables that are understood and whose time has not come: what they ask for must not be passed over.
+const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
+
+/// Variables of loops written for other programs that ask for a cache, which is not there yet; these values ask for
+/// none.
+const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
+
+/// Variables that say something to `tool run`, whose time has not come; to a run they say nothing, and others set them
+/// for programs of their own.
+const OF_TOOL_RUN: &[&str] = &["AGENT_NAME", "RUNNER"];
+
+/// The user's directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directories {
+    /// Configuration.
+    pub config: PathBuf,
+    /// The journal, worktrees and consents.
+    pub state: PathBuf,
+    /// What can be made again.
+    pub cache: PathBuf,
+}
+
+/// What the environment says about a run, beside single keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// The sandbox may neither be switched off nor fall back to the weaker tier.
+    pub strict_sandbox: bool,
+    /// No agent may spawn another.
+    pub no_spawning: bool,
+    /// Whether an `ask` parks (`park`) or is refused (`deny`), if it says so.
+    pub ask_parks: Option<bool>,
+}
+
+impl Switches {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn of(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
+        switches(variables)
+    }
+}
+
+impl Directories {
+    /// Finds the directories as the XDG base directory specification says; relative values do not count.
+    ///
+    /// # Errors
+    /// If there is no home directory and not every variable is set.
+    pub fn of(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(variables.get(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let home = absolute("HOME");
+        let find = |name: &str, below_home: &str| {
+            absolute(name)
+                .or_else(|| home.as_ref().map(|home| home.join(below_home)))
+                .map(|base| base.join(FOLDER))
+                .ok_or_else(|| {
+                    let place = Place::of(Source::Environment, name);
+                    let message = "there is no home directory to keep anything in";
+                    Problem::new(place, ProblemCode::InvalidValue, message).suggest("set HOME to an absolute path")
+                })
+        };
+        Ok(Directories {
+            config: find("XDG_CONFIG_HOME", ".config")?,
+            state: find("XDG_STATE_HOME", ".local/state")?,
+            cache: find("XDG_CACHE_HOME", ".cache")?,
+        })
+    }
+
+    /// Gives the user's configuration file.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+}
+
+/// Reads the variables that set single keys.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<Problem>> {
+    let own = KEYS.iter().map(|key| (key.variable(), key));
+    let own = own.filter(|(variable, _)| !SWITCHES.contains(&variable.as_str()));
+    let others = ALIASES.iter().filter_map(|(variable, key)| Some(((*variable).to_owned(), named(key)?)));
+    let mut layer = Layer::default();
+    let mut problems = Vec::new();
+    for (variable, key) in own.chain(others) {
+        let Some(text) = set(variables, &variable) else { continue };
+        let place = Place::of(Source::Environment, &variable);
+        if key.class == Class::TypedOnly && matches!(text, "0" | "false") {
+            continue;
+        }
+        problems.extend(layer.take_text(key, text, place).err());
+    }
+    for (variable, none) in CACHES {
+        let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
+        if set(variables, variable).filter(asks).is_some() {
+            let place = Place::of(Source::Environment, *variable);
+            problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
+        }
+    }
+    for name in NOT_YET {
+        for variable in both(name) {
+            if set(variables, &variable).is_some() && named(&name.to_lowercase()).is_none() {
+                let place = Place::of(Source::Environment, variable);
+                problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(layer) } else { Err(problems) }
+}
+
+/// Reads the variables that are no key's.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut read = |name: &str, words: &[(&str, bool)]| {
+        let mut said = None;
+        for variable in both(name) {
+            let Some(text) = set(variables, &variable) else { continue };
+            match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
+                // Of two variables that say different things, the stricter counts.
+                Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
+                None => {
+                    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                    let message = format!("`{text}` is none of {}", known.join(", "));
+                    let place = Place::of(Source::Environment, variable);
+                    problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
+                }
+            }
+        }
+        said
+    };
+    const STRICT: &[(&str, bool)] = &[("1", true), ("true", true), ("strict", true), ("0", false), ("false", false)];
+    const BOOLEAN: &[(&str, bool)] = &[("1", true), ("true", true), ("0", false), ("false", false)];
+    const ASK: &[(&str, bool)] = &[("park", true), ("deny", false)];
+    let switches = Switches {
+        strict_sandbox: read("SANDBOX_MODE", STRICT).unwrap_or(false),
+        no_spawning: read("DISABLE_SPAWNING", BOOLEAN).unwrap_or(false),
+        ask_parks: read("ASK", ASK),
+    };
+    if problems.is_empty() { Ok(switches) } else { Err(problems) }
+}
+
+/// Says of each variable that is set and has no effect yet that it has none.
+pub(crate) fn without_effect(variables: &BTreeMap<String, String>) -> Vec<String> {
+    let is_set = OF_TOOL_RUN.iter().filter(|name| set(variables, name).is_some());
+    is_set.map(|name| format!("{name}: it is for `tool run`, which is not available yet, and has no effect")).collect()
+}
+
+/// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a
+/// variable is not set.
+pub(crate) fn secrets(
+    variables: &BTreeMap<String, String>,
+    of_file: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for name in SECRETS {
+        let file_variant = format!("{name}_FILE");
+        if let Some(value) = set(variables, name) {
+            found.insert((*name).to_owned(), value.to_owned());
+        } else if let Some(path) = set(variables, &file_variant) {
+            found.insert(file_variant, path.to_owned());
+        } else if let Some(value) = of_file.get(*name) {
+            found.insert((*name).to_owned(), value.clone());
+        }
+    }
+    for name in PROXIES.iter().chain(IDENTITIES) {
+        if let Some(value) = set(variables, name) {
+            found.insert((*name).to_owned(), value.to_owned());
+        }
+    }
+    found
+}
+
+/// Finds the root of the project that a directory is in: the nearest one above that has a `.git`.
+pub fn project_root(start: &Path) -> Option<PathBuf> {
+    start.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
+}
+
+fn both(name: &str) -> [String; 2] {
+    [format!("ORCHESTRATE_{name}"), format!("RALPH_{name}")]
+}
+
+/// Gives a variable's value; an empty one is not set.
+fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::Resolved;
+
+    fn variables(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn relative_directories_do_not_count() {
+        let given = variables(&[("HOME", "/home/u"), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "/c")]);
+        let expected = Directories {
+            config: "/home/u/.config/orchestrate".into(),
+            state: "/home/u/.local/state/orchestrate".into(),
+            cache: "/c/orchestrate".into(),
+        };
+        assert_eq!(Directories::of(&given), Ok(expected));
+        assert!(Directories::of(&variables(&[])).is_err());
+    }
+
+    #[test]
+    fn variables_set_keys() {
+        let given = variables(&[
+            ("ORCHESTRATE_MODEL", "openai/m"),
+            ("RALPH_MAX_AGENTS", "4"),
+            ("ORCHESTRATE_QUIET", ""),
+            ("ORCHESTRATE_REQUIRE", "all"),
+            ("ORCHESTRATE_ASK", "park"),
+        ]);
+        let found: Vec<String> = layer(&given)
+            .unwrap()
+            .given
+            .iter()
+            .map(|given| format!("{} {}={}", given.place, given.key.name, given.value))
+            .collect();
+        assert_eq!(found, ["ORCHESTRATE_MODEL model=openai/m", "RALPH_MAX_AGENTS max_agents=4"]);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_an_error() {
+        let given = variables(&[
+            ("ORCHESTRATE_NO_SANDBOX", "1"),
+            ("ORCHESTRATE_MAX_AGENTS", "many"),
+            ("RALPH_RESOURCE_LIMITS", "{}"),
+        ]);
+        let found: Vec<String> = layer(&given).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "ORCHESTRATE_MAX_AGENTS: `many` is no value of `max_agents`: expected a whole number from 1 to 1000",
+                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` counts only where it is typed, as --no-sandbox",
+                "RALPH_RESOURCE_LIMITS: this is not available yet",
+            ]
+        );
+    }
+
+    /// Every variable that is promised works, or is refused: none is accepted and ignored.
+    #[test]
+    fn no_variable_is_accepted_and_ignored() {
+        let promised = [
+            ("ORCHESTRATE_MODEL", "openai/m"),
+            ("ORCHESTRATE_ASK", "park"),
+            ("CACHE_MODE", "use"),
+            ("CACHE_SKIP", "true"),
+            ("AGENT_NAME", "ci"),
+            ("RUNNER", "ci"),
+        ];
+        let twins = [
+            ("TOOLS_CONFIG", "tools.toml"),
+            ("SANDBOX_MODE", "strict"),
+            ("AUDIT_LOG_PATH", "/a"),
+            ("RESOURCE_LIMITS", "{}"),
+            ("MAX_AGENTS", "4"),
+            ("MAX_DEPTH", "2"),
+            ("DISABLE_SPAWNING", "1"),
+        ];
+        let twins = twins.iter().flat_map(|(name, value)| both(name).map(|variable| (variable, *value)));
+        let keys = SECRETS.iter().flat_map(|name| [((*name).to_owned(), "v"), (format!("{name}_FILE"), "/v")]);
+        let outcome = |given: &BTreeMap<String, String>| {
+            let said = [format!("{:?}", layer(given)), format!("{:?}", switches(given))];
+            (said, secrets(given, &BTreeMap::new()), without_effect(given))
+        };
+        let nothing = outcome(&BTreeMap::new());
+        for (name, value) in promised.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(twins).chain(keys)
+        {
+            let given = BTreeMap::from([(name.clone(), value.to_owned())]);
+            assert_ne!(outcome(&given), nothing, "{name}={value} is accepted and ignored");
+        }
+        for (name, value) in [("CACHE_MODE", "off"), ("CACHE_SKIP", "0"), ("CACHE_SKIP", "")] {
+            assert_eq!(outcome(&variables(&[(name, value)])), nothing, "{name}={value} asks for nothing");
+        }
+    }
+
+    /// Every option of a run that is promised is a key of every source, whose value changes something or is refused by
+    /// name; and every key is promised.
+    #[test]
+    fn every_option_is_a_key() {
+        let promised = [
+            ("model", "openai/m"),
+            ("base_url", "http://127.0.0.1:1"),
+            ("agent", "tester"),
+            ("max_agents", "7"),
+            ("max_depth", "1"),
+            ("max_children_per_agent", "2"),
+            ("context_tokens", "9000"),
+            ("root_context_tokens", "90000"),
+            ("budget_tokens", "5"),
+            ("budget_usd", "5"),
+            ("verify", "true"),
+            ("merge", "review"),
+            ("merge_rounds", "5"),
+            ("base", "other"),
+            ("timeout", "5m"),
+            ("command_timeout", "5m"),
+            ("command_memory_mib", "64"),
+            ("worktree_mib", "64"),
+            ("land", "true"),
+            ("no_sandbox", "true"),
+            ("allow", "Bash(x)"),
+            ("ask", "Bash(x)"),
+            ("deny", "Bash(x)"),
+            ("cache", "use"),
+            ("output_format", "json"),
+            ("quiet", "true"),
+            ("verbose", "true"),
+            ("no_write_back", "true"),
+            ("worktree.setup", "true"),
+            ("tools", "x"),
+        ];
+        let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
+        let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
+        assert_eq!(unpromised, [""; 0]);
+        // What the terminal reads itself is no part of what a run freezes.
+        let of_the_terminal = ["base", "output_format", "quiet", "verbose"];
+        let nothing = Resolved::of(&[]);
+        let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);
+        for (name, value) in promised {
+            let key = named(name).unwrap_or_else(|| panic!("`{name}` is no key"));
+            let mut layer = Layer::default();
+            match layer.take_text(key, value, Place::of(Source::Flags, key.option())) {
+                Err(problem) => assert_eq!(problem.code, ProblemCode::NotAvailable, "{problem}"),
+                Ok(()) => {
+                    let resolved = Resolved::of(&[layer]);
+                    assert_ne!(resolved, nothing, "{name} = {value} changes nothing");
+                    let is_frozen = frozen(&resolved) != frozen(&nothing);
+                    assert_ne!(is_frozen, of_the_terminal.contains(&name), "{name} = {value} for the run");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_sandbox_can_only_be_made_stricter() {
+        let table = [("1", true), ("TRUE", true), ("strict", true), ("0", false), ("false", false)];
+        for (text, expected) in table {
+            let found = switches(&variables(&[("RALPH_SANDBOX_MODE", text)])).unwrap();
+            assert_eq!(found.strict_sandbox, expected, "{text}");
+        }
+        assert!(switches(&variables(&[("RALPH_SANDBOX_MODE", "off")])).is_err());
+        let both = variables(&[("RALPH_SANDBOX_MODE", "strict"), ("ORCHESTRATE_SANDBOX_MODE", "0")]);
+        assert!(switches(&both).unwrap().strict_sandbox);
+    }
+
+    #[test]
+    fn a_key_of_the_environment_beats_the_file() {
+        let given = variables(&[("OPENAI_API_KEY", "of-environment"), ("GEMINI_API_KEY_FILE", "/k"), ("PATH", "/bin")]);
+        let file = variables(&[("OPENAI_API_KEY", "of-file"), ("OLLAMA_HOST", "h")]);
+        let expected =
+            variables(&[("GEMINI_API_KEY_FILE", "/k"), ("OLLAMA_HOST", "h"), ("OPENAI_API_KEY", "of-environment")]);
+        assert_eq!(secrets(&given, &file), expected);
+    }
+}

@@ -1,0 +1,269 @@
+//! Reads a configuration file into a [`Layer`], with the line and column of everything that is wrong with it.
+//!
+//! Nothing of a file is skipped: a key that does not exist is an error that names the nearest one that does.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use orchestrate_files::{Links, read_plain};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::environment::SECRETS;
+use crate::keys::{Class, Kind, Value, named};
+use crate::layers::{Excerpt, Layer, Place, Problem, ProblemCode, Source, names};
+
+/// The largest configuration file that is read: people write a few kilobytes, so more is a wrong file.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The table of keys and endpoints in the user's own file.
+const ENVIRONMENT_TABLE: &str = "environment";
+
+/// What a configuration file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// The settings.
+    pub layer: Layer,
+    /// Keys and endpoints; only the user's own file may have them.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Reads a configuration file; none if there is no such file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_file(
+    path: &Path,
+    links: Links<'_>,
+    source: Source,
+    shown: &str,
+) -> Result<Option<ConfigFile>, Vec<Problem>> {
+    let unreadable =
+        |message: String| vec![Problem::new(Place::of(source.clone(), shown), ProblemCode::Unreadable, message)];
+    let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(unreadable(format!("the file cannot be read: {error}"))),
+    };
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(unreadable(format!("the file is larger than {MAX_FILE_BYTES} bytes")));
+    }
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|error| unreadable(format!("the file cannot be read as text: {error}")))?;
+    parse(&text, source, shown).map(Some)
+}
+
+/// Reads the text of a configuration file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
+    let mut reader = Reader { text: text.into(), source, shown, file: ConfigFile::default(), problems: Vec::new() };
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let skipped = text.len() - body.len();
+    match DeTable::parse(body) {
+        Ok(table) if skipped == 0 => reader.table(table.get_ref()),
+        Ok(_) => {
+            let message = "the file begins with a byte order mark: save it as UTF-8 without one";
+            reader.problem(0..skipped, ProblemCode::Syntax, message.to_owned());
+        }
+        Err(error) => {
+            let message = error.message().replace('\n', ", ");
+            reader.problem(error.span().unwrap_or(0..0), ProblemCode::Syntax, message);
+        }
+    }
+    if reader.problems.is_empty() { Ok(reader.file) } else { Err(reader.problems) }
+}
+
+struct Reader<'a> {
+    text: Arc<str>,
+    source: Source,
+    shown: &'a str,
+    file: ConfigFile,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            let text: &str = name.get_ref();
+            match (text, value.get_ref()) {
+                (ENVIRONMENT_TABLE, DeValue::Table(table)) => self.environment(name.span(), table),
+                ("worktree", DeValue::Table(table)) => self.subtable("worktree", table),
+                _ => self.entry(text, name.span(), value),
+            }
+        }
+    }
+
+    fn subtable(&mut self, outer: &str, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            self.entry(&format!("{outer}.{}", name.get_ref()), name.span(), value);
+        }
+    }
+
+    fn entry(&mut self, name: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let Some(key) = named(name) else {
+            return self.unknown(name, span, &mut names());
+        };
+        let given =
+            if key.class == Class::NotYet { Ok(Value::Switch(true)) } else { read_value(key.kind, value.get_ref()) };
+        match given {
+            Ok(given) => {
+                let place = self.place(span.start);
+                if let Err(problem) = self.file.layer.take(key, given, place) {
+                    self.push(problem, span);
+                }
+            }
+            Err(expected) => {
+                let written = self.text.get(value.span()).unwrap_or_default().trim().to_owned();
+                let message = format!("`{written}` is no value of `{name}`: expected {expected}");
+                self.problem(value.span(), ProblemCode::InvalidValue, message);
+            }
+        }
+    }
+
+    fn environment(&mut self, span: Range<usize>, table: &DeTable<'_>) {
+        if self.source != Source::User {
+            let message = "keys and endpoints are never taken from a repository".to_owned();
+            return self.problem(span, ProblemCode::NotAllowedHere, message);
+        }
+        for (name, value) in in_order(table) {
+            let text: &str = name.get_ref();
+            match value.get_ref() {
+                _ if !SECRETS.contains(&text) => self.unknown(text, name.span(), &mut SECRETS.iter().copied()),
+                DeValue::String(given) => {
+                    self.file.environment.insert(text.to_owned(), given.to_string());
+                }
+                _ => self.problem(value.span(), ProblemCode::InvalidValue, format!("`{text}` is a text in quotes")),
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &str, span: Range<usize>, known: &mut dyn Iterator<Item = &'static str>) {
+        let nearest = orchestrate_core::nearest(name, known);
+        let mut problem =
+            Problem::new(self.place(span.start), ProblemCode::UnknownKey, format!("there is no key `{name}`"));
+        problem.suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+        self.push(problem, span);
+    }
+
+    fn problem(&mut self, span: Range<usize>, code: ProblemCode, message: String) {
+        let problem = Problem::new(self.place(span.start), code, message);
+        self.push(problem, span);
+    }
+
+    fn push(&mut self, mut problem: Problem, span: Range<usize>) {
+        problem.excerpt = Some(Box::new(Excerpt { text: Arc::clone(&self.text), span }));
+        self.problems.push(problem);
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let before = self.text.get(..offset).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place {
+            source: self.source.clone(),
+            name: self.shown.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        }
+    }
+}
+
+/// Gives a table's entries as they stand in the file, so that problems come from top to bottom.
+fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+fn read_value(kind: Kind, value: &DeValue<'_>) -> Result<Value, String> {
+    match (kind, value) {
+        (Kind::Number { .. } | Kind::Duration, DeValue::Integer(number)) => {
+            let parsed = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+            kind.number(parsed.map_err(|_| kind.expected())?)
+        }
+        (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Switch(*on)),
+        (Kind::Rules, DeValue::Array(rules)) => rules
+            .iter()
+            .map(|rule| rule.get_ref().as_str().map(str::to_owned).ok_or_else(|| kind.expected()))
+            .collect::<Result<_, _>>()
+            .map(Value::Rules),
+        (Kind::Text | Kind::Duration | Kind::Merge | Kind::OneOf(_), DeValue::String(text)) => kind.parse(text),
+        _ => Err(kind.expected()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(result: Result<ConfigFile, Vec<Problem>>) -> Vec<String> {
+        match result {
+            Ok(file) => file
+                .layer
+                .given
+                .iter()
+                .map(|given| format!("{} {} = {}", given.place, given.key.name, given.value))
+                .collect(),
+            Err(problems) => problems
+                .iter()
+                .map(|problem| match &problem.suggestion {
+                    Some(suggestion) => format!("{problem} ({suggestion})"),
+                    None => problem.to_string(),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn every_key_is_read_with_its_place() {
+        let text = "model = 'script:x'\nmax_agents = 0x10\ntimeout = '5m'\nmerge = 'review'\ndeny = ['Bash(git push:*)']\n[worktree]\nsetup = 'npm ci'\n";
+        assert_eq!(
+            lines(parse(text, Source::Project, "orchestrate.toml")),
+            [
+                "orchestrate.toml:1:1 model = script:x",
+                "orchestrate.toml:2:1 max_agents = 16",
+                "orchestrate.toml:3:1 timeout = 300000",
+                "orchestrate.toml:4:1 merge = review",
+                "orchestrate.toml:5:1 deny = Bash(git push:*)",
+                "orchestrate.toml:7:1 worktree.setup = npm ci",
+            ]
+        );
+    }
+
+    #[test]
+    fn all_problems_are_found_with_line_and_column() {
+        let text = "max_agent = 3\nmerge = 'maybe'\n  max_depth = -1\nno_sandbox = true\nbase_url = 'http://x'\ncache = 'use'\n[worktree]\nsetpu = 'x'\n[environment]\nOPENAI_API_KEY = 'k'\n";
+        assert_eq!(
+            lines(parse(text, Source::Project, "o.toml")),
+            [
+                "o.toml:1:1: there is no key `max_agent` (did you mean `max_agents`?)",
+                "o.toml:2:9: `'maybe'` is no value of `merge`: expected auto, review or none",
+                "o.toml:3:15: `-1` is no value of `max_depth`: expected a whole number from 0 to 100",
+                "o.toml:4:1: `no_sandbox` counts only where it is typed, as --no-sandbox",
+                "o.toml:5:1: `base_url` is never taken from a repository (write it into your own configuration file, or type the option)",
+                "o.toml:6:1: `cache` as `use` is not available yet",
+                "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
+                "o.toml:9:2: keys and endpoints are never taken from a repository",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_is_shown_where_it_breaks() {
+        let found = lines(parse("model = \n", Source::User, "config.toml"));
+        assert_eq!(found.len(), 1);
+        assert!(found.iter().all(|line| line.starts_with("config.toml:1:")), "{found:?}");
+    }
+
+    #[test]
+    fn the_user_may_keep_keys_and_endpoints() {
+        let text = "[environment]\nOPENAI_API_KEY = 'k'\nOPENAI_BASE_UR = 'x'\n";
+        assert_eq!(
+            lines(parse(text, Source::User, "config.toml")),
+            ["config.toml:3:1: there is no key `OPENAI_BASE_UR` (did you mean `OPENAI_BASE_URL`?)"]
+        );
+    }
+}

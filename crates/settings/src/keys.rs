@@ -1,0 +1,340 @@
+//! The table of everything that can be set: its name, what its values look like, and who may set it.
+//!
+//! Flags, variables, configuration files and a plan's front matter are all read through this one table, so a key
+//! means the same wherever it is written, and what is not in it is an error everywhere.
+
+use std::fmt;
+
+use orchestrate_core::settings::{
+    CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings,
+    WORKTREE_MIB,
+};
+
+/// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
+const MOST_AGENTS: u64 = 1_000;
+/// The longest time that can be written: a year, which also keeps milliseconds far from overflow.
+const LONGEST_SECONDS: u64 = 365 * 24 * 3600;
+
+/// Something that can be set.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Key {
+    /// As configuration files write it; a dot separates a table from its key.
+    pub name: &'static str,
+    /// What its values look like.
+    pub kind: Kind,
+    /// Who may set it and which value counts.
+    pub class: Class,
+    /// One sentence for the generated configuration file.
+    pub about: &'static str,
+    /// Its default as a configuration file writes it; empty if there is none.
+    pub default: &'static str,
+}
+
+/// What values look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text that is not empty.
+    Text,
+    /// A whole number within bounds.
+    Number {
+        /// The smallest.
+        least: u64,
+        /// The largest.
+        most: u64,
+        /// Why it cannot be less, for people; empty where that is plain.
+        reason: &'static str,
+    },
+    /// `30s`, `5m`, `1h`; a bare number is seconds.
+    Duration,
+    /// `auto`, `review` or `none`.
+    Merge,
+    /// A list of permission rules.
+    Rules,
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
+
+/// Who may set a key and which of several values counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The value of the most particular source counts.
+    Preference,
+    /// The strictest value counts; only flags, environment and the user's file set the ceiling.
+    Limit,
+    /// All values count together.
+    Rules,
+    /// As [`Class::Preference`], but never from the plan or the project.
+    Personal,
+    /// Only where a person types it.
+    TypedOnly,
+    /// Understood, and not built yet: an error wherever it is written.
+    NotYet,
+}
+
+/// A value of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Of [`Kind::Text`] and [`Kind::OneOf`].
+    Text(String),
+    /// Of [`Kind::Number`], and milliseconds of [`Kind::Duration`].
+    Number(u64),
+    /// Of [`Kind::Merge`].
+    Merge(MergeMode),
+    /// Of [`Kind::Rules`].
+    Rules(Vec<String>),
+    /// Of [`Kind::Switch`].
+    Switch(bool),
+}
+
+const fn key(name: &'static str, kind: Kind, class: Class, default: &'static str, about: &'static str) -> Key {
+    Key { name, kind, class, about, default }
+}
+
+const fn number(least: u64, most: u64) -> Kind {
+    Kind::Number { least, most, reason: "" }
+}
+
+/// A shell alone takes some MiB; the most is a few exbibytes less than what overflows as bytes.
+const MEBIBYTES: Kind = number(16, u32::MAX as u64);
+const TOKENS: Kind = number(1, u64::MAX >> 1);
+const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX >> 1, reason: LEAST_CONTEXT_REASON };
+
+/// Everything that can be set, in the order in which it is shown.
+#[rustfmt::skip]
+pub const KEYS: &[Key] = &[
+    key("model", Kind::Text, Class::Preference, "", "The model of tasks and roles that name none: `provider/model`."),
+    key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
+    key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
+    key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before it counts."),
+    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (a person approves first) or none."),
+    key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a red check goes back to its author."),
+    key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
+    key("max_agents", number(1, MOST_AGENTS), Class::Limit, "20", "Agents at work at once."),
+    key("max_depth", number(0, 100), Class::Limit, "3", "How deep agents may spawn agents."),
+    key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Children that one agent may spawn."),
+    key("context_tokens", CONTEXT, Class::Limit, "16000", "The context of one agent in tokens."),
+    key("root_context_tokens", CONTEXT, Class::NotYet, "", "The context of the root agent in tokens."),
+    key("budget_tokens", TOKENS, Class::Limit, "", "Tokens that the whole run may use."),
+    key("budget_usd", Kind::Text, Class::NotYet, "", "US dollars that the whole run may use."),
+    key("timeout", Kind::Duration, Class::Limit, "", "The time that the whole run may take: 30s, 5m, 1h."),
+    key("command_timeout", Kind::Duration, Class::Limit, "", "The time that one `run:`, `verify` or setup command may take, unless its task has a `timeout`."),
+    key("command_memory_mib", MEBIBYTES, Class::Limit, "", "The memory in MiB that one command may hold, shared memory included; half of the machine's if nothing is said."),
+    key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "The MiB that a worktree may hold while a command runs in it."),
+    key("allow", Kind::Rules, Class::Rules, "[]", "Calls that may run although a built-in rule refuses them: `tool` or `tool(glob)`."),
+    key("ask", Kind::Rules, Class::Rules, "[]", "Calls that a person decides about."),
+    key("deny", Kind::Rules, Class::Rules, "[]", "Calls that are refused."),
+    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether replies are replayed."),
+    key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "What standard output carries."),
+    key("quiet", Kind::Switch, Class::Preference, "false", "No progress, only the result."),
+    key("verbose", Kind::Switch, Class::Preference, "false", "Every fact as it happens."),
+    key("no_write_back", Kind::Switch, Class::Preference, "false", "Landing leaves the plan's boxes alone."),
+    key("land", Kind::Switch, Class::Personal, "false", "A run that succeeds is landed."),
+    key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Commands run unconfined."),
+    key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
+    key("tools", Kind::Text, Class::NotYet, "", "Limits of single tools."),
+];
+
+/// Finds a key by its name.
+pub fn named(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+impl Key {
+    /// Gives the name of the variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("ORCHESTRATE_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// Gives the option that sets it.
+    pub fn option(&self) -> String {
+        format!("--{}", self.name.replace('_', "-"))
+    }
+
+    /// Gives the value that counts when nobody says anything; none if there is none.
+    pub fn default_value(&self) -> Option<Value> {
+        let run = RunSettings::default();
+        let count = |number: usize| Some(Value::Number(number as u64));
+        match self.name {
+            "agent" => Some(Value::Text(run.agent)),
+            "merge" => Some(Value::Merge(run.merge)),
+            "merge_rounds" => Some(Value::Number(u64::from(MERGE_ROUNDS))),
+            "max_agents" => count(MAX_AGENTS),
+            "max_depth" => Some(Value::Number(u64::from(run.max_depth))),
+            "max_children_per_agent" => count(run.max_children_per_agent),
+            "worktree_mib" => Some(Value::Number(WORKTREE_MIB)),
+            "context_tokens" => Some(Value::Number(CHILD_CONTEXT_TOKENS)),
+            "cache" => Some(Value::Text("off".to_owned())),
+            "output_format" => Some(Value::Text("text".to_owned())),
+            "quiet" | "verbose" | "no_write_back" | "land" | "no_sandbox" => Some(Value::Switch(false)),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// Reads a value as a flag or a variable writes it.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn parse(self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        match self {
+            Kind::Text if text.is_empty() => Err("a text that is not empty".to_owned()),
+            Kind::Text => Ok(Value::Text(text.to_owned())),
+            Kind::Number { .. } => {
+                let number = text.replace('_', "").parse().map_err(|_| self.expected())?;
+                self.number(number)
+            }
+            Kind::Duration => duration_ms(text).map(Value::Number).ok_or_else(|| self.expected()),
+            Kind::Merge => merge_mode(text).map(Value::Merge).ok_or_else(|| self.expected()),
+            Kind::Rules => Ok(Value::Rules(vec![text.to_owned()])),
+            Kind::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.expected()),
+            Kind::OneOf(words) if words.contains(&text) => Ok(Value::Text(text.to_owned())),
+            Kind::OneOf(_) => Err(self.expected()),
+        }
+    }
+
+    /// Takes a number, which may be one of seconds.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn number(self, number: u64) -> Result<Value, String> {
+        match self {
+            Kind::Number { least, most, .. } if (least..=most).contains(&number) => Ok(Value::Number(number)),
+            Kind::Duration if (1..=LONGEST_SECONDS).contains(&number) => Ok(Value::Number(number * 1000)),
+            _ => Err(self.expected()),
+        }
+    }
+
+    /// Gives a value for people to change, as a configuration file writes it.
+    pub fn example(self) -> &'static str {
+        match self {
+            Kind::Text => "\"…\"",
+            Kind::Number { .. } => "1000000",
+            Kind::Duration => "\"1h\"",
+            Kind::Merge => "\"auto\"",
+            Kind::Rules => "[]",
+            Kind::Switch => "false",
+            Kind::OneOf(_) => "\"\"",
+        }
+    }
+
+    /// Says what values look like.
+    pub fn expected(self) -> String {
+        match self {
+            Kind::Text => "a text".to_owned(),
+            Kind::Number { least, most, reason } if most > u64::from(u32::MAX) => {
+                format!("a whole number from {least}{reason}")
+            }
+            Kind::Number { least, most, reason } => format!("a whole number from {least} to {most}{reason}"),
+            Kind::Duration => "a time such as 30s, 5m or 1h".to_owned(),
+            Kind::Merge => "auto, review or none".to_owned(),
+            Kind::Rules => "a list of rules such as [\"run_shell_command(git push:*)\"]".to_owned(),
+            Kind::Switch => "true or false".to_owned(),
+            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+}
+
+/// Reads `30s`, `5m`, `1h` or a bare number of seconds as milliseconds.
+fn duration_ms(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.trim().parse().ok()?;
+    let factor = match text.get(digits.len()..)? {
+        "" | "s" | "sec" | "secs" => 1,
+        "m" | "min" | "mins" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return None,
+    };
+    let seconds = number.checked_mul(factor)?;
+    (1..=LONGEST_SECONDS).contains(&seconds).then_some(seconds * 1000)
+}
+
+fn merge_mode(text: &str) -> Option<MergeMode> {
+    match text {
+        "auto" => Some(MergeMode::Auto),
+        "review" => Some(MergeMode::Review),
+        "none" => Some(MergeMode::None),
+        _ => None,
+    }
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(text),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Merge(MergeMode::Auto) => f.write_str("auto"),
+            Value::Merge(MergeMode::Review) => f.write_str("review"),
+            Value::Merge(MergeMode::None) => f.write_str("none"),
+            Value::Rules(rules) => f.write_str(&rules.join(", ")),
+            Value::Switch(on) => write!(f, "{on}"),
+        }
+    }
+}
+
+impl Value {
+    /// Gives the stricter of two values of a limit.
+    pub(crate) fn meet(&self, other: &Value) -> Value {
+        match (self, other) {
+            (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),
+            (Value::Merge(a), Value::Merge(b)) => Value::Merge(if freedom(*a) <= freedom(*b) { *a } else { *b }),
+            _ => self.clone(),
+        }
+    }
+}
+
+fn freedom(mode: MergeMode) -> u8 {
+    match mode {
+        MergeMode::None => 0,
+        MergeMode::Review => 1,
+        MergeMode::Auto => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_that_are_shown_are_those_that_count() {
+        for key in KEYS.iter().filter(|key| !key.default.is_empty() && key.kind != Kind::Rules) {
+            let shown = key.kind.parse(key.default.trim_matches('"')).ok();
+            assert_eq!(shown, key.default_value(), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_people_write_them() {
+        let table = [
+            ("timeout", "90", Some(Value::Number(90_000))),
+            ("timeout", "5m", Some(Value::Number(300_000))),
+            ("timeout", "1h", Some(Value::Number(3_600_000))),
+            ("timeout", "0", None),
+            ("timeout", "5 parsecs", None),
+            ("max_agents", "1_000", Some(Value::Number(1_000))),
+            ("max_agents", "0", None),
+            ("max_agents", "-1", None),
+            ("merge", "review", Some(Value::Merge(MergeMode::Review))),
+            ("merge", "yes", None),
+            ("quiet", "1", Some(Value::Switch(true))),
+            ("cache", "sometimes", None),
+            ("verify", "  ", None),
+        ];
+        for (name, text, expected) in table {
+            let value = named(name).and_then(|key| key.kind.parse(text).ok());
+            assert_eq!(value, expected, "{name} = {text}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Hides where settings come from: flags, the plan, the environment, files, and the user's consent.
+//!
+//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`]) says what
+//! exists, what its values look like and who may set it; which of several values counts is decided in
+//! [`Resolved`]. Nobody is asked anything here: commands that need consent are handed to whoever can ask.
+
+pub mod consent;
+mod environment;
+mod files;
+mod keys;
+mod layers;
+mod load;
+mod resolve;
+
+pub use environment::{Directories, SECRETS, Switches, project_root};
+pub use files::{ConfigFile, load_file, parse};
+pub use keys::{Class, KEYS, Key, Kind, Value, named};
+pub use layers::{Excerpt, Given, Layer, Place, Problem, ProblemCode, Source};
+pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
+pub use resolve::{Chosen, Resolved};

@@ -1,0 +1,193 @@
+//! Everything that can be set, from every source, merged into one frozen value.
+//!
+//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`]) says what
+//! exists, what its values look like and who may set it; which of several values counts is decided in
+//! [`Resolved`]. Nobody is asked anything here: commands that need consent are handed to whoever can ask.
+
+use crate::environment::{Directories, Switches, project_root};
+use crate::files::{ConfigFile, load_file};
+use crate::layers::{Layer, Place, Problem, ProblemCode, Source};
+use crate::resolve::Resolved;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use orchestrate_core::policy::{Policy, PolicyError, Rule};
+use orchestrate_core::settings::RuleText;
+use orchestrate_core::{RunSettings, tool_names};
+use orchestrate_files::Links;
+
+use crate::consent::ProjectCommand;
+use crate::environment;
+
+/// The names of a project's configuration file, below its root.
+pub const PROJECT_FILES: [&str; 2] = ["orchestrate.toml", ".orchestrate/config.toml"];
+
+/// The keys whose values are commands that run.
+const COMMANDS: [&str; 2] = ["verify", "worktree.setup"];
+
+/// Everything that settings are made of.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// What was typed.
+    pub flags: Layer,
+    /// What the plan's front matter says.
+    pub plan: Layer,
+    /// The process's environment.
+    pub variables: BTreeMap<String, String>,
+    /// The user's directories.
+    pub directories: Directories,
+    /// The directory that the program was started in.
+    pub directory: PathBuf,
+    /// The names of the tools that a rule may be about.
+    pub tools: Vec<&'static str>,
+    /// Whether nobody can be asked.
+    pub headless: bool,
+}
+
+/// The settings, before they become a run's.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What counts for each key, and where it was written.
+    pub resolved: Resolved,
+    /// What the run freezes.
+    pub run: RunSettings,
+    /// What the environment says beside single keys.
+    pub switches: Switches,
+    /// Keys and endpoints, and what git's variables say about who commits.
+    pub environment: BTreeMap<String, String>,
+    /// Commands that project files name and that count; they run only with consent.
+    pub commands: Vec<ProjectCommand>,
+}
+
+impl Inputs {
+    /// Reads every source and merges them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with any of them.
+    pub fn load(&self) -> Result<Loaded, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let environment = keep(&mut problems, environment::layer(&self.variables));
+        let switches = keep(&mut problems, environment::switches(&self.variables));
+        let user = keep(&mut problems, self.user_file());
+        let project = keep(&mut problems, self.project_file());
+        let layers = [self.flags.clone(), environment, self.plan.clone(), project.layer, user.layer];
+        let mut resolved = Resolved::of(&layers);
+        resolved.warnings.extend(environment::without_effect(&self.variables));
+        problems.extend(rule_problems(&resolved.rules, &self.tools));
+        if switches.strict_sandbox && resolved.is_on("no_sandbox") {
+            let place = Place::of(Source::Flags, "--no-sandbox");
+            let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
+            problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Loaded {
+            run: resolved.run_settings(&switches, self.headless),
+            environment: environment::secrets(&self.variables, &user.environment),
+            commands: self.commands(&resolved),
+            resolved,
+            switches,
+        })
+    }
+
+    fn user_file(&self) -> Result<ConfigFile, Vec<Problem>> {
+        let path = self.directories.config_file();
+        let file = load_file(&path, Links::Anywhere, Source::User, &path.display().to_string())?;
+        Ok(file.unwrap_or_default())
+    }
+
+    fn project_file(&self) -> Result<ConfigFile, Vec<Problem>> {
+        let Some(root) = project_root(&self.directory) else {
+            return Ok(ConfigFile::default());
+        };
+        let mut found: Option<(&str, ConfigFile)> = None;
+        for name in PROJECT_FILES {
+            let shown = self.shown(&root, name);
+            let Some(file) = load_file(&root.join(name), Links::Below(&root), Source::Project, &shown)? else {
+                continue;
+            };
+            if let Some((other, _)) = found {
+                let place = Place::of(Source::Project, shown);
+                let message = format!("there is `{other}` as well, and only one of the two can count");
+                let problem = Problem::new(place, ProblemCode::Ambiguous, message);
+                return Err(vec![problem.suggest("move everything into one of them")]);
+            }
+            found = Some((name, file));
+        }
+        Ok(found.map(|(_, file)| file).unwrap_or_default())
+    }
+
+    /// Names a project file so that it can be opened from where the program was started.
+    fn shown(&self, root: &Path, name: &str) -> String {
+        if root == self.directory { name.to_owned() } else { root.join(name).display().to_string() }
+    }
+
+    fn commands(&self, resolved: &Resolved) -> Vec<ProjectCommand> {
+        let root = project_root(&self.directory).unwrap_or_else(|| self.directory.clone());
+        let project = root.canonicalize().unwrap_or(root);
+        let of_project = |key: &&str| {
+            let place = resolved.chosen.get(*key)?.place.as_ref()?;
+            (place.source == Source::Project).then(|| place.to_string())
+        };
+        COMMANDS
+            .iter()
+            .filter_map(|key| {
+                Some(ProjectCommand {
+                    project: project.clone(),
+                    key: (*key).to_owned(),
+                    command: resolved.text(key)?,
+                    place: of_project(key)?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Gives the value, or an empty one and what was wrong, so that every problem is found at once.
+fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>) -> T {
+    result.unwrap_or_else(|found| {
+        problems.extend(found);
+        T::default()
+    })
+}
+
+/// Gives what is wrong with rules: what cannot be read, and tools that nobody knows, since a rule about a name that
+/// never occurs would be accepted and ignored; `tools` are the names of those that are built in.
+pub fn rule_problems(rules: &[RuleText], tools: &[&str]) -> Vec<Problem> {
+    let unread = Policy::new(rules).err().into_iter().flatten().map(|error| of_rule(&error));
+    let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, tools));
+    unread.chain(unknown).collect()
+}
+
+fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
+    let parsed = Rule::parse(rule).ok()?;
+    let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
+    let message = format!("the rule `{}` is about `{tool}`, and there is no such tool", rule.rule);
+    let mut problem = Problem::new(Place::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
+    problem.suggestion = Some(match orchestrate_core::nearest(tool, known.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("the tools are {}", known.join(", ")),
+    });
+    Some(problem)
+}
+
+/// Tells whether a name can mean a tool: ours, one whose time has not come but that other products have, one of an MCP
+/// server, or several by a pattern.
+fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
+    tool.contains('*')
+        || tool.starts_with("mcp__")
+        || known.contains(&tool)
+        || tool_names::aliases().any(|(_, canonical)| canonical == tool)
+        || tool_names::family("Read").iter().chain(&tool_names::family("Edit")).any(|member| member == tool)
+}
+
+fn of_rule(error: &PolicyError) -> Problem {
+    let (place, message) = match error {
+        PolicyError::Syntax { rule, source_name, reason } => {
+            (source_name.clone(), format!("`{rule}` is no rule: {reason}"))
+        }
+        PolicyError::Example { rule, .. } => (rule.clone(), error.to_string()),
+    };
+    Problem::new(Place::of(Source::Default, place), ProblemCode::InvalidValue, message)
+}

@@ -1,0 +1,306 @@
+//! Decides which of several values counts: the pure part of settings.
+//!
+//! *Preferences* follow the order of [`Source`]: the most particular source that says anything counts.
+//! *Limits* are the meet of all sources, and only flags, environment and the user's file set the ceiling, so a
+//! repository can narrow what its user allows and never widen it. *Rules* of all sources count together, except
+//! that a repository's `allow` would widen and is left out with a warning.
+
+use std::collections::BTreeMap;
+
+use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings};
+
+use crate::environment::Switches;
+use crate::keys::{Class, KEYS, Value};
+use crate::layers::{Given, Layer, Place, Source};
+
+/// The value that counts for a key, and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The value.
+    pub value: Value,
+    /// Its place; none if it is the default.
+    pub place: Option<Place>,
+}
+
+/// All settings after every source has been merged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// By the key's name; keys without a value are absent.
+    pub chosen: BTreeMap<&'static str, Chosen>,
+    /// Rules in the order of their sources.
+    pub rules: Vec<RuleText>,
+    /// What was typed or written and does not count as it stands.
+    pub warnings: Vec<String>,
+}
+
+impl Resolved {
+    /// Merges what the sources say.
+    pub fn of(layers: &[Layer]) -> Resolved {
+        let mut given: Vec<&Given> = layers.iter().flat_map(|layer| &layer.given).collect();
+        given.sort_by(|a, b| a.place.source.cmp(&b.place.source));
+        let mut resolved = Resolved::default();
+        for key in KEYS {
+            let of_key: Vec<&Given> = given.iter().copied().filter(|given| given.key == key).collect();
+            let chosen = match key.class {
+                Class::Rules => {
+                    resolved.take_rules(&of_key);
+                    None
+                }
+                Class::Limit => limit(&of_key, key.default_value()),
+                _ => preference(&of_key, key.default_value()),
+            };
+            if let Some(chosen) = chosen {
+                resolved.warn_of_narrowing(&of_key, &chosen);
+                resolved.chosen.insert(key.name, chosen);
+            }
+        }
+        resolved
+    }
+
+    fn take_rules(&mut self, given: &[&Given]) {
+        for given in given {
+            let Value::Rules(rules) = &given.value else { continue };
+            let decision = match given.key.name {
+                "allow" => RuleDecision::Allow,
+                "ask" => RuleDecision::Ask,
+                _ => RuleDecision::Deny,
+            };
+            if decision == RuleDecision::Allow && is_shared(&given.place.source) {
+                self.warnings.push(format!(
+                    "{}: `allow` has no effect here, since a repository cannot widen what you allow",
+                    given.place
+                ));
+                continue;
+            }
+            self.rules.extend(rules.iter().map(|rule| RuleText {
+                decision,
+                rule: rule.clone(),
+                source: given.place.to_string(),
+            }));
+        }
+    }
+
+    /// What a person typed or set must not silently count for less.
+    fn warn_of_narrowing(&mut self, given: &[&Given], chosen: &Chosen) {
+        let Some(narrower) = &chosen.place else { return };
+        for given in given.iter().filter(|given| given.key.class == Class::Limit) {
+            let typed = matches!(given.place.source, Source::Flags | Source::Environment);
+            if typed && given.value != chosen.value {
+                self.warnings
+                    .push(format!("{}: {} is narrowed to {} by {narrower}", given.place, given.value, chosen.value));
+            }
+        }
+    }
+
+    /// Gives the text that counts for a key.
+    pub fn text(&self, key: &str) -> Option<String> {
+        match &self.chosen.get(key)?.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// Tells whether a switch is on.
+    pub fn is_on(&self, key: &str) -> bool {
+        matches!(self.chosen.get(key).map(|chosen| &chosen.value), Some(Value::Switch(true)))
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        match self.chosen.get(key)?.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Makes the settings that the run freezes.
+    ///
+    /// `headless` says that nobody can be asked.
+    pub fn run_settings(&self, switches: &Switches, headless: bool) -> RunSettings {
+        let standard = RunSettings::default();
+        let merge = match self.chosen.get("merge").map(|chosen| &chosen.value) {
+            Some(Value::Merge(mode)) => *mode,
+            _ => MergeMode::default(),
+        };
+        let (depth, children) = if switches.no_spawning {
+            (0, 0)
+        } else {
+            (
+                self.count("max_depth", standard.max_depth),
+                self.size("max_children_per_agent", standard.max_children_per_agent),
+            )
+        };
+        RunSettings {
+            model: self.model_of(&[Source::Flags, Source::Environment]),
+            plan_model: self.model_of(&[Source::Plan]),
+            base_url: self.text("base_url"),
+            default_model: self.model_of(&[Source::Project, Source::User]),
+            agent: self.text("agent").unwrap_or(standard.agent),
+            max_agents: self.size("max_agents", standard.max_agents),
+            max_depth: depth,
+            max_children_per_agent: children,
+            context_tokens: self.number("context_tokens").unwrap_or(standard.context_tokens),
+            budget_tokens: self.number("budget_tokens"),
+            verify: self.text("verify"),
+            merge,
+            merge_rounds: self.count("merge_rounds", standard.merge_rounds),
+            land: self.is_on("land"),
+            write_back: !self.is_on("no_write_back"),
+            timeout_ms: self.number("timeout"),
+            command_timeout_ms: self.number("command_timeout").unwrap_or(standard.command_timeout_ms),
+            command_memory_mib: self.number("command_memory_mib"),
+            worktree_mib: self.number("worktree_mib").unwrap_or(standard.worktree_mib),
+            worktree_setup: self.text("worktree.setup"),
+            rules: self.rules.clone(),
+            no_sandbox: self.is_on("no_sandbox"),
+            ask_parks: switches.ask_parks.unwrap_or(!headless),
+            ..RunSettings::default()
+        }
+    }
+
+    /// Gives the model if it comes from one of these sources; a role's own stands between the plan's and the
+    /// project's, so the run has to know which it is.
+    fn model_of(&self, sources: &[Source]) -> Option<String> {
+        let place = self.chosen.get("model")?.place.as_ref()?;
+        sources.contains(&place.source).then(|| self.text("model")).flatten()
+    }
+
+    fn count(&self, key: &str, standard: u32) -> u32 {
+        self.number(key).and_then(|number| u32::try_from(number).ok()).unwrap_or(standard)
+    }
+
+    fn size(&self, key: &str, standard: usize) -> usize {
+        self.number(key).and_then(|number| usize::try_from(number).ok()).unwrap_or(standard)
+    }
+}
+
+/// Takes the first; `given` has the most particular source first.
+fn preference(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
+    match given.first() {
+        Some(first) => Some(Chosen { value: first.value.clone(), place: Some(first.place.clone()) }),
+        None => default.map(|value| Chosen { value, place: None }),
+    }
+}
+
+fn limit(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
+    let has_ceiling = given.iter().any(|given| !is_shared(&given.place.source));
+    let start = default.filter(|_| !has_ceiling).map(|value| Chosen { value, place: None });
+    given.iter().fold(start, |narrowest, given| {
+        let place = Some(given.place.clone());
+        match narrowest {
+            Some(narrowest) if narrowest.value.meet(&given.value) == narrowest.value => Some(narrowest),
+            _ => Some(Chosen { value: given.value.clone(), place }),
+        }
+    })
+}
+
+/// Tells whether others than the user may have written it.
+fn is_shared(source: &Source) -> bool {
+    matches!(source, Source::Plan | Source::Project)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::named;
+
+    /// Resolves `source key value` lines and gives the value and the source of one key.
+    fn check(lines: &[(Source, &str, &str)], key: &str, expected: &str) {
+        let layers: Vec<Layer> = lines
+            .iter()
+            .map(|(source, key, text)| {
+                let mut layer = Layer::default();
+                let place = Place::of(source.clone(), format!("{source:?}"));
+                layer.take_text(named(key).unwrap(), text, place).unwrap();
+                layer
+            })
+            .collect();
+        let resolved = Resolved::of(&layers);
+        let found = resolved.chosen.get(key).map_or_else(String::new, |chosen| {
+            let place = chosen.place.as_ref().map_or_else(|| "Default".to_owned(), ToString::to_string);
+            format!("{} {place}", chosen.value)
+        });
+        assert_eq!(found, expected, "{lines:?}");
+    }
+
+    #[test]
+    fn the_most_particular_preference_counts() {
+        use Source::{Environment, Flags, Plan, Project, User};
+        let all = [
+            (User, "model", "a/user"),
+            (Project, "model", "a/project"),
+            (Plan, "model", "a/plan"),
+            (Environment, "model", "a/environment"),
+            (Flags, "model", "a/flags"),
+        ];
+        let expected =
+            ["a/flags Flags", "a/environment Environment", "a/plan Plan", "a/project Project", "a/user User", ""];
+        for (without, expected) in expected.iter().enumerate() {
+            check(&all[..all.len() - without], "model", expected);
+        }
+    }
+
+    #[test]
+    fn a_repository_narrows_limits_and_never_widens_them() {
+        use Source::{Environment, Flags, Plan, Project, User};
+        check(&[], "max_agents", "20 Default");
+        check(&[(Project, "max_agents", "50")], "max_agents", "20 Default");
+        check(&[(Project, "max_agents", "5")], "max_agents", "5 Project");
+        check(&[(Flags, "max_agents", "50")], "max_agents", "50 Flags");
+        check(&[(User, "max_agents", "50"), (Plan, "max_agents", "30")], "max_agents", "30 Plan");
+        check(&[(Flags, "max_agents", "9"), (User, "max_agents", "4")], "max_agents", "4 User");
+        check(&[(Environment, "max_agents", "3"), (Flags, "max_agents", "9")], "max_agents", "3 Environment");
+        check(&[(Project, "budget_tokens", "900")], "budget_tokens", "900 Project");
+        check(&[(Flags, "budget_tokens", "500"), (Plan, "budget_tokens", "900")], "budget_tokens", "500 Flags");
+        check(&[(Plan, "merge", "review")], "merge", "review Plan");
+        check(&[(Flags, "merge", "none"), (Plan, "merge", "auto")], "merge", "none Flags");
+        check(&[(Flags, "merge", "auto"), (Project, "merge", "review")], "merge", "review Project");
+    }
+
+    #[test]
+    fn rules_add_up_and_a_repository_cannot_allow() {
+        let rules = |source: Source, key: &str| {
+            let mut layer = Layer::default();
+            let place = Place::of(source.clone(), format!("{source:?}"));
+            layer.take_text(named(key).unwrap(), "Bash(x)", place).unwrap();
+            layer
+        };
+        let resolved = Resolved::of(&[
+            rules(Source::Project, "allow"),
+            rules(Source::Project, "deny"),
+            rules(Source::User, "allow"),
+            rules(Source::Flags, "ask"),
+        ]);
+        let found: Vec<(RuleDecision, &str)> =
+            resolved.rules.iter().map(|rule| (rule.decision, rule.source.as_str())).collect();
+        assert_eq!(
+            found,
+            [(RuleDecision::Allow, "User"), (RuleDecision::Ask, "Flags"), (RuleDecision::Deny, "Project")]
+        );
+        assert_eq!(
+            resolved.warnings,
+            ["Project: `allow` has no effect here, since a repository cannot widen what you allow"]
+        );
+    }
+
+    #[test]
+    fn a_typed_limit_is_never_narrowed_in_silence() {
+        let limit = |source: Source, text: &str| {
+            let mut layer = Layer::default();
+            let place = Place::of(source.clone(), format!("{source:?}"));
+            layer.take_text(named("max_agents").unwrap(), text, place).unwrap();
+            layer
+        };
+        let resolved = Resolved::of(&[limit(Source::Flags, "9"), limit(Source::User, "4")]);
+        assert_eq!(resolved.warnings, ["Flags: 9 is narrowed to 4 by User"]);
+    }
+
+    #[test]
+    fn nobody_to_ask_means_refused_unless_told_otherwise() {
+        let table = [(None, true, false), (None, false, true), (Some(true), true, true), (Some(false), false, false)];
+        for (said, headless, expected) in table {
+            let switches = Switches { ask_parks: said, ..Switches::default() };
+            let run = Resolved::of(&[]).run_settings(&switches, headless);
+            assert_eq!(run.ask_parks, expected, "{said:?} {headless}");
+        }
+    }
+}

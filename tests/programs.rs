@@ -20,7 +20,7 @@ struct Program {
     idle: &'static [&'static str],
 }
 
-const PROGRAMS: [Program; 19] = [
+const PROGRAMS: [Program; 17] = [
     Program {
         name: "xargs",
         package: "findutils",
@@ -147,20 +147,6 @@ const PROGRAMS: [Program; 19] = [
         is_present: || is_there("npm"),
         running: &["npm exec -c 'touch ran'"],
         idle: &["npm run show -- touch ran"],
-    },
-    Program {
-        name: "go",
-        package: "golang-go",
-        is_present: || is_there("go"),
-        running: &["go run -exec 'touch ran' x.go"],
-        idle: &["go vet x.go && echo touch ran"],
-    },
-    Program {
-        name: "parallel",
-        package: "parallel",
-        is_present: || is_there("parallel"),
-        running: &["echo x | parallel touch ran", "echo 'touch ran' | parallel"],
-        idle: &["parallel --version; echo touch ran"],
     },
 ];
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_sandbox::Confinement;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -40,6 +41,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("ends::a_signal_stops_a_landing_that_has_moved_nothing", a_signal_before_a_landing_moves),
         sandboxed("ends::a_signal_stops_the_landing_of_a_run", a_signal_before_the_landing_of_a_run_moves),
         sandboxed("ends::a_landing_that_moves_goes_to_its_end", a_signal_while_a_landing_moves),
+        sandboxed("ends::a_kill_ends_a_git_that_never_would", a_kill_ends_a_git_that_never_would),
         case("ends::the_journal_has_the_exit_code_of_the_process", the_journal_has_the_exit_code),
     ]
 }
@@ -311,4 +313,35 @@ fn a_signal_while_a_landing_moves() -> Outcome {
     } else {
         fail(landed.stdout + &landed.stderr)
     }
+}
+
+/// It waits for what never comes: while a worktree is made, filled, or its work merged with the other task's.
+fn a_kill_ends_a_git_that_never_would() -> Outcome {
+    for hangs in ["worktree add", "read-tree --reset", "merge-tree --write-tree"] {
+        let desk = Desk::new("- [ ] T1 Make one (run: touch one)\n- [ ] T2 Make two (run: touch two)\n")?;
+        let [begun, never] = ["begun", "never"].map(|name| desk.home.path().join(name));
+        mkfifoat(CWD, &never, Mode::RUSR | Mode::WUSR)?;
+        let waits = format!("echo begun > {}; read word < {}", begun.display(), never.display());
+        let script = format!("case \"$*\" in *'{hangs}'*) {waits};; esac\nexec {} \"$@\"", git_program(&desk.home)?);
+        let path = with_program(&desk.home, "git", &script)?;
+        let typed = ["run", "plan.md", "--output-format", "stream-json"];
+        let running = desk.home.orchestrate(desk.repository.path(), &typed).env("PATH", &path).start()?;
+        until(PATIENCE, || Ok(begun.exists().then_some(())))?;
+        for answer in ["Ctrl-C again stops now", "Ctrl-C again kills", "killing"] {
+            running.signal(Signal::INT)?;
+            running.says(answer)?;
+        }
+        running.end()?.exits(130)?;
+        // It recorded its end: one that is merely dead is called stopped.
+        let status = desk.types(&["status", "--json"], 0)?.json()?;
+        if at(&status, "/status")? != "interrupted" {
+            return fail(format!("{hangs}: {status}"));
+        }
+        desk.types(&["resume"], 0)?;
+        desk.types(&["land"], 0)?;
+        if !["one", "two"].iter().all(|name| desk.repository.path().join(name).exists()) {
+            return fail(format!("{hangs}: something is lost"));
+        }
+    }
+    Ok(())
 }

@@ -27,8 +27,9 @@ use crate::show::terminal::Terminal;
 
 /// How many facts are read at once: enough for any burst, little enough to stay responsive.
 const FACTS_AT_ONCE: usize = 512;
-/// How long a killed run may take to record its end; its processes are dead at once, or else die with this one.
-const KILL_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a killed run may take to record its end, also on a disk that others are busy with; its processes are dead
+/// at once, or else die with this one.
+const KILL_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The status of a run that was killed before it could record its end.
 const INTERRUPTED: &str = "interrupted";

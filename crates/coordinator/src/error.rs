@@ -261,10 +261,15 @@ impl CoordinatorError {
         matches!(self, Self::Git(error) if error.is_read_only())
     }
 
+    /// Tells whether it says only that the run is being killed, so that whoever resumes it does the same again.
+    pub(crate) fn is_kill(&self) -> bool {
+        matches!(self, Self::Git(GitError::Killed))
+    }
+
     /// Tells how it fails the task that it came up in; none if it concerns the whole run, as a full disk does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
-            _ if self.is_disk_full() => None,
+            _ if self.is_disk_full() || self.is_kill() => None,
             Self::Git(_) | Self::Configuration { .. } | Self::Unkeepable { .. } | Self::Io { .. } => {
                 Some(FailureCause::Worktree)
             }

@@ -286,6 +286,10 @@ pub enum GitError {
         /// Why the files did not go back.
         ahead: Box<GitError>,
     },
+    /// The git process was killed, or the wait for a lock given up, because whoever it was for is killed; see
+    /// [`crate::Repo::killed_by`].
+    #[error("go on with git: it was killed on request; whoever goes on does this step again")]
+    Killed,
     /// The git program failed.
     #[error("run git {command}: {reason}")]
     Program {

@@ -80,7 +80,8 @@ impl Cancel {
     }
 
     /// Tells whether nothing is to be waited for.
-    pub(crate) fn is_killed(&self) -> bool {
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
         self.0.kill.is_up()
     }
 

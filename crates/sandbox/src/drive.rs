@@ -26,7 +26,7 @@ const KILL_TIME: Duration = Duration::from_secs(2);
 /// How long output is awaited after the job's end; only a process that hangs in the kernel can still hold it.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// The longest sleep, in case that a cancellation has no descriptor to wake us.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The reports of one job are a few short lines.
 const MOST_REPORTED: usize = 64 << 10;
 

@@ -87,6 +87,12 @@ pub enum SandboxError {
         /// The time it had.
         seconds: u64,
     },
+    /// A trusted program was killed because whoever it ran for is killed.
+    #[error("run {program} to its end: it was killed on request")]
+    TrustedKilled {
+        /// The program.
+        program: PathBuf,
+    },
     /// A trusted program wrote more than allowed.
     #[error("hold the output of {program}: more than {limit} bytes")]
     TrustedOutput {

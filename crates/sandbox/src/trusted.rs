@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, WaitOptions};
 
+use crate::cancel::Cancel;
 use crate::capture::Capture;
-use crate::drive::wait_readable;
+use crate::drive::{LONGEST_SLEEP, wait_readable};
 use crate::error::SandboxError;
 use crate::full::memory_file;
 use crate::host::trusted_search_path;
@@ -36,6 +37,7 @@ pub struct Trusted {
     cwd: Option<PathBuf>,
     stdin: Vec<u8>,
     timeout: Duration,
+    killed_by: Option<Cancel>,
     outlives: Option<Arc<OwnedFd>>,
 }
 
@@ -60,6 +62,7 @@ pub fn trusted(program: &Path) -> Trusted {
         cwd: None,
         stdin: Vec::new(),
         timeout: DEFAULT_TIMEOUT,
+        killed_by: None,
         outlives: None,
     }
 }
@@ -110,6 +113,14 @@ impl Trusted {
         self
     }
 
+    /// Lets this kill the program's process group, or keep it from starting, once it is itself killed; whoever only
+    /// asks to end leaves the program alone.
+    #[must_use]
+    pub fn killed_by(mut self, cancel: &Cancel) -> Self {
+        self.killed_by = Some(cancel.clone());
+        self
+    }
+
     /// Lets the program go on to its end if this process is killed; `lock` stays open in it until then.
     ///
     /// For what must not stop half-way. Whoever comes next waits for the lock.
@@ -122,8 +133,10 @@ impl Trusted {
     /// Runs the program to its end and returns everything it wrote.
     ///
     /// # Errors
-    /// If it could not be started, ran too long or wrote too much; never because of its exit status.
+    /// If it could not be started, ran too long, wrote too much or was killed from here; never because of its exit
+    /// status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
+        self.require_wanted()?;
         let lock = self.outlives.as_ref().map(|lock| lock.try_clone()).transpose();
         let lock = lock.map_err(SandboxError::io("hand a lock to a trusted program"))?;
         let (program, streams) = self.program()?;
@@ -169,9 +182,18 @@ impl Trusted {
         Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
     }
 
+    /// Reports as an error that the program has been killed, or was to be before it began.
+    fn require_wanted(&self) -> Result<(), SandboxError> {
+        if self.killed_by.as_ref().is_some_and(Cancel::is_killed) {
+            return Err(SandboxError::TrustedKilled { program: self.program.clone() });
+        }
+        Ok(())
+    }
+
     /// Reads until the program closes its outputs; what it leaves running must not hold them.
     fn read(&self, mut streams: [Capture; 2]) -> Result<[Vec<u8>; 2], SandboxError> {
         let until = Instant::now() + self.timeout;
+        let killed = self.killed_by.as_ref().and_then(Cancel::kill_event);
         loop {
             let open: Vec<BorrowedFd<'_>> = streams.iter().filter_map(Capture::pipe).map(AsFd::as_fd).collect();
             let left = until.saturating_duration_since(Instant::now());
@@ -182,7 +204,9 @@ impl Trusted {
                 let seconds = self.timeout.as_secs();
                 return Err(SandboxError::TrustedTimeout { program: self.program.clone(), seconds });
             }
-            wait_readable(&open, left)?;
+            self.require_wanted()?;
+            let watched: Vec<BorrowedFd<'_>> = open.into_iter().chain(killed).collect();
+            wait_readable(&watched, left.min(LONGEST_SLEEP))?;
             streams.iter_mut().for_each(Capture::read_some);
             if streams.iter().any(|stream| stream.total() > MOST_OUTPUT as u64) {
                 return Err(SandboxError::TrustedOutput { program: self.program.clone(), limit: MOST_OUTPUT });
@@ -216,6 +240,30 @@ mod tests {
     fn kills_what_takes_too_long() {
         let result = sh("sleep 60 & sleep 60").timeout(Duration::from_millis(100)).output();
         assert!(matches!(result, Err(SandboxError::TrustedTimeout { .. })), "{result:?}");
+    }
+
+    #[test]
+    fn only_what_is_killed_ends_before_it_has_ended_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let (begun, never) = (folder.path().join("begun"), folder.path().join("never"));
+        for pipe in [&begun, &never] {
+            rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
+        }
+        let cancel = Cancel::new();
+        // It asks nobody to end who only asked.
+        cancel.cancel();
+        let waits = sh("echo > \"$0\"; read word < \"$1\"").args([&begun, &never]).killed_by(&cancel);
+        let ended = std::thread::scope(|scope| {
+            let running = scope.spawn(|| waits.output());
+            std::fs::read(&begun).unwrap();
+            cancel.kill();
+            running.join().unwrap()
+        });
+        assert!(matches!(ended, Err(SandboxError::TrustedKilled { .. })), "{ended:?}");
+        // What would begin now does not.
+        let made = folder.path().join("made");
+        let later = sh(": > \"$0\"").args([&made]).killed_by(&cancel).output();
+        assert!(matches!(later, Err(SandboxError::TrustedKilled { .. })) && !made.exists(), "{later:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Ta
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
 use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
-use orchestrate_sandbox::{Bounds, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
+use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_tools::Executor;
 
 use crate::afterwards::moved;
@@ -374,10 +374,12 @@ impl Coordinator {
         // The endpoint is the run's own: whoever takes it over may have another one configured.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
         let models = models.with_script_pace(self.settings.script_pace).with_redactor(self.redactor.clone());
+        let cancel = Cancel::new();
         Ok(RunContext {
             run: state.run_id.clone(),
             store: self.store.clone(),
-            repo: self.repo.clone(),
+            repo: self.repo.killed_by(&cancel),
+            cancel,
             layout: self.layout.clone(),
             identities: self.identities()?,
             no_gc: Arc::new(NoGc::of(&self.repo)),

@@ -57,6 +57,7 @@ impl Run {
         let commands = context.journal.commands()?;
         let (closing, closed) = watch::channel(!open_ended);
         let (handle, retries) = (RunHandle::new(&context), context.retries.clone());
+        let (asked, cancel) = (shutdown.clone(), context.cancel.clone());
         let dispatcher = Dispatcher {
             context,
             shutdown: shutdown.clone(),
@@ -67,7 +68,7 @@ impl Run {
             closed,
             out_of_time: false,
         };
-        let ended = tokio::task::spawn(dispatcher.serve(commands));
+        let ended = tokio::task::spawn(async move { asked.guard(&cancel, dispatcher.serve(commands)).await });
         Ok(Self { handle, retries, shutdown, closing, ended })
     }
 
@@ -260,12 +261,14 @@ impl Dispatcher {
         self.spawn(Job::Failure(task), async move { worktrees::call_off(&context, stopped, STOPPED).await });
     }
 
-    /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed.
+    /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed. One that only
+    /// says that the run is being killed is none: the run is ending already, and the job's facts stay as they are.
     fn ended(
         &mut self,
         ended: Result<(Id, Result<(), CoordinatorError>), JoinError>,
     ) -> Result<Input, CoordinatorError> {
         let (id, outcome) = match ended {
+            Ok((id, Err(error))) if error.is_kill() => (id, Ok(())),
             Ok((id, outcome)) => (id, outcome),
             Err(error) => (error.id(), Err(CoordinatorError::Panicked { what: "a worker" })),
         };

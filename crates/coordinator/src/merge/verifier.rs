@@ -40,10 +40,13 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
     };
     let worktree = match repo.open_worktree(&spec.path) {
         Ok(last) if !take_note(&last)?.is_some_and(|passed| is_within(repo, &passed, commit)) => anew()?,
-        _ => filled(repo, &spec).or_else(|error| {
-            tracing::warn!(%error, "the verifier is made anew");
-            anew()
-        })?,
+        _ => match filled(repo, &spec) {
+            Err(error) if !matches!(error, GitError::Killed) => {
+                tracing::warn!(%error, "the verifier is made anew");
+                anew()?
+            }
+            filled => filled?,
+        },
     };
     Ok(Verifier { worktree, commit: commit.clone() })
 }

@@ -10,6 +10,7 @@ use orchestrate_core::run_state::MessageRefused;
 use orchestrate_core::{AgentId, BlobId, Event, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo};
 use orchestrate_journal::{Batch, Blob, Journal, JournalError, Store};
+use orchestrate_sandbox::Cancel;
 use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
@@ -26,6 +27,8 @@ pub(crate) struct RunContext {
     pub(crate) journal: Journal,
     pub(crate) store: Store,
     pub(crate) repo: Repo,
+    /// Kills the run's git processes.
+    pub(crate) cancel: Cancel,
     pub(crate) layout: Layout,
     pub(crate) identities: Identities,
     pub(crate) no_gc: Arc<NoGc>,

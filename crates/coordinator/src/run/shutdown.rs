@@ -18,7 +18,10 @@ pub enum ShutdownLevel {
     Drain,
     /// What runs is interrupted at once and resumed later; its files stay.
     Stop,
-    /// Processes are killed at once, without a moment to end by themselves.
+    /// Processes are killed at once, without a moment to end by themselves. So are those of git, which no lower level
+    /// touches, since the end of what was stopped is stored by it; none begins any more. What they leave is what they
+    /// leave if this whole process is killed, and is mended by whoever resumes the run. Only a git that moves the
+    /// user's own checkout or branch goes on to its end, under its lock.
     Kill,
 }
 

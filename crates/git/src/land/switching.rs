@@ -252,13 +252,13 @@ impl Repo {
         writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
         let run = self.on_files(&writer.room, place, args).settings(writer.settings.iter().cloned());
-        self.shared.program.run(&run.outlives_us(writer.held))
+        self.program.run(&run.outlives_us(writer.held))
     }
 
     /// Prepares git for a checkout of the user's: with the filters that he or the machine's administrator has
     /// configured, and with none of the repository's own.
     fn writer<'a>(&self, place: &Place, held: &'a Held) -> Result<Writer<'a>, GitError> {
-        let configuration = Configuration::of_repository(&self.shared.program, &place.git_dir, &place.path)?;
+        let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
         let room = Room::under(held)?;
         room.take_over_info(self.common_dir())?;
@@ -268,7 +268,7 @@ impl Repo {
     /// Refuses to write files for which two commits ask for a filter that only the repository's own configuration
     /// knows: nobody has consented to that program.
     pub(crate) fn require_no_own_filter(&self, place: &Place, commits: [&Oid; 2]) -> Result<(), GitError> {
-        let configuration = Configuration::of_repository(&self.shared.program, &place.git_dir, &place.path)?;
+        let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let filters = configuration.own_filters();
         if filters.is_empty() {
             return Ok(());

@@ -84,7 +84,7 @@ impl Repo {
         if self.contains(candidate, target)? {
             return Ok(Merge::Clean { tree: self.tree_of(candidate)? });
         }
-        self.merge_by(target, candidate, self.shared.program.version() >= ATTR_SOURCE)
+        self.merge_by(target, candidate, self.program.version() >= ATTR_SOURCE)
     }
 
     /// Merges; `told` says whether git can be told where attributes come from, or must find them as files.
@@ -98,10 +98,10 @@ impl Repo {
             let handle = self.handle()?;
             room.lay_out_attributes(&handle, &tree_of(&handle, target)?)?;
         }
-        let mut ended = self.shared.program.run(&run)?;
+        let mut ended = self.program.run(&run)?;
         if ended.code > 1 {
             // A `git gc` beside it takes folders of the objects that are empty at that moment.
-            ended = self.shared.program.run(&run)?;
+            ended = self.program.run(&run)?;
         }
         // One that holds the attributes of this target is of no use to the next.
         if told {
@@ -207,7 +207,7 @@ mod tests {
         repository.reference("refs/heads/main", base.id(), true, "").unwrap();
         repository.set_head("refs/heads/main").unwrap();
         let repo = Repo::open(folder.path(), folder.path()).unwrap();
-        let can_be_told = repo.shared.program.version() >= ATTR_SOURCE;
+        let can_be_told = repo.program.version() >= ATTR_SOURCE;
         for told in [true, false].into_iter().filter(|told| !told || can_be_told) {
             assert!(matches!(repo.merge_by(&one, &two, told), Ok(Merge::Clean { .. })), "told: {told}");
             assert!(matches!(repo.merge_by(&two, &one, told), Ok(Merge::Conflict { .. })), "told: {told}");

@@ -162,7 +162,7 @@ mod tests {
         let lost = repo.handle().unwrap().blob(b"held by no ref").unwrap();
         let is_there = || repo.handle().unwrap().odb().unwrap().exists(lost);
         let gc = || {
-            let git = orchestrate_sandbox::trusted(repo.shared.program.path());
+            let git = orchestrate_sandbox::trusted(repo.program.path());
             git.args(["-C", folder.path().to_str().unwrap(), "gc", "-q", "--prune=now"])
                 .output()
                 .unwrap()

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use orchestrate_sandbox::Cancel;
 use rustix::fs::{FlockOperation, flock, ftruncate};
 use rustix::io::Errno;
 
@@ -70,14 +71,20 @@ struct Limits {
     landing: Duration,
 }
 
-/// Waits for the lock in a repository's folder of ours, to do this under it; says so if it takes long.
-pub(crate) fn take(folder: &Path, work: Work, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+/// Waits for the lock in a repository's folder of ours, to do this under it, until this is killed; says so if it takes
+/// long.
+pub(crate) fn take(folder: &Path, work: Work, cancel: &Cancel, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
     let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
-    take_within(folder, work, limits, tell)
+    take_until(folder, work, (limits, cancel), tell)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
-fn take_within(folder: &Path, work: Work, limits: Limits, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+fn take_until(
+    folder: &Path,
+    work: Work,
+    (limits, cancel): (Limits, &Cancel),
+    tell: &dyn Fn(&Waiting),
+) -> Result<Held, GitError> {
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
@@ -86,6 +93,7 @@ fn take_within(folder: &Path, work: Work, limits: Limits, tell: &dyn Fn(&Waiting
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => break,
             Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if cancel.is_killed() => return Err(GitError::Killed),
             Err(Errno::WOULDBLOCK) => {
                 wait.get_or_insert_with(|| Wait::begin(&path, &file, limits)).go_on(&file, tell)?;
                 std::thread::sleep(PAUSE);
@@ -160,6 +168,20 @@ mod tests {
 
     const AT_ONCE: Limits = Limits { silence: Duration::ZERO, patience: Duration::ZERO, landing: Duration::ZERO };
     const FOREVER: Duration = Duration::from_secs(3600);
+
+    fn take_within(folder: &Path, work: Work, limits: Limits, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
+        take_until(folder, work, (limits, &Cancel::new()), tell)
+    }
+
+    #[test]
+    fn who_is_killed_waits_no_more() {
+        let (folder, cancel) = (tempfile::tempdir().unwrap(), Cancel::new());
+        let held = take_within(folder.path(), Work::Landing, AT_ONCE, &|_| ()).unwrap();
+        let limits = Limits { silence: Duration::ZERO, patience: FOREVER, landing: FOREVER };
+        let ended = take_until(folder.path(), Work::Worktree, (limits, &cancel), &|_| cancel.kill());
+        assert!(matches!(ended, Err(GitError::Killed)), "{ended:?}");
+        drop(held);
+    }
 
     #[test]
     fn waiting_has_a_limit_and_names_the_holder_and_what_it_does() {

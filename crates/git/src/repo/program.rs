@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use orchestrate_sandbox::{Trusted, trusted, trusted_program};
+use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -69,6 +69,8 @@ pub(crate) struct Program {
     path: PathBuf,
     version: Version,
     environment: Environment,
+    /// What kills its processes, those apart that outlive us.
+    cancel: Cancel,
 }
 
 /// The variables that git goes by: where the user's programs and files are, and what says where his configuration is.
@@ -159,12 +161,22 @@ impl Program {
         if version < OLDEST {
             return Err(unknown(text));
         }
-        Ok(Program { path, version, environment })
+        Ok(Program { path, version, environment, cancel: Cancel::new() })
     }
 
     /// Lets it go by other variables than those of this process.
     pub(crate) fn with(self, environment: Environment) -> Self {
         Program { environment, ..self }
+    }
+
+    /// Gives the same program, whose processes are killed with this.
+    pub(crate) fn killed_by(&self, cancel: &Cancel) -> Self {
+        Program { cancel: cancel.clone(), ..self.clone() }
+    }
+
+    /// Gives what kills its processes.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// Gives the absolute path of the program.
@@ -180,8 +192,8 @@ impl Program {
     /// Runs git to its end; any exit code is an answer.
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
-        let failed = |reason: String| GitError::Program { command: name.clone(), reason };
-        let output = self.prepare(run).output().map_err(|error| failed(error.to_string()))?;
+        let output = output(&self.prepare(run), &name)?;
+        let failed = |reason: String| GitError::Program { command: name, reason };
         let code = output.status.code().ok_or_else(|| failed(format!("it ended by {}", output.status)))?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(Ended { code, stdout: output.stdout, stderr })
@@ -202,7 +214,8 @@ impl Program {
         let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
         let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
         let args = ["config", "--list", "--includes", "--show-scope", "-z"];
-        let output = trusted.args(args).current_dir(work_tree).output().map_err(|error| failed(error.to_string()))?;
+        let trusted = trusted.args(args).current_dir(work_tree).killed_by(&self.cancel);
+        let output = output(&trusted, "config --list")?;
         if output.status.success() {
             return Ok(output.stdout);
         }
@@ -224,9 +237,10 @@ impl Program {
         if let Some(parent) = run.work_tree.parent() {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
-        if let Some(held) = run.outlives {
-            trusted = trusted.outlives_us(held.file());
-        }
+        trusted = match run.outlives {
+            Some(held) => trusted.outlives_us(held.file()),
+            None => trusted.killed_by(&self.cancel),
+        };
         trusted
             .env("GIT_DIR", run.git_dir)
             .env("GIT_WORK_TREE", run.work_tree)
@@ -277,6 +291,14 @@ impl Ended {
         let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
         GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
     }
+}
+
+/// Runs a process of git to its end.
+fn output(trusted: &Trusted, command: &str) -> Result<TrustedOutput, GitError> {
+    trusted.output().map_err(|error| match error {
+        SandboxError::TrustedKilled { .. } => GitError::Killed,
+        error => GitError::Program { command: command.to_owned(), reason: error.to_string() },
+    })
 }
 
 /// Begins a process of git with nothing of our environment but what git needs, and no configuration.

@@ -97,7 +97,7 @@ impl Repo {
         let wait = ("core.filesRefLockTimeout".to_owned(), retry::LOCKED_PATIENCE.as_millis().to_string().into());
         let run = Run::new(&self.shared.git_dir, self.workdir(), args).settings([wait]);
         let run = run.settings(self.shared.configuration.without_hooks()).outlives_us(held);
-        let ended = self.shared.program.run(&run)?;
+        let ended = self.program.run(&run)?;
         if ended.code == 0 || self.is_there(name, Some(expected), new)? {
             return Ok(());
         }

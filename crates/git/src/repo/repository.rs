@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use git2::{ErrorCode, Repository, RepositoryOpenFlags};
 use orchestrate_core::Oid;
+use orchestrate_sandbox::Cancel;
 use rustix::fs::Access;
 
 use crate::error::GitError;
@@ -37,6 +38,8 @@ const KEPT_HANDLES: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Repo {
     pub(crate) shared: Arc<Shared>,
+    /// How git is started: clones may differ in what kills it.
+    pub(crate) program: Arc<Program>,
 }
 
 /// What all clones of a [`Repo`] share.
@@ -47,7 +50,6 @@ pub(crate) struct Shared {
     pub(crate) workdir: PathBuf,
     /// Where we keep what belongs to the repository and is not in it: see [`Repo::open`].
     own_folder: PathBuf,
-    pub(crate) program: Program,
     /// What git found configured when the repository was opened.
     pub(crate) configuration: Configuration,
     handles: Handles,
@@ -166,13 +168,12 @@ impl Repo {
             git_dir: real(repository.path())?,
             workdir: real(workdir)?,
             configuration,
-            program,
             handles: Handles::default(),
             tell: OnceLock::new(),
             room: Mutex::default(),
             synced: Mutex::default(),
         };
-        Ok(Repo { shared: Arc::new(shared) })
+        Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
     }
 
     /// Tells this function of each wait for the repository's lock that takes long; the first function that is named
@@ -183,10 +184,20 @@ impl Repo {
         self
     }
 
+    /// Gives a handle whose git processes are killed with this, as if this whole process were: whatever they have left
+    /// half made, [`Repo::reconcile`] and the next call mend. None begins after that, and no lock is waited for. A git
+    /// that moves the user's checkout or branch is left alone, and goes on to its end.
+    ///
+    /// What was being done fails with [`GitError::Killed`].
+    #[must_use]
+    pub fn killed_by(&self, cancel: &Cancel) -> Repo {
+        Repo { shared: Arc::clone(&self.shared), program: Arc::new(self.program.killed_by(cancel)) }
+    }
+
     /// Waits for the repository's lock, to do this under it.
     pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
         let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
-        lock::take(&self.shared.own_folder, work, &tell)
+        lock::take(&self.shared.own_folder, work, self.program.cancel(), &tell)
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,
@@ -286,12 +297,12 @@ impl Repo {
 
     /// Gives the git program's absolute path.
     pub fn git_path(&self) -> &Path {
-        self.shared.program.path()
+        self.program.path()
     }
 
     /// Gives the git program's version, for example `2.47`.
     pub fn git_version(&self) -> String {
-        self.shared.program.version().to_string()
+        self.program.version().to_string()
     }
 
     /// Gives the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.

@@ -99,7 +99,7 @@ impl Repo {
         let place = Place { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
         let room = self.room_for_files()?;
         let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
-        let listed = self.shared.program.require(&run)?;
+        let listed = self.program.require(&run)?;
         Ok(listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
     }
 }

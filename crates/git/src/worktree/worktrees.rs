@@ -437,7 +437,7 @@ impl Repo {
             None => args.extend([OsStr::new("--detach"), path.as_os_str(), OsStr::new(spec.base.as_str())]),
         }
         let run = Run::new(self.common_dir(), self.workdir(), args);
-        self.shared.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
+        self.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =
             registered.ok_or_else(|| GitError::output("worktree add", "it made no entry for the worktree"))?;
@@ -475,7 +475,7 @@ impl Repo {
         let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
         let room = self.room_for_files()?;
         let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
-        self.shared.program.require(&run).map(drop)
+        self.program.require(&run).map(drop)
     }
 }
 

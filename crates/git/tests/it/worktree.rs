@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use orchestrate_git::{GitError, Refusal, Removed, SnapshotRules, WorktreeSpec};
+use orchestrate_sandbox::Cancel;
 
 use crate::support::{Fixture, commit_spec, git_in, write_files};
 
@@ -422,4 +423,21 @@ fn folders_of_any_depth_are_passed_over_and_removed() {
     assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("built/")]);
     repo.remove_worktree(&worktree, &fixture.trash()).unwrap().delete().unwrap();
     assert_eq!(std::fs::read_dir(fixture.trash()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_killed_starts_no_git_and_whoever_comes_next_goes_on() {
+    let fixture = Fixture::new(&[("a", "1\n")]);
+    let (repo, cancel) = (fixture.repo(), Cancel::new());
+    let of_run = repo.killed_by(&cancel);
+    // Whoever only asks to end stores what there is.
+    cancel.cancel();
+    let (worktree, tip) = (of_run.add_worktree(&fixture.spec("T1")).unwrap(), fixture.tip("HEAD"));
+    write_files(worktree.path(), &[("a", "2\n")]);
+    cancel.kill();
+    assert!(matches!(of_run.add_worktree(&fixture.spec("T2")), Err(GitError::Killed)));
+    assert!(matches!(of_run.restart_worktree(&worktree, &tip, &tip), Err(GitError::Killed)));
+    let commit = fixture.commit(&of_run, &worktree, &[&tip]);
+    assert_eq!(std::fs::read_to_string(fixture.worktree(&repo, "T1").path().join("a")).unwrap(), "2\n");
+    assert!(repo.add_worktree(&fixture.spec("T2")).is_ok() && repo.contains(&commit, &tip).unwrap());
 }

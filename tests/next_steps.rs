@@ -13,6 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("next_steps::files_that_were_kept_are_told_where_no_diff_is", kept_files_are_told),
         sandboxed("next_steps::odd_paths_can_be_typed", odd_paths_can_be_typed),
         case("next_steps::a_role_that_is_no_text_says_what_to_do", a_role_that_is_no_text_says_what_to_do),
+        case("next_steps::a_text_that_is_too_long_says_what_to_do", a_text_that_is_too_long_says_what_to_do),
     ]
 }
 
@@ -102,6 +103,27 @@ fn a_role_that_is_no_text_says_what_to_do() -> Outcome {
     std::fs::write(desk.repository.path().join("agents/x.md"), b"---\nname: x\n---\n\xff\xfe\n")?;
     desk.repository.commit_all("Add a role")?;
     says(&desk.types(&["check", "plan.md"], 2)?, &["agents/x.md: it is not UTF-8; save it as UTF-8", "commit it"])
+}
+
+/// One byte less is read; whether anything comes of it is another question.
+fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
+    const MOST: usize = 256 * 1024;
+    let texts =
+        ["AGENTS.md", ".orchestrate/prompts/system/task.md", ".orchestrate/prompts/tools/read_file.xml", "agents/x.md"];
+    for text in texts {
+        let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
+        desk.repository.write(text, &"x".repeat(MOST + 1))?;
+        desk.repository.commit_all("Add a text")?;
+        let said = format!("{text}: it has more than {MOST} bytes");
+        says(&desk.types(&["run", "plan.md"], 2)?, &[&said, "shorten it and commit it"])?;
+        desk.repository.write(text, &"x".repeat(MOST))?;
+        desk.repository.commit_all("Shorten it")?;
+        let ran = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md"]).run()?;
+        if ran.stderr.contains(&said) {
+            return fail(ran.stderr);
+        }
+    }
+    Ok(())
 }
 
 /// Folders and files of any name are named so that a shell finds them.

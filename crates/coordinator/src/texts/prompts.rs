@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_core::{Oid, block};
-use orchestrate_git::Repo;
+use orchestrate_git::{GitError, Repo};
 use serde::{Deserialize, Serialize};
 
 use crate::error::CoordinatorError;
@@ -31,6 +31,10 @@ pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
 /// How much of the project's instructions goes into the system text.
 const INSTRUCTIONS_BYTES: usize = 6 * 1024;
+
+/// The most bytes of a text of the project: far more than fits into any context beside work, and little enough to be held
+/// by every assignment.
+const PROJECT_TEXT_BYTES: usize = 256 * 1024;
 
 /// The texts of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -96,10 +100,19 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Reads a text of the project as a commit has it; none if it has no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
-    let Some(bytes) = repo.read_file(base, path)? else { return Ok(None) };
+    let unusable = |reason: String| CoordinatorError::BadFile { path: path.to_owned(), reason };
+    let bytes = match repo.read_file_within(base, path, PROJECT_TEXT_BYTES) {
+        Err(GitError::TooLarge { limit, .. }) => {
+            return Err(unusable(format!(
+                "it has more than {limit} bytes, too many for agents to read; shorten it and commit it, since agents get \
+                 what is committed"
+            )));
+        }
+        read => read?,
+    };
+    let Some(bytes) = bytes else { return Ok(None) };
     let reason = "it is not UTF-8; save it as UTF-8 and commit it, since agents get what is committed";
-    let unreadable = |_| CoordinatorError::BadFile { path: path.to_owned(), reason: reason.to_owned() };
-    String::from_utf8(bytes).map(Some).map_err(unreadable)
+    String::from_utf8(bytes).map(Some).map_err(|_| unusable(reason.to_owned()))
 }
 
 /// Fills `{{name}}` in one pass, so that a value is never taken for a place.

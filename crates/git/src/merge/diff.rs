@@ -207,6 +207,14 @@ impl Repo {
     /// # Errors
     /// If the commit is missing, and if a link leads to no file of the same tree.
     pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        self.read_file_within(treeish, path, usize::MAX)
+    }
+
+    /// Reads a file as [`Repo::read_file`] does, and one with more bytes than this not at all.
+    ///
+    /// # Errors
+    /// As [`Repo::read_file`], and [`GitError::TooLarge`].
+    pub fn read_file_within(&self, treeish: &Oid, path: &Path, limit: usize) -> Result<Option<Vec<u8>>, GitError> {
         let handle = self.handle()?;
         let tree = tree_of(&handle, treeish)?;
         let mut at = path.to_owned();
@@ -218,6 +226,11 @@ impl Repo {
                 _ if at == path => return Ok(None),
                 _ => break,
             };
+            let (bytes, _) = handle.odb().and_then(|odb| odb.read_header(entry.id())).map_err(failed())?;
+            if bytes > limit {
+                let (path, limit) = (path.to_owned(), limit as u64);
+                return Err(GitError::TooLarge { path, what: "the size in bytes", limit });
+            }
             let content = handle.find_blob(entry.id()).map_err(failed())?.content().to_vec();
             if entry.filemode() != i32::from(git2::FileMode::Link) {
                 return Ok(Some(content));

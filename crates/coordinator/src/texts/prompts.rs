@@ -32,8 +32,8 @@ pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 /// How much of the project's instructions goes into the system text.
 const INSTRUCTIONS_BYTES: usize = 6 * 1024;
 
-/// The most bytes of a text of the project: far more than fits into any context beside work, and little enough to be held
-/// by every assignment.
+/// The most bytes of a text of the project: far more than fits into any context beside work, and little enough to be
+/// held by every assignment.
 const PROJECT_TEXT_BYTES: usize = 256 * 1024;
 
 /// The texts of one run.

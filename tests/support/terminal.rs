@@ -34,7 +34,8 @@ pub(crate) struct Terminal {
     child: Child,
     /// The side of whoever sits in front; the terminal is gone when the last handle of it is.
     front: Option<Arc<File>>,
-    shown: Arc<Mutex<String>>,
+    /// Its bytes: a character may come in two pieces, and only the whole is text.
+    shown: Arc<Mutex<Vec<u8>>>,
     /// Reads what is shown until this socket is closed.
     reader: Option<(UnixStream, JoinHandle<()>)>,
     patience: Duration,
@@ -78,7 +79,7 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Failed> {
 }
 
 /// Collects what is shown until the terminal is closed from either side.
-fn read(mut front: &File, closed: &UnixStream, shown: &Mutex<String>) {
+fn read(mut front: &File, closed: &UnixStream, shown: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 4096];
     loop {
         let mut events = [PollFd::new(front, PollFlags::IN), PollFd::new(closed, PollFlags::IN)];
@@ -87,8 +88,7 @@ fn read(mut front: &File, closed: &UnixStream, shown: &Mutex<String>) {
         }
         // A terminal whose programs are all gone cannot be read any more.
         let Ok(count @ 1..) = front.read(&mut chunk) else { return };
-        let text = String::from_utf8_lossy(&chunk[..count]).into_owned();
-        shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..count]);
     }
 }
 
@@ -100,7 +100,7 @@ impl Terminal {
     }
 
     fn text(&self) -> String {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
     /// Gives the terminal so many lines.

@@ -11,7 +11,7 @@ use crate::standing::{Desk, says};
 use crate::support::{Case, Outcome, Rule, Script, at, case, fail};
 
 /// A command that waits for a file among the repository's objects, which it can see.
-const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
+pub(crate) const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
      touch one)\n";
 /// Work that a person has to approve.
 const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";

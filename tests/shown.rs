@@ -5,11 +5,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use rustix::fs::{FlockOperation, flock};
 use serde_json::json;
 
 use crate::run::{done, write};
+use crate::run_land::WAITING;
 use crate::standing::{Desk, says};
 use crate::support::{COLUMNS, Case, Need, Outcome, ROWS, Rule, Script, at, case, fail, sandboxed, until};
+use crate::waiting::lock_of;
 
 /// How long a command may take to start on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("shown::live_lines_leave_nothing_behind", live_lines_leave_nothing_behind).needs(Need::TERMINAL),
+        case("shown::what_is_said_from_elsewhere_leaves_live_lines_whole", what_is_said_leaves_live_lines_whole)
+            .needs(Need::TERMINAL),
         case("shown::a_diff_goes_through_the_pager_of_the_person", a_diff_goes_through_the_pager).needs(Need::TERMINAL),
         case("shown::a_diff_can_be_json", a_diff_can_be_json),
         case("shown::status_tells_what_an_agent_does", status_tells_what_an_agent_does),
@@ -70,14 +75,39 @@ fn live_lines_leave_nothing_behind() -> Outcome {
     let desk = Desk::new(&plan)?;
     let run = ["run", "plan.md", "--max-agents", "26", "--verify", "true"];
     let ran = desk.home.orchestrate(desk.repository.path(), &run).start_in_terminal()?.end()?.exits(0)?;
-    let is_live = |line: &&String| line.contains(" tokens  cost -") || line.contains(" at work");
     if !ran.stdout.contains(" at work") {
         return fail(ran.stdout);
     }
     let lines = lines_of(&ran.stdout);
-    let left: Vec<&String> = lines.iter().filter(is_live).collect();
+    let left: Vec<&String> = lines.iter().filter(|line| is_live(line)).collect();
     let told = lines.iter().filter(|line| line.contains(": merged as ")).count();
     if left.is_empty() && told == 30 { Ok(()) } else { fail(format!("{told} told, left: {left:#?}")) }
+}
+
+fn is_live(line: &str) -> bool {
+    line.contains(" tokens  cost -") || line.contains(" at work")
+}
+
+/// Whoever waits for the repository's lock says so beside the run's display.
+fn what_is_said_leaves_live_lines_whole() -> Outcome {
+    for format in ["text", "stream-json"] {
+        let desk = Desk::new(&format!("{WAITING}- [ ] T2 two (run: touch two) (depends: T1)\n"))?;
+        let run = ["run", "plan.md", "--output-format", format];
+        let terminal = desk.home.orchestrate(desk.repository.path(), &run).start_in_terminal()?;
+        terminal.shows("cost -  run ")?;
+        let held = lock_of(&desk.home)?;
+        flock(&held, FlockOperation::LockExclusive)?;
+        desk.repository.write(".git/objects/go", "")?;
+        terminal.shows("waiting up to ")?;
+        flock(&held, FlockOperation::Unlock)?;
+        let ran = terminal.end()?.exits(0)?;
+        let lines = lines_of(&ran.stdout);
+        let told = lines.iter().filter(|line| line.starts_with("process ")).count();
+        if told == 0 || lines.iter().any(|line| is_live(line)) {
+            return fail(format!("{format}: {lines:#?}"));
+        }
+    }
+    Ok(())
 }
 
 /// A run of one task whose work is longer than the screen.

@@ -21,7 +21,7 @@ pub(crate) fn cases() -> Vec<Case> {
 const RUN: &[&str] = &["run", "plan.md", "--no-write-back"];
 
 /// Finds the lock of the one repository that there has been.
-fn lock_of(home: &Home) -> Result<File, Failed> {
+pub(crate) fn lock_of(home: &Home) -> Result<File, Failed> {
     let mut folders = std::fs::read_dir(home.state().join("git"))?;
     let folder = folders.next().ok_or("no repository has a folder")??;
     Ok(File::options().read(true).write(true).open(folder.path().join("lock"))?)

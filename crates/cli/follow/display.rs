@@ -105,10 +105,7 @@ impl Display {
 
     /// Says something beside the live lines.
     pub(crate) fn note(&mut self, line: &str) {
-        match &mut self.live {
-            Some(live) => live.note(line),
-            None => output::note(line),
-        }
+        output::note(line);
     }
 
     /// Takes the live lines away; tells whether somebody reads standard output, or what was lost on the way there.

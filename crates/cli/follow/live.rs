@@ -1,7 +1,7 @@
 //! The lines of a run that are drawn over on a terminal: one for each agent at work, and the total.
 //!
-//! They are taken away and drawn again in one write, so nothing of them is left among the lines that stay, however
-//! many they are: there are never more than the screen has room for, and none is wider than the screen.
+//! There are never more than the screen has room for, and none is wider than the screen, so that [`output`] can take
+//! them away again, whatever is said meanwhile.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -28,15 +28,12 @@ pub(crate) struct Live {
     ticks: usize,
     /// Each line as it is to be shown, with the time since when it counts.
     lines: Vec<(String, Instant)>,
-    /// How wide each line on the screen is.
-    drawn: Vec<usize>,
 }
 
 impl Live {
     /// Begins with nothing on the screen.
     pub(crate) fn new() -> Live {
-        let (since, lines, drawn) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Live { since, begun: Instant::now(), ticks: 0, lines, drawn }
+        Live { since: BTreeMap::new(), begun: Instant::now(), ticks: 0, lines: Vec::new() }
     }
 
     /// Shows how the run stands.
@@ -51,49 +48,30 @@ impl Live {
             self.lines.push((progress::agent_line(record), since));
         }
         self.lines.push((progress::total_line(state, hidden.len()), self.begun));
-        self.draw("", columns);
+        self.draw(columns);
     }
 
     /// Moves the lines on.
     pub(crate) fn tick(&mut self) {
         self.ticks += 1;
-        self.draw("", columns());
-    }
-
-    /// Says something that stays, above the lines.
-    pub(crate) fn note(&mut self, line: &str) {
-        self.draw(&format!("{}\n", output::plain(line)), columns());
+        self.draw(columns());
     }
 
     /// Takes the lines away.
     pub(crate) fn clear(&mut self) {
         self.lines.clear();
-        self.draw("", columns());
+        self.draw(columns());
     }
 
-    fn draw(&mut self, said: &str, columns: usize) {
+    fn draw(&self, columns: usize) {
         let spinner = SPINNER.get(self.ticks % SPINNER.len()).copied().unwrap_or(' ');
-        let shown: Vec<String> =
-            self.lines.iter().map(|(text, since)| fitted(spinner, text, since.elapsed(), columns)).collect();
-        let drawn = shown.iter().map(|line| columns::width(line)).collect();
-        let before = std::mem::replace(&mut self.drawn, drawn);
-        output::raw_progress(&format!("{}{said}{}", erased(&before, columns), shown.join("\n")));
+        let fitted = |(text, since): &(String, Instant)| fitted(spinner, text, since.elapsed(), columns);
+        output::live(self.lines.iter().map(fitted).collect());
     }
 }
 
 fn columns() -> usize {
     terminal::size().map_or(usize::MAX, |(_, columns)| columns)
-}
-
-/// Returns what takes lines of these widths away, from the cursor at the end of the last: a terminal that has become
-/// narrower shows one as several.
-fn erased(widths: &[usize], columns: usize) -> String {
-    let rows: usize = widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
-    match rows {
-        0 => String::new(),
-        1 => "\r\u{1b}[J".to_owned(),
-        more => format!("\r\u{1b}[{}A\u{1b}[J", more - 1),
-    }
 }
 
 /// Fits a line with its time at the end into the screen, one column apart from the edge, where terminals differ.
@@ -132,20 +110,6 @@ mod tests {
                 "{line:?}"
             );
             assert!(line.ends_with("1m05s"), "{line:?}");
-        }
-    }
-
-    #[test]
-    fn as_many_rows_are_taken_away_as_are_there() {
-        let table: [(&[usize], usize, &str); 5] = [
-            (&[], 80, ""),
-            (&[79], 80, "\r\u{1b}[J"),
-            (&[79, 79, 10], 80, "\r\u{1b}[2A\u{1b}[J"),
-            (&[79, 79], 40, "\r\u{1b}[3A\u{1b}[J"),
-            (&[0], 0, "\r\u{1b}[J"),
-        ];
-        for (widths, columns, expected) in table {
-            assert_eq!(erased(widths, columns), expected, "{widths:?} {columns}");
         }
     }
 }

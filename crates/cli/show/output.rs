@@ -6,20 +6,28 @@
 //! Every door makes what it writes [`plain`]: plans, models, agents, file names and the output of checks are others'
 //! words, and whoever prints them need not remember that. Those that do not say so in their names, and let
 //! only a patch through with a secret in it.
+//!
+//! Lines that are drawn over stand below whatever is said, by whichever thread: each door takes them away, writes, and
+//! draws them again, so nothing of them is left among the lines that stay.
 
 use std::borrow::Cow;
-use std::io::{self, Write as _};
-use std::sync::{PoisonError, RwLock};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use orchestrate_core::Redactor;
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::show::columns;
 use crate::show::plain::ascii_controls;
 pub(crate) use crate::show::plain::{names, one_line, plain, quoted, workflow_data, workflow_property};
+use crate::show::terminal;
 
 /// What no door lets through.
 static HIDDEN: RwLock<Option<Redactor>> = RwLock::new(None);
+
+/// The lines that are drawn over, as they stand at the foot of the terminal.
+static LIVE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Lets no door show these secrets from here on.
 pub(crate) fn hide(redactor: Redactor) {
@@ -47,7 +55,7 @@ pub(crate) struct Log;
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = plain(&String::from_utf8_lossy(bytes));
-        io::stderr().lock().write_all(shown(&text).as_bytes())?;
+        beside(&shown(&text), &standing())?;
         Ok(bytes.len())
     }
 
@@ -88,8 +96,15 @@ pub(crate) fn bytes(text: &str) -> Result<(), CommandError> {
 
 /// Writes a patch for programs as it is, byte by byte: it has to apply, and its reader can read the files as well.
 pub(crate) fn exactly(text: &str) -> Result<(), CommandError> {
+    let live = Some(standing()).filter(|live| !live.is_empty() && io::stdout().is_terminal());
+    if let Some(live) = &live {
+        let _ = to_stderr(&erased(live, columns_now()));
+    }
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    if let Some(live) = &live {
+        let _ = to_stderr(&live.join("\n"));
+    }
     written.map_err(|error| CommandError::of_output(&error))
 }
 
@@ -105,13 +120,45 @@ pub(crate) fn warning(text: &str) {
 
 /// Writes to standard error what carries colours of our own; others' words in it have to be [`plain`] already.
 pub(crate) fn drawn(text: &str) {
-    let _ = io::stderr().lock().write_all(format!("{}\n", shown(text)).as_bytes());
+    let _ = beside(&format!("{}\n", shown(text)), &standing());
 }
 
-/// Writes lines that are drawn over to standard error; others' words in them have to be [`plain`] already.
-pub(crate) fn raw_progress(text: &str) {
+/// Draws lines below whatever is said from here on, over those before; others' words in them have to be [`plain`]
+/// already, and each has to fit into the screen.
+pub(crate) fn live(lines: Vec<String>) {
+    let mut standing = standing();
+    let lines: Vec<String> = lines.into_iter().map(|line| shown(&line).into_owned()).collect();
+    let _ = to_stderr(&format!("{}{}", erased(&standing, columns_now()), lines.join("\n")));
+    *standing = lines;
+}
+
+fn standing() -> MutexGuard<'static, Vec<String>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes whole lines to standard error, above those that are drawn over.
+fn beside(text: &str, live: &[String]) -> io::Result<()> {
+    to_stderr(&format!("{}{text}{}", erased(live, columns_now()), live.join("\n")))
+}
+
+fn to_stderr(text: &str) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(shown(text).as_bytes()).and_then(|()| stderr.flush());
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush())
+}
+
+fn columns_now() -> usize {
+    terminal::size().map_or(usize::MAX, |(_, columns)| columns)
+}
+
+/// Returns what takes these lines away, from the cursor at the end of the last: a terminal that has become narrower
+/// shows one as several.
+fn erased(lines: &[String], columns: usize) -> String {
+    let rows: usize = lines.iter().map(|line| columns::width(line).div_ceil(columns.max(1)).max(1)).sum();
+    match rows {
+        0 => String::new(),
+        1 => "\r\u{1b}[J".to_owned(),
+        more => format!("\r\u{1b}[{}A\u{1b}[J", more - 1),
+    }
 }
 
 /// Asks a question that only a clear yes answers with yes.
@@ -128,5 +175,25 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(answer.trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rows_are_taken_away_as_are_there() {
+        let table: [(&[usize], usize, &str); 5] = [
+            (&[], 80, ""),
+            (&[79], 80, "\r\u{1b}[J"),
+            (&[79, 79, 10], 80, "\r\u{1b}[2A\u{1b}[J"),
+            (&[79, 79], 40, "\r\u{1b}[3A\u{1b}[J"),
+            (&[0], 0, "\r\u{1b}[J"),
+        ];
+        for (widths, columns, expected) in table {
+            let lines: Vec<String> = widths.iter().map(|width| "x".repeat(*width)).collect();
+            assert_eq!(erased(&lines, columns), expected, "{widths:?} {columns}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The commands that are named to be typed next do, typed as they are printed, what was meant.
 
 use libtest_mimic::Failed;
+use rustix::fs::{CWD, Mode, mkfifoat};
 
 use crate::standing::{Desk, says};
-use crate::support::{Case, Outcome, Ran, at, case, fail, sandboxed};
+use crate::support::{Case, Home, Outcome, Ran, Repository, Running, at, case, fail, sandboxed};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -13,7 +14,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sandboxed("next_steps::files_that_were_kept_are_told_where_no_diff_is", kept_files_are_told),
         sandboxed("next_steps::odd_paths_can_be_typed", odd_paths_can_be_typed),
         case("next_steps::a_role_that_is_no_text_says_what_to_do", a_role_that_is_no_text_says_what_to_do),
-        case("next_steps::a_text_that_is_too_long_says_what_to_do", a_text_that_is_too_long_says_what_to_do),
+        case("next_steps::a_pipe_among_the_configuration_is_named", a_pipe_among_the_configuration_is_named),
+        sandboxed("next_steps::a_text_that_is_too_long_says_what_to_do", a_text_that_is_too_long_says_what_to_do),
     ]
 }
 
@@ -121,6 +123,28 @@ fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
         let ran = desk.home.orchestrate(desk.repository.path(), &["run", "plan.md"]).run()?;
         if ran.stderr.contains(&said) {
             return fail(ran.stderr);
+        }
+    }
+    Ok(())
+}
+
+/// Whatever includes it: git would wait for it without end, and so would libgit2.
+fn a_pipe_among_the_configuration_is_named() -> Outcome {
+    let homes = [Home::new()?, Home::new()?];
+    let repositories = [Repository::plain()?, Repository::plain()?];
+    let pipe = homes[0].path().join("pipe").display().to_string();
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR)?;
+    repositories[0].git(&["config", "include.path", &pipe])?;
+    let users = homes[1].path().join("home");
+    std::fs::create_dir_all(&users)?;
+    std::fs::write(users.join(".gitconfig"), format!("[include]\n\tpath = {pipe}\n"))?;
+    let waiting: Vec<Running> = std::iter::zip(&homes, &repositories)
+        .map(|(home, repository)| home.orchestrate(repository.path(), &["status"]).start())
+        .collect::<Result<_, _>>()?;
+    for waits in waiting {
+        let said = waits.end()?.exits(2)?.stderr;
+        if !said.contains(&format!("it waits for {pipe}, which is no plain file; put one in its place")) {
+            return fail(said);
         }
     }
     Ok(())

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
+use crate::repo::endless;
 use crate::repo::program::Program;
+use crate::repo::refusal::Refusal;
 
 /// What libgit2 is told besides: sync objects and refs when they are written.
 const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
@@ -69,7 +71,14 @@ impl Configuration {
         git_dir: &Path,
         work_tree: &Path,
     ) -> Result<Configuration, GitError> {
-        Self::parse(&program.list_configuration(git_dir, work_tree)?)
+        let listed = program.list_configuration(git_dir, work_tree).map_err(|error| match error {
+            GitError::Refused { path, refusal: Refusal::EndlessConfiguration { seconds, .. } } => {
+                let refusal = Refusal::EndlessConfiguration { file: endless::find(program, git_dir), seconds };
+                GitError::Refused { path, refusal }
+            }
+            error => error,
+        })?;
+        Self::parse(&listed)
     }
 
     /// Asks git outside of any repository.

@@ -2,6 +2,7 @@
 
 pub(crate) mod configuration;
 pub(crate) mod create;
+pub(crate) mod endless;
 pub(crate) mod full_disk;
 pub(crate) mod gc;
 pub(crate) mod lock;

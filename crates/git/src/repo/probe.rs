@@ -2,7 +2,7 @@
 //!
 //! Each refusal says why and what to do. What libgit2 or our staging would get wrong silently (LFS content
 //! stored raw, files outside a sparse cone committed as deleted) is refused here, not handled half.
-//! It reads only; it starts no program but `git rev-parse`, which runs none of its own.
+//! It reads only; it starts no program but `git config` and `git rev-parse`, which run none of their own.
 
 use std::path::{Path, PathBuf};
 
@@ -21,12 +21,19 @@ const OWN_ATTRIBUTES: &str = "info/attributes";
 pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Configuration), GitError> {
     let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
     let none: [&Path; 0] = [];
+    // Libgit2 reads the same files when it opens, and waits for ever where one of them has no end. So git reads them
+    // first, which can be stopped.
+    let listed = Repository::discover_path(start, none).ok();
+    let listed = listed.map(|git_dir| Configuration::of_repository(program, &git_dir, &git_dir));
+    if let Some(Err(GitError::Refused { refusal, .. })) = listed {
+        return Err(refused(refusal));
+    }
     let repository = match Repository::open_ext(start, RepositoryOpenFlags::empty(), none) {
         Ok(repository) => repository,
         Err(error) => return Err(refused(why_it_did_not_open(start, program, &error)?)),
     };
-    let workdir = repository.workdir().unwrap_or_else(|| repository.path());
-    let configuration = Configuration::of_repository(program, repository.path(), workdir).map_err(unlistable(start))?;
+    let ask = || Configuration::of_repository(program, repository.path(), repository.path());
+    let configuration = listed.unwrap_or_else(ask).map_err(unlistable(start))?;
     if let Some(refusal) = format_refusal(&configuration) {
         return Err(refused(refusal));
     }
@@ -249,4 +256,62 @@ fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &
     }
     let encoding = asked(text, b"working-tree-encoding=").find(|name| !is_utf8(name))?;
     Some(Refusal::Encoding { path: path(), encoding })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    /// A program that reads what is configured in no time at all, and the user's own configuration below a folder.
+    fn impatient(folder: &Path) -> Program {
+        let own = [
+            ("HOME", folder.into()),
+            ("GIT_CONFIG_GLOBAL", folder.join("user")),
+            ("GIT_CONFIG_SYSTEM", "/dev/null".into()),
+        ];
+        let environment = own.map(|(name, path)| (name.into(), path.into_os_string())).into_iter().collect();
+        Program::find().unwrap().with(environment).reading_within(Duration::from_millis(1))
+    }
+
+    /// Each file includes the next one, and the last one is a pipe.
+    #[test]
+    fn a_pipe_in_the_place_of_a_configuration_is_named_before_anybody_waits_for_it() {
+        let table: [&[&str]; 6] = [
+            &["project/.git/config"],
+            &["project/.git/config", "pipe"],
+            &["project/.git/config", "project/.git/more", "pipe"],
+            &["project/.git/config", "project/.git/config", "pipe"],
+            &["user"],
+            &["user", "pipe"],
+        ];
+        for files in table {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            Repository::init(root.join("project")).unwrap();
+            for (file, next) in files.iter().zip(files.iter().skip(1)) {
+                let mut file = File::options().append(true).create(true).open(root.join(file)).unwrap();
+                let path = match *next {
+                    "pipe" => "~/pipe".to_owned(),
+                    "project/.git/more" => "more".to_owned(),
+                    other => root.join(other).display().to_string(),
+                };
+                writeln!(file, "[includeIf \"gitdir:**\"]\n\tpath = {path}").unwrap();
+            }
+            let pipe = root.join(files[files.len() - 1]);
+            let _ = std::fs::remove_file(&pipe);
+            mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+            match open(&root.join("project"), &impatient(&root)) {
+                Err(GitError::Refused { refusal: Refusal::EndlessConfiguration { file, .. }, .. }) => {
+                    assert_eq!(file, Some(pipe), "{files:?}");
+                }
+                other => panic!("{files:?}: {:?}", other.map(drop)),
+            }
+        }
+    }
 }

@@ -22,6 +22,9 @@ use crate::repo::version::{OLDEST, Version};
 
 /// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
 const TIMEOUT: Duration = Duration::from_secs(600);
+/// How long git may take to read what is configured, some small files: one of which the end does not come is a pipe, or
+/// on a file system that does not answer.
+const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of git's complaint an error repeats.
 const MAX_COMPLAINT: usize = 2_000;
 /// What is kept of our own environment: where the user's configuration and programs are.
@@ -71,6 +74,8 @@ pub(crate) struct Program {
     environment: Environment,
     /// What kills its processes, those apart that outlive us.
     cancel: Cancel,
+    /// How long it may take to read what is configured.
+    configuration_timeout: Duration,
 }
 
 /// The variables that git goes by: where the user's programs and files are, and what says where his configuration is.
@@ -84,6 +89,11 @@ impl Environment {
     #[expect(clippy::disallowed_methods, reason = "git itself goes by these, and it is asked what it makes of them")]
     pub fn of_process() -> Self {
         std::env::vars_os().collect()
+    }
+
+    /// Gives the path that a variable holds.
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.variables.iter().find(|(found, _)| found == name).map(|(_, path)| path.into())
     }
 
     /// Gives those that say where the user's programs and files are.
@@ -161,7 +171,8 @@ impl Program {
         if version < OLDEST {
             return Err(unknown(text));
         }
-        Ok(Program { path, version, environment, cancel: Cancel::new() })
+        let configuration_timeout = CONFIGURATION_TIMEOUT;
+        Ok(Program { path, version, environment, cancel: Cancel::new(), configuration_timeout })
     }
 
     /// Lets it go by other variables than those of this process.
@@ -177,6 +188,12 @@ impl Program {
     /// Gives what kills its processes.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
+    }
+
+    /// Gives the same program, which may take no longer than this to read what is configured.
+    #[cfg(test)]
+    pub(crate) fn reading_within(self, configuration_timeout: Duration) -> Self {
+        Program { configuration_timeout, ..self }
     }
 
     /// Gives the absolute path of the program.
@@ -209,18 +226,53 @@ impl Program {
     /// Lists what is configured in a repository and for its user: for each setting its scope, a zero byte, its name,
     /// a line break, its value and a zero byte.
     ///
-    /// Git reads files for it, and starts nothing.
+    /// Git reads files for it, and starts nothing. If it does not come to their end, that is a refusal without the name
+    /// of the file.
     pub(crate) fn list_configuration(&self, git_dir: &Path, work_tree: &Path) -> Result<Vec<u8>, GitError> {
         let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
         let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
         let args = ["config", "--list", "--includes", "--show-scope", "-z"];
         let trusted = trusted.args(args).current_dir(work_tree).killed_by(&self.cancel);
-        let output = output(&trusted, "config --list")?;
+        let ended = trusted.timeout(self.configuration_timeout).output();
+        if let Err(SandboxError::TrustedTimeout { seconds, .. }) = ended {
+            let refusal = Refusal::EndlessConfiguration { file: None, seconds };
+            return Err(GitError::Refused { path: work_tree.to_owned(), refusal });
+        }
+        let output = understood(ended, "config --list")?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         let complaint: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_COMPLAINT).collect();
         Err(failed(complaint))
+    }
+
+    /// Lists what one file of configuration says, without the files that it includes: for each setting its name, a line
+    /// break, its value and a zero byte.
+    pub(crate) fn list_file(&self, file: &Path) -> Result<Vec<u8>, GitError> {
+        let args = ["config", "--no-includes", "--list", "-z", "--file"].map(OsStr::new);
+        // No repository is there, and git looks for no other one.
+        let nowhere = bare(&self.path, &self.environment).env("GIT_DIR", "/dev/null").current_dir("/");
+        let trusted = nowhere.timeout(CONFIGURATION_TIMEOUT).killed_by(&self.cancel);
+        Ok(understood(trusted.args(args).arg(file).output(), "config --file")?.stdout)
+    }
+
+    /// Lists the files in which the user and the machine's administrator configure git, as far as there are any.
+    pub(crate) fn users_configuration(&self) -> Vec<PathBuf> {
+        let variable = |name: &str| self.environment.path(name);
+        let configuration = variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")));
+        let usual =
+            [configuration.map(|folder| folder.join("git/config")), self.home().map(|home| home.join(".gitconfig"))];
+        let own = match variable("GIT_CONFIG_GLOBAL") {
+            Some(file) => vec![file],
+            None => usual.into_iter().flatten().collect(),
+        };
+        let system = variable("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
+        own.into_iter().chain([system]).collect()
+    }
+
+    /// Gives the user's home, if he has one.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.environment.path("HOME")
     }
 
     fn prepare(&self, run: &Run<'_>) -> Trusted {
@@ -295,7 +347,12 @@ impl Ended {
 
 /// Runs a process of git to its end.
 fn output(trusted: &Trusted, command: &str) -> Result<TrustedOutput, GitError> {
-    trusted.output().map_err(|error| match error {
+    understood(trusted.output(), command)
+}
+
+/// Makes an error of git's of one of the sandbox's.
+fn understood(ended: Result<TrustedOutput, SandboxError>, command: &str) -> Result<TrustedOutput, GitError> {
+    ended.map_err(|error| match error {
         SandboxError::TrustedKilled { .. } => GitError::Killed,
         error => GitError::Program { command: command.to_owned(), reason: error.to_string() },
     })

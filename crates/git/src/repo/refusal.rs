@@ -1,7 +1,8 @@
 //! What we say about a repository before we work with it: refusals and warnings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, shell_word};
 
 use crate::repo::version::OLDEST;
@@ -126,6 +127,14 @@ pub enum Refusal {
     /// Git does not read what is configured.
     #[error("git cannot read its configuration ({0}); mend what it names, until `git config --list` works here")]
     UnreadableConfiguration(String),
+    /// Git does not come to the end of what is configured.
+    #[error("git did not come to the end of its configuration within {seconds} s: {}", stuck(.file.as_deref()))]
+    EndlessConfiguration {
+        /// The file that is none, if it was found.
+        file: Option<PathBuf>,
+        /// How long git had.
+        seconds: u64,
+    },
     /// Git cannot be started.
     #[error("{path} cannot be started ({reason}); see whether `git --version` works here")]
     GitUnstartable {
@@ -243,5 +252,17 @@ impl std::fmt::Display for Warning {
             Warning::Shallow => f.write_str("history is cut off here; `git fetch --unshallow` completes it"),
             Warning::Jujutsu => f.write_str("jujutsu manages this repository too; it may move what git shows"),
         }
+    }
+}
+
+fn stuck(file: Option<&Path>) -> String {
+    match file {
+        Some(file) => format!(
+            "it waits for {}, which is no plain file; put one in its place, or take the `include.path` out that names it",
+            shown_path(file)
+        ),
+        None => "see which of its files, or of those that their `include.path` names, does not answer \
+                 (`git config --list` waits for it as well), and take it out"
+            .to_owned(),
     }
 }

@@ -1,0 +1,62 @@
+//! Which file keeps git from coming to the end of its configuration: a pipe or a device in the place of a file.
+//!
+//! Git is asked what each file includes, one by one and without the included files, and only after it did not come to
+//! the end of all of them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::repo::program::Program;
+use crate::store::openat::path_of;
+
+/// The most files that are looked at; nobody has so many, and those that include each other in a circle are seen once.
+const MOST_FILES: usize = 100;
+/// What git reads as an empty file, and people name for it.
+const NOTHING: &str = "/dev/null";
+
+/// Finds the first file of configuration that is none; nothing if all are plain files, on a system that is slow.
+pub(crate) fn find(program: &Program, git_dir: &Path) -> Option<PathBuf> {
+    let mut left = own_files(git_dir);
+    left.extend(program.users_configuration());
+    let mut seen = BTreeSet::new();
+    while let Some(file) = left.pop() {
+        if file == Path::new(NOTHING) || seen.len() >= MOST_FILES || !seen.insert(file.clone()) {
+            continue;
+        }
+        match std::fs::metadata(&file) {
+            Ok(found) if found.is_file() => left.extend(included(program, &file)),
+            Ok(found) if !found.is_dir() => return Some(file),
+            // What is not there, and a folder, are passed over or complained about at once.
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Lists the files of a repository's own configuration.
+fn own_files(git_dir: &Path) -> Vec<PathBuf> {
+    let common = std::fs::read_to_string(git_dir.join("commondir")).unwrap_or_default();
+    let common = git_dir.join(common.trim_end());
+    vec![common.join("config"), git_dir.join("config.worktree")]
+}
+
+/// Lists the files that a file of configuration includes, on whatever condition.
+fn included(program: &Program, file: &Path) -> Vec<PathBuf> {
+    let listed = program.list_file(file).unwrap_or_default();
+    let is_include = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");
+    let mut found = Vec::new();
+    for setting in listed.split(|byte| *byte == 0) {
+        let Some(end) = setting.iter().position(|byte| *byte == b'\n') else { continue };
+        let (key, value) = setting.split_at(end);
+        if !is_include(key) || !key.ends_with(b".path") {
+            continue;
+        }
+        let path = path_of(value.trim_ascii_start());
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        found.push(match path.strip_prefix("~") {
+            Ok(below) => program.home().unwrap_or_default().join(below),
+            Err(_) => folder.join(path),
+        });
+    }
+    found
+}

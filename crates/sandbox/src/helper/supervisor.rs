@@ -1,5 +1,6 @@
 //! Starts the program and stays until nothing of it is left.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, RawFd};
@@ -28,6 +29,8 @@ const REST: u32 = 10;
 const IDLE: Duration = Duration::from_millis(500);
 /// What shells add to the number of the signal that ended a program.
 const SHELL_SIGNALLED: i32 = 128;
+/// Where programs are looked for without a `PATH` (execvp(3)).
+const USUAL_PATH: &str = "/bin:/usr/bin";
 /// What stays the same for so long hangs inside the kernel, where no signal reaches it.
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long the full tier kills one by one, before the end of the namespace takes all at once.
@@ -99,8 +102,23 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
         }
         Err(cause) if cause.raw_os_error() == Some(libc::ECANCELED) => Err(None),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(Some(Report::NotFound)),
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied && !is_file_anywhere(spec) => {
+            Err(Some(Report::NotFound))
+        }
         Err(cause) => Err(Some(Report::NotExecutable(cause.to_string()))),
     }
+}
+
+/// Reports whether the program's name leads to a file.
+///
+/// A search goes on behind a folder that cannot be entered, and ends with that folder's refusal if it finds nothing.
+fn is_file_anywhere(spec: &Spec) -> bool {
+    let (cwd, program) = (Path::new(&spec.cwd), Path::new(&spec.program));
+    if program.components().count() > 1 || program.is_absolute() {
+        return true;
+    }
+    let search = spec.env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(USUAL_PATH), |(_, path)| path);
+    std::env::split_paths(search).any(|folder| cwd.join(folder).join(program).is_file())
 }
 
 /// What the supervisor hears of beside the coordinator.

@@ -1,6 +1,7 @@
 //! How jobs end: nothing survives, limits hold, and the answer comes in time.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -74,6 +75,19 @@ fn passes_standard_input(room: &Room) {
 fn names_a_program_that_is_not_there(room: &Room) {
     let missing = room.try_run(&room.job("no-such-program", &[]));
     assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
+    // A search ends with the refusal of what it could not execute, although it has found nothing.
+    let closed = room.root.path().join("closed");
+    std::fs::create_dir_all(room.root.path().join("others/no-such-program")).unwrap();
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0)).unwrap();
+    for folder in ["closed", "others"].map(|name| room.root.path().join(name)) {
+        let path = std::env::join_paths([folder, "/usr/bin".into()]).unwrap();
+        let job = Job { env: [("PATH".into(), path)].into(), ..room.job("no-such-program", &[]) };
+        let missing = room.try_run(&job);
+        assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
+        assert_eq!(room.run(&Job { program: "true".into(), ..job }).exit, Exit::Code(0));
+    }
+    std::fs::remove_dir(closed).unwrap();
     std::fs::write(room.root.path().join("text"), "x").unwrap();
     let text = room.try_run(&room.job(room.root.path().join("text"), &[]));
     assert!(matches!(text, Err(SandboxError::NotExecutable { .. })), "{text:?}");

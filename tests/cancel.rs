@@ -1,10 +1,11 @@
 //! Stopping runs and agents: no process outlives it, nothing is lost, and what was stopped goes on when resumed.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{ConfinementChoice, Settings, ShutdownLevel};
+use orchestrate_coordinator::{ConfinementChoice, Layout, Run, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Cancelled, Merged};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
 use orchestrate_core::{RunState, TaskState};
@@ -12,7 +13,7 @@ use orchestrate_journal::{Command, InboxId};
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
-use crate::run::{Stage, done, plan_input, runtime, write};
+use crate::run::{Stage, done, open_gate, plan_input, runtime, write};
 use crate::support::{Case, Outcome, Played, Rule, Script, case, fail, until};
 
 /// No process of a run may be alive this long after it was stopped; load makes its end slower, so this is no figure.
@@ -61,6 +62,16 @@ fn sleepers(seconds: &str) -> String {
     format!("echo half > half.txt; sleep {seconds} & setsid sleep {seconds} & sleep {seconds}")
 }
 
+/// Works until [`release`] lets it end.
+const GATED: &str = "mkfifo gate; read line < gate; rm gate; echo half > half.txt";
+
+/// Lets the first task's command go on that waits at its gate, for as long as the gate is held.
+fn release(run: &Run, layout: &Layout) -> Result<Option<File>, Failed> {
+    let folder = layout.worktree(run.id(), &"T1".into());
+    until(GRACE, || Ok(folder.join("gate").exists().then_some(())))?;
+    Ok(Some(open_gate(&folder)?))
+}
+
 fn sleeping(command: &str) -> Script {
     Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": command})))
@@ -75,7 +86,7 @@ fn act_when(
     stage: &Stage,
     (plan, script, word): (&str, &Script, &str),
     fits: impl FnMut(&std::sync::Arc<RunState>) -> bool,
-    (change, act): (impl FnOnce(&mut Settings), impl FnOnce(&orchestrate_coordinator::Run) -> Outcome),
+    (change, act): (impl FnOnce(&mut Settings), impl FnOnce(&Run, &Layout) -> Result<Option<File>, Failed>),
 ) -> Result<Played, Failed> {
     let coordinator = stage.coordinator(script, change)?;
     let report = runtime()?.block_on(async {
@@ -86,8 +97,10 @@ fn act_when(
             let seen = move || until(GRACE, || Ok(is_alive(&word)?.then_some(())));
             tokio::task::spawn_blocking(seen).await??;
         }
-        act(&run)?;
-        Ok::<_, Failed>(run.wait().await?)
+        let gate = act(&run, coordinator.layout())?;
+        let report = run.wait().await?;
+        drop(gate);
+        Ok::<_, Failed>(report)
     })?;
     Played::of(coordinator, report)
 }
@@ -101,9 +114,9 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
     let seconds = seconds(stage.state.path(), 1);
     let (script, before) = (sleeping(&sleepers(&seconds)), stage.repository.fingerprint()?);
     let exactly = |settings: &mut Settings| settings.confinement = ConfinementChoice::Exactly(confinement);
-    let stop = |run: &orchestrate_coordinator::Run| {
+    let stop = |run: &Run, _: &Layout| {
         run.raise(ShutdownLevel::Stop);
-        Ok(())
+        Ok(None)
     };
     let plan = "- [ ] T1 slow\n";
     let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (exactly, stop))?;
@@ -128,11 +141,11 @@ fn stop_leaves_no_process(confinement: Confinement) -> Outcome {
 
 fn a_drain_lets_running_work_end() -> Outcome {
     let stage = Stage::new()?;
-    let script = sleeping("sleep 0.3; echo half > half.txt");
+    let script = sleeping(GATED);
     let plan = "- [ ] T1 slow\n- [ ] T2 after (depends: T1)\n";
-    let drain = |run: &orchestrate_coordinator::Run| {
+    let drain = |run: &Run, layout: &Layout| {
         run.raise(ShutdownLevel::Drain);
-        Ok(())
+        release(run, layout)
     };
     let played =
         act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, drain))?;
@@ -151,7 +164,7 @@ fn a_timeout_leaves_no_process() -> Outcome {
     played.require_failure("T1", FailureCause::Timeout, "longer than")
 }
 
-fn stop_agent(run: &orchestrate_coordinator::Run, agent: &str) -> Result<InboxId, Failed> {
+fn stop_agent(run: &Run, agent: &str) -> Result<InboxId, Failed> {
     Ok(run.store().send(run.id(), &Command::StopAgent { agent: agent.into(), holder: None })?)
 }
 
@@ -161,7 +174,7 @@ fn one_agent_stops_alone() -> Outcome {
     let script = sleeping(&sleepers(&seconds));
     let plan = "- [ ] T1 slow\n- [ ] T2 quick\n";
     let nothing = |_: &mut Settings| {};
-    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T1").map(drop);
+    let stop = |run: &Run, _: &Layout| stop_agent(run, "T1").map(|_| None);
     let played = act_when(&stage, (plan, &script, &seconds), |state| calls(state, "T1") == 1, (nothing, stop))?;
     require_gone(&seconds)?;
     played.require(0, &[("T1", Cancelled), ("T2", Merged)])?;
@@ -174,25 +187,30 @@ fn one_agent_stops_alone() -> Outcome {
 
 fn what_nobody_works_on_is_called_off() -> Outcome {
     let stage = Stage::new()?;
-    let script = sleeping("sleep 0.5; echo half > half.txt");
+    let script = sleeping(GATED);
     let plan = "- [ ] T1 slow\n- [ ] T2 after (depends: T1)\n";
     let nothing = |_: &mut Settings| {};
-    let stop = |run: &orchestrate_coordinator::Run| stop_agent(run, "T2").map(drop);
+    let stop = |run: &Run, layout: &Layout| {
+        let sent = stop_agent(run, "T2")?;
+        until(GRACE, || Ok(run.store().answer(sent)?))?.map_err(Failed::from)?;
+        release(run, layout)
+    };
     let played = act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (nothing, stop))?;
     played.require(0, &[("T1", Merged), ("T2", Cancelled)])
 }
 
 fn an_agent_that_there_is_not_is_not_stopped() -> Outcome {
-    let (stage, mut sent) = (Stage::new()?, None);
-    let script = sleeping("sleep 0.5; echo half > half.txt");
-    let stop = |run: &orchestrate_coordinator::Run| {
-        sent = Some(stop_agent(run, "T9")?);
-        Ok(())
+    let (stage, mut answer) = (Stage::new()?, None);
+    let script = sleeping(GATED);
+    let stop = |run: &Run, layout: &Layout| {
+        let sent = stop_agent(run, "T9")?;
+        answer = Some(until(GRACE, || Ok(run.store().answer(sent)?))?);
+        release(run, layout)
     };
     let plan = ("- [ ] T1 slow\n", &script, "");
     let played = act_when(&stage, plan, |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, stop))?;
     played.require(0, &[("T1", Merged)])?;
-    match sent.map(|sent| played.coordinator.store().answer(sent)).transpose()?.flatten() {
+    match answer {
         Some(Err(why)) if why.contains("there is no task T9") => Ok(()),
         other => fail(format!("{other:?}")),
     }

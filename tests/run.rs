@@ -330,7 +330,7 @@ fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
 }
 
 /// Lets the command go on that reads a line of the gate in a folder, for as long as the gate is held.
-fn open_gate(folder: &Path) -> std::io::Result<File> {
+pub(crate) fn open_gate(folder: &Path) -> std::io::Result<File> {
     // Opened for both, it waits for no reader.
     let mut gate = File::options().read(true).write(true).open(folder.join("gate"))?;
     gate.write_all(b"go\n")?;

@@ -217,6 +217,8 @@ impl Trusted {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, FileType, Mode};
+
     use super::*;
 
     fn sh(script: &str) -> Trusted {
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn kills_what_takes_too_long() {
-        let result = sh("sleep 60 & sleep 60").timeout(Duration::from_millis(100)).output();
+        let result = sh("sleep 9999 & sleep 9999").timeout(Duration::from_millis(1)).output();
         assert!(matches!(result, Err(SandboxError::TrustedTimeout { .. })), "{result:?}");
     }
 
@@ -268,7 +270,15 @@ mod tests {
 
     #[test]
     fn outlives_the_thread_that_asked_for_it() {
-        let child = std::thread::spawn(|| sh("sleep 0.2; echo alive").output().unwrap()).join().unwrap();
-        assert_eq!(child.stdout, b"alive\n");
+        let place = tempfile::tempdir().unwrap();
+        let gates = ["begun", "go"].map(|name| place.path().join(name));
+        gates.iter().for_each(|gate| rustix::fs::mknodat(CWD, gate, FileType::Fifo, Mode::RWXU, 0).unwrap());
+        let script = sh("echo > begun; read line < go; echo alive").current_dir(place.path());
+        let asking = std::thread::spawn(move || script.output().unwrap());
+        std::fs::read(&gates[0]).unwrap();
+        // What starts processes has served another by now.
+        sh("true").output().unwrap();
+        std::fs::write(&gates[1], "\n").unwrap();
+        assert_eq!(asking.join().unwrap().stdout, b"alive\n");
     }
 }

@@ -79,7 +79,7 @@ fn names_a_program_that_is_not_there(room: &Room) {
     let closed = room.root.path().join("closed");
     std::fs::create_dir_all(room.root.path().join("others/no-such-program")).unwrap();
     std::fs::create_dir(&closed).unwrap();
-    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
     for folder in ["closed", "others"].map(|name| room.root.path().join(name)) {
         let path = std::env::join_paths([folder, "/usr/bin".into()]).unwrap();
         let job = Job { env: [("PATH".into(), path)].into(), ..room.job("no-such-program", &[]) };

@@ -1,7 +1,7 @@
 //! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::ConfinementChoice;
@@ -30,11 +30,15 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     let tokens = tiers.into_iter().chain([(Confinement::Unconfined, "unconfined")]).map(|(tier, word)| {
         let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
-        case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier)
+        let locks = format!("attacks::the_repository_cannot_be_locked_{word}");
+        [
+            case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier),
+            case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
+        ]
     });
     let programs =
         case("attacks::a_program_in_the_repository_is_never_ours", a_program_in_the_repository_is_never_ours);
-    each.chain(links).chain(tokens).chain([programs]).collect()
+    each.chain(links).chain(tokens.flatten()).chain([programs]).collect()
 }
 
 /// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
@@ -234,6 +238,24 @@ fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
         _ if (first, second) == (0, 0) => Ok(()),
         _ => fail(format!("a command read what it must not: {first}, {second}")),
     }
+}
+
+/// Whoever can open the repository's directory can lock it against us.
+fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
+    let stage = Stage::new()?;
+    let command = "common=$(sed 's/gitdir: //' .git)/../..; \
+                   sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$common\" > found.txt 2>&1; true";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = stage.play("- [ ] T1 lock\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let found = stage.merged(&played.report, "found.txt")?;
+    let directory = std::fs::metadata(stage.repository.path().join(".git"))?;
+    let is_opened = found.trim() == format!("{}:{}", directory.dev(), directory.ino());
+    if is_opened == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
 }
 
 /// Returns what a command finds of the secrets, and what git tells it.

@@ -38,7 +38,7 @@ pub struct Trusted {
     stdin: Vec<u8>,
     timeout: Duration,
     killed_by: Option<Cancel>,
-    outlives: Option<Arc<OwnedFd>>,
+    outlives: Vec<Arc<OwnedFd>>,
 }
 
 /// Tells what a trusted program did.
@@ -63,7 +63,7 @@ pub fn trusted(program: &Path) -> Trusted {
         stdin: Vec::new(),
         timeout: DEFAULT_TIMEOUT,
         killed_by: None,
-        outlives: None,
+        outlives: Vec::new(),
     }
 }
 
@@ -121,12 +121,13 @@ impl Trusted {
         self
     }
 
-    /// Lets the program go on to its end if this process is killed; `lock` stays open in it until then.
+    /// Lets the program go on to its end if this process is killed; `lock` stays open in it until then, beside
+    /// each that was given before.
     ///
     /// For what must not stop half-way. Whoever comes next waits for the lock.
     #[must_use]
     pub fn outlives_us(mut self, lock: Arc<OwnedFd>) -> Self {
-        self.outlives = Some(lock);
+        self.outlives.push(lock);
         self
     }
 
@@ -137,10 +138,10 @@ impl Trusted {
     /// status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
         self.require_wanted()?;
-        let lock = self.outlives.as_ref().map(|lock| lock.try_clone()).transpose();
-        let lock = lock.map_err(SandboxError::io("hand a lock to a trusted program"))?;
+        let locks = self.outlives.iter().map(|lock| lock.try_clone()).collect::<Result<_, _>>();
+        let locks = locks.map_err(SandboxError::io("hand a lock to a trusted program"))?;
         let (program, streams) = self.program()?;
-        let child = spawner::spawn(lock.into_iter().collect(), move || sys::start(&program))?;
+        let child = spawner::spawn(locks, move || sys::start(&program))?;
         let read = self.read(streams);
         if read.is_err() {
             // It may have ended in between.
@@ -177,7 +178,7 @@ impl Trusted {
             environment: self.env.iter().map(variable).collect::<Result<_, _>>()?,
             directory: self.cwd.as_ref().map(|dir| text(dir.as_os_str())).transpose()?,
             streams: [stdin, to_stdout, to_stderr],
-            dies_with: self.outlives.is_none().then(rustix::process::getpid),
+            dies_with: self.outlives.is_empty().then(rustix::process::getpid),
         };
         Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
     }

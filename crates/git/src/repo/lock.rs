@@ -4,6 +4,10 @@
 //! is `flock` on a file of ours, so it also holds against other processes of ours and goes away with a process that is
 //! killed. It is in a folder that this user alone can enter and that no confined process sees: whoever can open a file
 //! can lock it. It says who holds it, for who waits too long.
+//!
+//! Those who keep their state in another folder, such as another user, do not know of that file. They meet at a second
+//! lock, on the repository's own directory, which a confined process cannot open either. Another user who may read the
+//! repository can hold it: then nothing is moved here, and who waits is told for whom.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -38,13 +42,15 @@ const NEXT_LOOK_AT_HOLDER: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Held {
     file: Arc<OwnedFd>,
+    /// The repository's directory, which is locked too.
+    repository: Option<Arc<OwnedFd>>,
     folder: PathBuf,
 }
 
 impl Held {
-    /// Gives the open file, for a program that goes on under the lock if this process is killed.
-    pub(crate) fn file(&self) -> Arc<OwnedFd> {
-        Arc::clone(&self.file)
+    /// Gives what is open as long as the lock is held, for a program that goes on under it if this process is killed.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Arc<OwnedFd>> {
+        std::iter::once(&self.file).chain(&self.repository).map(Arc::clone)
     }
 
     /// Gives the folder of ours in which who holds the lock may keep what outlives him.
@@ -59,7 +65,9 @@ impl Drop for Held {
         let _ = ftruncate(&*self.file, 0);
         // Closing the file gives the lock back, but not while a program that another thread is just starting has a
         // copy.
-        let _ = flock(&*self.file, FlockOperation::Unlock);
+        for file in self.repository.iter().chain([&self.file]) {
+            let _ = flock(&**file, FlockOperation::Unlock);
+        }
     }
 }
 
@@ -71,39 +79,66 @@ struct Limits {
     landing: Duration,
 }
 
-/// Waits for the lock in a repository's folder of ours, to do this under it, until this is killed; says so if it takes
-/// long.
-pub(crate) fn take(folder: &Path, work: Work, cancel: &Cancel, tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
-    let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
-    take_until(folder, work, (limits, cancel), tell)
-}
-
-#[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
-fn take_until(
-    folder: &Path,
+/// Waits for the lock in a repository's folder of ours and for the one on its own directory, to do this under both,
+/// until this is killed; says so if it takes long.
+pub(crate) fn take(
+    (folder, repository): (&Path, &Path),
     work: Work,
-    (limits, cancel): (Limits, &Cancel),
+    cancel: &Cancel,
     tell: &dyn Fn(&Waiting),
 ) -> Result<Held, GitError> {
+    let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
+    let held = take_until(folder, work, (limits, cancel), tell)?;
+    // Nothing says there what is done under it, so it may be a landing.
+    join(held, repository, (Limits { patience: LANDING_PATIENCE, ..limits }, cancel), tell)
+}
+
+fn take_until(folder: &Path, work: Work, until: (Limits, &Cancel), tell: &dyn Fn(&Waiting)) -> Result<Held, GitError> {
     orchestrate_files::create_folder(folder).map_err(GitError::io("make", folder))?;
     let path = folder.join(LOCK_FILE);
     let mut file = orchestrate_files::open_or_create(&path).map_err(GitError::io("open", &path))?;
+    wait_for(&file, &path, until, tell)?.map_err(GitError::errno("lock", &path))?;
+    let signed = file.set_len(0).and_then(|()| file.write_all(work.signature().as_bytes()));
+    signed.map_err(GitError::io("write", &path))?;
+    Ok(Held { file: Arc::new(file.into()), repository: None, folder: folder.to_owned() })
+}
+
+/// Waits for the lock on the repository's own directory as well.
+fn join(
+    mut held: Held,
+    repository: &Path,
+    until: (Limits, &Cancel),
+    tell: &dyn Fn(&Waiting),
+) -> Result<Held, GitError> {
+    let file = File::open(repository).map_err(GitError::io("open", repository))?;
+    // Not every file system can lock a directory (flock(2) about NFS); without it we are alone with our state.
+    if wait_for(&file, repository, until, tell)?.is_ok() {
+        held.repository = Some(Arc::new(file.into()));
+    }
+    Ok(held)
+}
+
+/// Waits for the lock on a file; gives what the file system has against it.
+#[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
+fn wait_for(
+    file: &File,
+    path: &Path,
+    (limits, cancel): (Limits, &Cancel),
+    tell: &dyn Fn(&Waiting),
+) -> Result<Result<(), Errno>, GitError> {
     let mut wait: Option<Wait> = None;
     loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Ok(())),
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if cancel.is_killed() => return Err(GitError::Killed),
             Err(Errno::WOULDBLOCK) => {
-                wait.get_or_insert_with(|| Wait::begin(&path, &file, limits)).go_on(&file, tell)?;
+                wait.get_or_insert_with(|| Wait::begin(path, file, limits)).go_on(file, tell)?;
                 std::thread::sleep(PAUSE);
             }
-            Err(error) => return Err(GitError::errno("lock", path)(error)),
+            Err(error) => return Ok(Err(error)),
         }
     }
-    let signed = file.set_len(0).and_then(|()| file.write_all(work.signature().as_bytes()));
-    signed.map_err(GitError::io("write", &path))?;
-    Ok(Held { file: Arc::new(file.into()), folder: folder.to_owned() })
 }
 
 /// A wait for the lock.
@@ -193,6 +228,23 @@ mod tests {
         assert!(said.contains("orchestrate, which lands a branch"), "{said}");
         drop(held);
         take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap();
+    }
+
+    #[test]
+    fn two_states_of_one_repository_wait_for_each_other() {
+        let [one, other, repository] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let take = |state: &tempfile::TempDir| {
+            let until = (AT_ONCE, &Cancel::new());
+            let held = take_until(state.path(), Work::Landing, until, &|_| ())?;
+            join(held, repository.path(), until, &|_| ())
+        };
+        let held = take(&one).unwrap();
+        let error = take(&other).unwrap_err();
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        let goes_on = held.files().map(|file| file.try_clone().unwrap()).collect::<Vec<_>>();
+        drop(held);
+        assert_eq!(goes_on.len(), 2);
+        take(&other).unwrap();
     }
 
     #[test]

@@ -290,7 +290,7 @@ impl Program {
             trusted = trusted.env("GIT_CEILING_DIRECTORIES", parent);
         }
         trusted = match run.outlives {
-            Some(held) => trusted.outlives_us(held.file()),
+            Some(held) => held.files().fold(trusted, Trusted::outlives_us),
             None => trusted.killed_by(&self.cancel),
         };
         trusted

@@ -197,7 +197,8 @@ impl Repo {
     /// Waits for the repository's lock, to do this under it.
     pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
         let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
-        lock::take(&self.shared.own_folder, work, self.program.cancel(), &tell)
+        let folders = (self.shared.own_folder.as_path(), self.common_dir());
+        lock::take(folders, work, self.program.cancel(), &tell)
     }
 
     /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,

@@ -12,9 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orchestrate_coordinator::{Coordinator, PlanInput, Settings, run_helper_if_asked};
+use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, TaskState};
-use orchestrate_journal::Command;
 use orchestrate_model::ScriptedModel;
 use orchestrate_plan::{KnownNames, Plan};
 
@@ -64,12 +64,12 @@ fn decide(coordinator: &Coordinator, project: &Path, report: &Report) -> Result<
         let command = if changes.lines().any(|line| line.starts_with("D\ttests/")) {
             println!("{} is rejected: it deletes tests", task.id);
             let message = "Keep the tests.".to_owned();
-            Command::Reject { task: task.id.clone(), message, at: Some("tests/all.sh:1".to_owned()) }
+            Request::Reject { task: task.id.clone(), message, at: Some("tests/all.sh:1".to_owned()) }
         } else {
             println!("{} is approved", task.id);
             // The approval holds for exactly what was looked at.
             let tree = tree_of(coordinator, &report.run_id, task)?;
-            Command::Approve { task: task.id.clone(), tree }
+            Request::Approve { task: task.id.clone(), tree }
         };
         coordinator.store().send(&report.run_id, &command)?;
         answered = true;

@@ -8,8 +8,8 @@ use orchestrate_coordinator::{Runs, Settings};
 use orchestrate_core::CallHash;
 use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::settings::{RuleDecision, RuleText};
-use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, done, write};
@@ -84,7 +84,7 @@ fn answer(stage: &Stage, allowed: bool, message: Option<&str>) -> Result<Played,
     let (played, call) = parked(stage)?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let sent = store.send(&run, &Command::Decide { call, allowed, message: message.map(str::to_owned) })?;
+    let sent = store.send(&run, &Request::Decide { call, allowed, message: message.map(str::to_owned) })?;
     let resumed = stage.resume(&run, &script(), |settings| ask(settings, true))?;
     match store.answer(sent)? {
         Some(Ok(_)) => Ok(resumed),
@@ -128,7 +128,7 @@ fn an_answer_at_the_end_is_obeyed() -> Outcome {
     let (played, call) = parked(&stage)?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let sent = store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    let sent = store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
     let coordinator = stage.coordinator(&script(), |settings| ask(settings, true))?;
     let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build()?;
     let report = runtime.block_on(async {
@@ -181,7 +181,7 @@ fn a_live_run_takes_the_answer() -> Outcome {
         let call = asks.open_approvals().map(|(call, _)| call.clone()).next();
         drop(asks);
         let Some(call) = call else { return fail("no call asks") };
-        run.store().send(run.id(), &Command::Decide { call, allowed: true, message: None })?;
+        run.store().send(run.id(), &Request::Decide { call, allowed: true, message: None })?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
     Played::of(coordinator, report)?.require(0, &[("T1", Merged), ("T2", Merged)])
@@ -198,12 +198,12 @@ fn each_of_two_like_calls_is_asked_about() -> Outcome {
     let run = first.report.run_id.clone();
     let (one, store) = (open_call(&first)?, first.coordinator.store().clone());
     drop(first);
-    store.send(&run, &Command::Decide { call: one.clone(), allowed: true, message: None })?;
+    store.send(&run, &Request::Decide { call: one.clone(), allowed: true, message: None })?;
     let second = stage.resume(&run, &script, parks)?;
     second.require(3, &[("T1", Waiting)])?;
     let other = open_call(&second)?;
     drop(second);
-    store.send(&run, &Command::Decide { call: other.clone(), allowed: false, message: None })?;
+    store.send(&run, &Request::Decide { call: other.clone(), allowed: false, message: None })?;
     let ended = stage.resume(&run, &script, parks)?;
     ended.require(0, &[("T1", Merged)])?;
     let outcomes = ended.pick(|event| match event {
@@ -233,7 +233,7 @@ fn a_pause_changes_no_result() -> Outcome {
     let (run, call) = (first.report.run_id.clone(), open_call(&first)?);
     let store = first.coordinator.store().clone();
     drop(first);
-    store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
     let resumed = stage.resume(&run, &script, parks)?;
     resumed.require(0, &[("T1", Merged)])?;
     // How long a call took is part of its result, and no part of what its agent is told.
@@ -252,12 +252,12 @@ fn a_decided_call_is_not_decided_again() -> Outcome {
     let (played, call) = parked(&stage)?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let decide = |allowed| store.send(&run, &Command::Decide { call: call.clone(), allowed, message: None });
+    let decide = |allowed| store.send(&run, &Request::Decide { call: call.clone(), allowed, message: None });
     let first = decide(true)?;
     let later = std::iter::repeat_with(|| decide(false)).take(LATER).collect::<Result<Vec<_>, _>>()?;
     let resumed = stage.resume(&run, &script(), |settings| ask(settings, true))?;
     resumed.require(0, &[("T1", Merged), ("T2", Merged)])?;
-    let refused = Some(Err(format!("no call {call} waits for an answer")));
+    let refused = Some(Err(RequestRefused::NoSuchCall { call: call.clone() }));
     let answers = later.into_iter().map(|sent| store.answer(sent)).collect::<Result<Vec<_>, _>>()?;
     if store.answer(first)? != Some(Ok(format!("call {call} is approved"))) || answers != vec![refused; LATER] {
         return fail(format!("{answers:?}"));
@@ -452,10 +452,10 @@ fn refuses_to_approve(desk: &Desk) -> Outcome {
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
     let open = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
     let Some(call) = open else { return fail("no call asks") };
-    let sent = store.send(&run, &Command::Decide { call, allowed: true, message: None })?;
+    let sent = store.send(&run, &Request::Decide { call, allowed: true, message: None })?;
     desk.types(&["resume"], 3)?;
     match store.answer(sent)? {
-        Some(Err(why)) if why.contains("blotted out") => Ok(()),
+        Some(Err(RequestRefused::HiddenCall { .. })) => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }

@@ -8,8 +8,9 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Layout, Run, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Cancelled, Merged};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::{RunState, TaskState};
-use orchestrate_journal::{Command, InboxId};
+use orchestrate_journal::InboxId;
 use orchestrate_sandbox::Confinement;
 use serde_json::json;
 
@@ -165,7 +166,7 @@ fn a_timeout_leaves_no_process() -> Outcome {
 }
 
 fn stop_agent(run: &Run, agent: &str) -> Result<InboxId, Failed> {
-    Ok(run.store().send(run.id(), &Command::StopAgent { agent: agent.into(), holder: None })?)
+    Ok(run.store().send(run.id(), &Request::StopAgent { agent: agent.into(), holder: None })?)
 }
 
 fn one_agent_stops_alone() -> Outcome {
@@ -211,7 +212,7 @@ fn an_agent_that_there_is_not_is_not_stopped() -> Outcome {
     let played = act_when(&stage, plan, |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, stop))?;
     played.require(0, &[("T1", Merged)])?;
     match answer {
-        Some(Err(why)) if why.contains("there is no task T9") => Ok(()),
+        Some(Err(RequestRefused::NoSuchTask { task, .. })) if task.as_str() == "T9" => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }

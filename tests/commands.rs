@@ -7,7 +7,8 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
 use orchestrate_core::RunId;
-use orchestrate_journal::{Command, Journal, Received, Store};
+use orchestrate_core::request::Request;
+use orchestrate_journal::{Journal, Received, Store};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -350,7 +351,7 @@ fn one_whose_coordinator_ends_is_carried_out() -> Outcome {
     // Who comes later still finds that it was answered.
     let (coordinator, facts) =
         (Coordinator::open(repository.path(), Settings::new(home.state()))?, store.state(&run)?.seq);
-    let again = Command::Message { to: "T1".into(), body: "twice".to_owned() };
+    let again = Request::Message { to: "T1".into(), body: "twice".to_owned() };
     let late = runtime()?.block_on(coordinator.resume_with_sent(&run, id, again))?;
     if matches!(late, Takeover::Answered) && store.state(&run)?.seq == facts {
         Ok(())

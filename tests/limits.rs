@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Allowance, Takeover};
+use orchestrate_coordinator::Takeover;
+use orchestrate_core::Allowance;
 use orchestrate_core::TaskState::{AwaitingReview, Failed as FailedTask, Merged, Skipped, Waiting};
 use orchestrate_core::context::{TokenCounter, fixed_tokens, request_tokens};
 use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::task::Work;
 use orchestrate_core::{ModelReply, ModelRequest, RunId, RunSettings, RunState, Task, TaskId, TaskRecord, Usage};
-use orchestrate_journal::{Clock, Command, Journal, Store};
+use orchestrate_journal::{Clock, Journal, Store};
 use orchestrate_model::Tokenizer;
 use orchestrate_settings::{Kind, named};
 use serde_json::json;
@@ -335,10 +337,10 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     played.require_failure("T2", FailureCause::Timeout, "longer than 1 s")?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
-    let sent = store.send(&run, &Command::Retry { task: "T1".into(), message: None })?;
+    let sent = store.send(&run, &Request::Retry { task: "T1".into(), message: None })?;
     stage.resume(&run, &script, |_| {})?.require(4, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Skipped)])?;
     match store.answer(sent)? {
-        Some(Err(why)) if why.starts_with("the time of the run, 3 s, is used up; `orchestrate resume r-") => {}
+        Some(Err(RequestRefused::OutOfTime { limit_ms: 3_000 })) => {}
         other => return fail(format!("{other:?}")),
     }
     let coordinator = stage.coordinator(&script, |_| {})?;
@@ -369,9 +371,9 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     for (given, told) in [
         (
             &["--budget-tokens", "100000"][..],
-            "T1 cannot go on: the time of the run, 1 s, is used up too; `orchestrate resume r-",
+            "T1 cannot go on: the time of the run, 1 s, is used up too\nhint: `orchestrate resume r-",
         ),
-        (&["--timeout", "1s"], "T2 cannot go on: the time of the run, 1 s, is used up; `orchestrate resume r-"),
+        (&["--timeout", "1s"], "T2 cannot go on: the time of the run, 1 s, is used up\nhint: `orchestrate resume r-"),
     ] {
         let refused = type_in(&[&["resume"], given].concat(), 2)?.stderr;
         let flags = if given[0] == "--timeout" { " --timeout TIME` " } else { " --budget-tokens N --timeout TIME` " };
@@ -420,11 +422,12 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
     let tree = state.task(&"T2".into()).and_then(|record| record.tree.clone());
     let (Some(call), Some(tree)) = (call, tree) else { return fail("nothing waits for a person") };
     let commands =
-        [Command::Decide { call, allowed: true, message: None }, Command::Approve { task: "T2".into(), tree }];
+        [Request::Decide { call, allowed: true, message: None }, Request::Approve { task: "T2".into(), tree }];
     for command in &commands {
         match runtime()?.block_on(coordinator.resume_with(&run, command.clone()))? {
-            Takeover::Refused(why) if why.contains("is used up; `orchestrate resume r-") => {}
-            Takeover::Refused(said) | Takeover::Begun { said, .. } => return fail(said),
+            Takeover::Refused(RequestRefused::OutOfTime { .. }) => {}
+            Takeover::Refused(refused) => return fail(refused.to_string()),
+            Takeover::Begun { said, .. } => return fail(said),
             Takeover::Answered => return fail("it was answered"),
         }
     }

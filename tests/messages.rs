@@ -4,9 +4,10 @@ use libtest_mimic::Failed;
 use orchestrate_core::TaskState::Merged;
 use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Message, ModelRequest, ToolCall};
-use orchestrate_journal::{Command, Journal};
+use orchestrate_journal::Journal;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::sync::watch;
@@ -196,7 +197,7 @@ fn told_when_done(stage: &Stage, turns: u32, message: &str) -> Result<Played, Fa
         let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
         let mut state = run.watch();
         is_asked.wait_for(|asked| *asked).await?;
-        run.store().send(run.id(), &Command::Message { to: "T1".into(), body: message.to_owned() })?;
+        run.store().send(run.id(), &Request::Message { to: "T1".into(), body: message.to_owned() })?;
         state.wait_for(|state| state.unread().next().is_some()).await?;
         release.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
@@ -251,7 +252,7 @@ fn what_is_void_is_not_shown() -> Outcome {
     let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree.clone());
     drop(journal);
     let tree = tree.ok_or_else(|| Failed::from("T1 has no work"))?;
-    store.send(&run, &Command::Approve { task: "T1".into(), tree })?;
+    store.send(&run, &Request::Approve { task: "T1".into(), tree })?;
     let played = stage.resume(&run, &script, |_| {})?;
     let shown: Vec<bool> = played.pick(|event| match event {
         Event::MessageDelivered { expired, .. } => Some(!expired),
@@ -285,7 +286,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
     let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")].map(|(to, body)| {
-        let command = Command::Message { to: to.into(), body: body.to_owned() };
+        let command = Request::Message { to: to.into(), body: body.to_owned() };
         Ok::<_, Failed>((store.send(&run, &command)?, to, body))
     });
     let resumed = stage.resume(&run, &script, |_| {})?;
@@ -301,7 +302,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     for (sent, expected) in sent.into_iter().zip(expected) {
         let (id, to, body) = sent?;
         match store.answer(id)? {
-            Some(Err(why)) if why.starts_with(&expected) => {}
+            Some(Err(why)) if why.to_string().starts_with(&expected) => {}
             other => return fail(format!("to {to}: {body:?}: {other:?}")),
         }
     }

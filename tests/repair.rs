@@ -6,9 +6,9 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
 use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::request::Request;
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
-use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, done, plan_input, runtime, write};
@@ -180,7 +180,7 @@ fn binary_without_shell() -> Outcome {
     let task = conflicted.id.clone();
     let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task);
     std::fs::write(worktree.join("data.bin"), "both\0")?;
-    let retry = Command::Retry { task, message: Some("mended by hand".to_owned()) };
+    let retry = Request::Retry { task, message: Some("mended by hand".to_owned()) };
     let played = ask(&stage, played, &binary_clash(), &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let file = format!("{}:data.bin", played.report.integration_branch);
@@ -228,7 +228,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
         let state = played.coordinator.store().state(&played.report.run_id)?;
         let tree = state.task(&task.into()).and_then(|record| record.tree.clone());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
-        played = ask(&stage, played, &script, &Command::Approve { task: task.into(), tree })?;
+        played = ask(&stage, played, &script, &Request::Approve { task: task.into(), tree })?;
     }
     played.require(3, &[("T1", Merged), ("T2", Conflicted)])
 }
@@ -251,9 +251,9 @@ fn what_a_person_puts_there() -> Outcome {
         let tree =
             played.coordinator.store().state(&played.report.run_id)?.task(&task.into()).and_then(|r| r.tree.clone());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
-        played = ask(&stage, played, &script, &Command::Approve { task: task.into(), tree })?;
+        played = ask(&stage, played, &script, &Request::Approve { task: task.into(), tree })?;
     }
-    played = ask(&stage, played, &script, &Command::Retry { task: "T3".into(), message: None })?;
+    played = ask(&stage, played, &script, &Request::Retry { task: "T3".into(), message: None })?;
     for task in ["T2", "T3"] {
         let path = format!("note-of-{task}");
         let held = stage.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", &path])?;
@@ -350,15 +350,15 @@ fn a_vanished_entry() -> Outcome {
 }
 
 /// Takes a run over with a command and plays it to its end.
-fn ask(stage: &Stage, played: Played, script: &Script, command: &Command) -> Result<Played, Failed> {
+fn ask(stage: &Stage, played: Played, script: &Script, command: &Request) -> Result<Played, Failed> {
     let run = played.report.run_id.clone();
     played.coordinator.store().send(&run, command)?;
     drop(played);
     stage.resume(&run, script, |_| {})
 }
 
-fn reject() -> Command {
-    Command::Reject { task: "T1".into(), message: "not so".to_owned(), at: None }
+fn reject() -> Request {
+    Request::Reject { task: "T1".into(), message: "not so".to_owned(), at: None }
 }
 
 fn a_rejected_command() -> Outcome {
@@ -367,7 +367,7 @@ fn a_rejected_command() -> Outcome {
     let played = stage.play(plan, &Script::default(), |settings| settings.run.merge = MergeMode::Review)?;
     let played = ask(&stage, played, &Script::default(), &reject())?;
     played.require_failure("T1", FailureCause::NoChanges, "rejected")?;
-    let retry = Command::Retry { task: "T1".into(), message: None };
+    let retry = Request::Retry { task: "T1".into(), message: None };
     let played = ask(&stage, played, &Script::default(), &retry)?;
     played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])
 }
@@ -479,7 +479,7 @@ fn unstorable_in_between() -> Outcome {
     let plan = "- [ ] T1 remove\n- [ ] T2 make (review: required)\n";
     let played = stage.play(plan, &script, |_| {})?;
     played.require(3, &[("T1", Merged), ("T2", orchestrate_core::TaskState::AwaitingReview)])?;
-    let reject = Command::Reject { task: "T2".into(), message: "not so".to_owned(), at: None };
+    let reject = Request::Reject { task: "T2".into(), message: "not so".to_owned(), at: None };
     ask(&stage, played, &script, &reject)?.require_failure("T2", FailureCause::NoChanges, "without changing a file")
 }
 
@@ -504,7 +504,7 @@ fn unstorable_for_good() -> Outcome {
     }
     // Another attempt of the command would begin in a clean worktree: whoever asks for it is told what is in its way.
     let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T2".into());
-    let played = ask(&stage, played, &script, &Command::Retry { task: "T2".into(), message: None })?;
+    let played = ask(&stage, played, &script, &Request::Retry { task: "T2".into(), message: None })?;
     let told = format!("keep what is in {} before it is replaced: store .GIT/kept", worktree.display());
     played.require_failure("T2", FailureCause::Worktree, &told)?;
     if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
@@ -570,7 +570,7 @@ fn unfinished_work_goes_on() -> Outcome {
     let plan = "- [ ] T1 one (turns: 2)\n- [ ] T2 two\n";
     let played = stage.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
-    let retry = Command::Retry { task: "T1".into(), message: None };
+    let retry = Request::Retry { task: "T1".into(), message: None };
     let played = ask(&stage, played, &script, &retry)?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
     let text = stage.merged(&played.report, "half.txt")?;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
 use orchestrate_core::event::FailureCause;
+use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, TaskState};
-use orchestrate_journal::Command;
 use serde_json::json;
 
 use crate::run::{Stage, plan_input, runtime};
@@ -70,7 +70,7 @@ impl Reviewed {
     }
 
     /// Takes the run over with a command; gives the report, or why the command was refused.
-    fn ask(&self, command: Command) -> Result<Result<Report, String>, Failed> {
+    fn ask(&self, command: Request) -> Result<Result<Report, RequestRefused>, Failed> {
         let before = self.stage.repository.fingerprint()?;
         let outcome = runtime()?.block_on(async {
             match self.coordinator.resume_with(&self.report.run_id, command).await? {
@@ -131,14 +131,14 @@ fn an_approval_is_bound_to_the_tree() -> Outcome {
     let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
     let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
     require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
-    let stale = Command::Approve { task: "T1".into(), tree: reviewed.report.base_commit.clone() };
+    let stale = Request::Approve { task: "T1".into(), tree: reviewed.report.base_commit.clone() };
     match reviewed.ask(stale)? {
-        Err(why) if why.contains("has changed since you looked at it") => {}
+        Err(RequestRefused::Changed { .. }) => {}
         other => return fail(format!("{other:?}")),
     }
     let tree = reviewed.review()?.first().and_then(|entry| entry.tree.clone());
     let tree = tree.ok_or_else(|| Failed::from("there is no tree"))?;
-    let report = reviewed.ask(Command::Approve { task: "T1".into(), tree })?.map_err(Failed::from)?;
+    let report = reviewed.ask(Request::Approve { task: "T1".into(), tree })?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 1)?;
     if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
 }
@@ -150,7 +150,7 @@ fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
         .rule(done("T1"));
     let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
     let at = Some("src/lib.txt:2".to_owned());
-    let command = Command::Reject { task: "T1".into(), message: "say it in words".to_owned(), at };
+    let command = Request::Reject { task: "T1".into(), message: "say it in words".to_owned(), at };
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::AwaitingReview, 2)?;
     let branch = format!("orchestrate/{}/T1", report.run_id);
@@ -167,7 +167,7 @@ fn a_rejection_after_the_merge_is_a_new_attempt() -> Outcome {
         .rule(done("T2"));
     let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &script, MergeMode::Auto)?;
     require(&reviewed.report, "T1", TaskState::Merged, 1)?;
-    let command = Command::Reject { task: "T1".into(), message: "say it in words".to_owned(), at: None };
+    let command = Request::Reject { task: "T1".into(), message: "say it in words".to_owned(), at: None };
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 2)?;
     require(&report, "T2", TaskState::Merged, 1)?;
@@ -179,7 +179,7 @@ fn a_rejection_after_the_merge_is_a_new_attempt() -> Outcome {
 fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     let reviewed = Reviewed::new("- [ ] T1 add (run: echo 1 >> log.txt)\n", &Script::default(), MergeMode::Review)?;
     require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
-    let reject = Command::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
+    let reject = Request::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
     let report = reviewed.ask(reject)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Failed, 2)?;
     let why = report.tasks[0].error.as_ref().map(|error| (error.cause, error.message.as_str()));
@@ -204,7 +204,7 @@ fn a_failed_task_is_tried_again() -> Outcome {
         Reviewed::new("- [ ] T1 a\n- [ ] T2 b (run: echo 2 > two.txt) (depends: T1)\n", &script, MergeMode::Auto)?;
     require(&reviewed.report, "T1", TaskState::Failed, 1)?;
     require(&reviewed.report, "T2", TaskState::Skipped, 0)?;
-    let command = Command::Retry { task: "T1".into(), message: Some("do write it".to_owned()) };
+    let command = Request::Retry { task: "T1".into(), message: Some("do write it".to_owned()) };
     let report = reviewed.ask(command)?.map_err(Failed::from)?;
     require(&report, "T1", TaskState::Merged, 2)?;
     require(&report, "T2", TaskState::Merged, 1)

@@ -8,10 +8,11 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
 use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::request::Request;
 use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskState};
-use orchestrate_journal::{Command, InboxId};
+use orchestrate_journal::InboxId;
 use orchestrate_plan::{KnownNames, Plan};
 use serde_json::json;
 use tokio::sync::watch;
@@ -243,7 +244,7 @@ fn a_rejection_that_changes_nothing_fails() -> Outcome {
     let report = runtime()?.block_on(async {
         let first = coordinator.run(plan_input("- [ ] T1 one\n")?).await?;
         let (task, message) = ("T1".into(), "Write 2 instead.".to_owned());
-        coordinator.store().send(&first.run_id, &Command::Reject { task, message, at: None })?;
+        coordinator.store().send(&first.run_id, &Request::Reject { task, message, at: None })?;
         Ok::<_, Failed>(coordinator.resume(&first.run_id).await?.wait().await?)
     })?;
     require_states(&report, &[("T1", TaskState::Failed)])?;
@@ -303,7 +304,7 @@ async fn meanwhile(run: &Run) -> Outcome {
     state.wait_for(|state| stands(state, "T3", TaskState::Merged)).await?;
     let fourth = approve(run, "T4")?;
     state.wait_for(|_| waits(run, "T4")).await?;
-    let message = run.store().send(run.id(), &Command::Message { to: "T1".into(), body: "hello".to_owned() })?;
+    let message = run.store().send(run.id(), &Request::Message { to: "T1".into(), body: "hello".to_owned() })?;
     state.wait_for(|state| state.unread().next().is_some()).await?;
     let still_wait = ["T1", "T2", "T4"].map(|task| waits(run, task));
     let answers = [third, fourth, message].map(|sent| run.store().answer(sent));
@@ -326,7 +327,7 @@ fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
     let task = TaskId::from(task);
     let tree = run.watch().borrow().task(&task).and_then(|record| record.tree.clone());
     let tree = tree.ok_or_else(|| Failed::from(format!("{task} has no work")))?;
-    Ok(run.store().send(run.id(), &Command::Approve { task, tree })?)
+    Ok(run.store().send(run.id(), &Request::Approve { task, tree })?)
 }
 
 /// Lets the command go on that reads a line of the gate in a folder, for as long as the gate is held.

@@ -2,7 +2,8 @@
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Runs, Settings};
-use orchestrate_journal::{Command, Holder, Journal, Purpose, StopLevel};
+use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
+use orchestrate_journal::Journal;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -208,7 +209,7 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
     let report = runtime()?.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 one (run: echo 1 > one.txt)\n")?).await?;
         let holder = Some(Holder { pid: 1, since_ms: 1, purpose: Purpose::Run });
-        run.store().send(run.id(), &Command::Stop { level: StopLevel::Stop, holder })?;
+        run.store().send(run.id(), &Request::Stop { level: StopLevel::Stop, holder })?;
         Ok::<_, Failed>(run.wait().await?)
     })?;
     if report.status == "succeeded" { Ok(()) } else { fail(json!(report)) }

@@ -16,6 +16,7 @@ use orchestrate_settings::Problem;
 use serde_json::{Value, json};
 
 use crate::show::plain::{plain, quoted, workflow_data, workflow_property};
+use crate::show::refused::next_step;
 use crate::show::terminal::Terminal;
 
 /// What a person can do about a failure.
@@ -284,7 +285,9 @@ impl miette::Diagnostic for Located {
 impl From<CoordinatorError> for CommandError {
     fn from(error: CoordinatorError) -> Self {
         let message = format!("failed to {error}");
-        if error.is_disk_full() {
+        if let CoordinatorError::CannotGoOn { run, why } = &error {
+            CommandError::usage(message).hint(next_step(run, why))
+        } else if error.is_disk_full() {
             CommandError::new(ErrorKind::Failed, message).hint("free some space; what was recorded is kept")
         } else if error.is_read_only() {
             CommandError::usage(message)

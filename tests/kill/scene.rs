@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings, Takeover};
 use orchestrate_core::event::Event;
+use orchestrate_core::request::Request;
 use orchestrate_core::{RunId, TaskId};
-use orchestrate_journal::{Command, Store, fault};
+use orchestrate_journal::{Store, fault};
 
 use super::plays::{LOUDER, Play, SENT_BACK};
 use crate::run::{plan_input, runtime};
@@ -190,8 +191,8 @@ fn coordinate(home: &Path, here: &Path, deed: Deed) -> Result<String, Failed> {
     let plan = PlanInput { path, ..plan_input(&std::fs::read_to_string(home.join(PLAN))?)? };
     let (task, message) = (TaskId::new(SENT_BACK), LOUDER.to_owned());
     let command = match deed {
-        Deed::Reject => Some(Command::Reject { task, message, at: None }),
-        Deed::Retry => Some(Command::Retry { task, message: Some(message) }),
+        Deed::Reject => Some(Request::Reject { task, message, at: None }),
+        Deed::Retry => Some(Request::Retry { task, message: Some(message) }),
         _ => None,
     };
     let report = runtime()?.block_on(async {

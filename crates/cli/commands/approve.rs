@@ -3,9 +3,10 @@
 //! What is approved is what was shown: a task's work by its tree, a call by the hash that stands below the whole of it.
 //! Somebody at a terminal is shown what has not been shown yet, and asked.
 
-use orchestrate_coordinator::shown_hash;
+use orchestrate_core::request::Request;
+use orchestrate_core::shown_hash;
 use orchestrate_core::{CallHash, Oid, RunId, RunState, TaskId};
-use orchestrate_journal::{Command, Store};
+use orchestrate_journal::Store;
 
 use crate::args::ApproveArgs;
 use crate::context::{Context, Subject, subject_of};
@@ -32,9 +33,9 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
         }
         Subject::Call(call) => {
             require_shown(context, (&store, &state), &call, arguments)?;
-            Command::Decide { call, allowed: true, message: None }
+            Request::Decide { call, allowed: true, message: None }
         }
-        Subject::Task(task) => Command::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task },
+        Subject::Task(task) => Request::Approve { tree: tree(context, (&run, &state), &task, arguments)?, task },
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }

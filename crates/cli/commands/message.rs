@@ -1,6 +1,6 @@
 //! `message`: sends a message to an agent, which reads it between two turns.
 
-use orchestrate_journal::Command;
+use orchestrate_core::request::Request;
 
 use crate::args::MessageArgs;
 use crate::context::Context;
@@ -15,7 +15,7 @@ pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, 
     state
         .check_message(&arguments.agent, &arguments.text)
         .map_err(|refused| CommandError::usage(refused.to_string()))?;
-    let command = Command::Message { to: arguments.agent.as_str().into(), body: arguments.text.clone() };
+    let command = Request::Message { to: arguments.agent.as_str().into(), body: arguments.text.clone() };
     let format = if arguments.json.json { vec![("output_format", "json".to_owned())] } else { Vec::new() };
     inbox::ask_or_take_over(context, (&store, &run), &command, format)
 }

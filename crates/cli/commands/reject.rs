@@ -1,6 +1,6 @@
 //! `reject`: sends a task's work back to its agent with a comment, also after a merge; or refuses a parked call.
 
-use orchestrate_journal::Command;
+use orchestrate_core::request::Request;
 
 use crate::args::{Place, RejectArgs};
 use crate::context::{Context, Subject, subject_of};
@@ -16,12 +16,12 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
             if let Some(Place { file, line }) = at {
                 context.runs()?.require_place(&run, &task, (file, *line))?;
             }
-            Command::Reject { task, message, at: at.map(ToString::to_string) }
+            Request::Reject { task, message, at: at.map(ToString::to_string) }
         }
         Subject::Call(_) if at.is_some() => {
             return Err(CommandError::usage("--at names a place in a task's work, and a call has none"));
         }
-        Subject::Call(call) => Command::Decide { call, allowed: false, message: Some(message) },
+        Subject::Call(call) => Request::Decide { call, allowed: false, message: Some(message) },
     };
     inbox::ask_or_take_over(context, (&store, &run), &command, arguments.output.values())
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use orchestrate_coordinator::{Allowance, Coordinator};
+use orchestrate_coordinator::Coordinator;
+use orchestrate_core::Allowance;
 use orchestrate_settings::Layer;
 
 use crate::args::ResumeArgs;

@@ -2,9 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orchestrate_coordinator::{Project, shown_hash};
+use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
+use orchestrate_core::shown_hash;
 use orchestrate_core::{Report, RunState, TaskRecord, TaskState};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use orchestrate_core::RunId;
 use orchestrate_core::event::RunStatus;
-use orchestrate_journal::{Command, Holder, Purpose, StopLevel};
+use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
 use serde_json::json;
 
 use crate::args::StopArgs;
@@ -36,7 +36,7 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
         (_, true) => StopLevel::Kill,
         _ => StopLevel::Stop,
     };
-    inbox::ask(&store, &run, &Command::Stop { level, holder }, arguments.json.json)
+    inbox::ask(&store, &run, &Request::Stop { level, holder }, arguments.json.json)
 }
 
 /// Says how a landing is stopped, which takes no commands.

@@ -1,13 +1,14 @@
-//! Hands a command to the coordinator of a run, or takes the run over where there is none.
+//! Hands a request to the coordinator of a run, or takes the run over where there is none.
 //!
-//! A command is carried out once, whoever carries it out: once it has been sent, it is taken over by its number.
+//! A request is carried out once, whoever carries it out: once it has been sent, it is taken over by its number.
 
 use std::time::Duration;
 
 use orchestrate_coordinator::{Coordinator, CoordinatorError, Takeover};
-use orchestrate_core::RunId;
 use orchestrate_core::report::EXIT_OK;
-use orchestrate_journal::{Command, InboxId, JournalError, Purpose, Reply, Store};
+use orchestrate_core::request::{Purpose, Request};
+use orchestrate_core::{RequestRefused, RunId};
+use orchestrate_journal::{InboxId, JournalError, Reply, Store};
 use orchestrate_settings::Layer;
 use serde_json::json;
 
@@ -18,6 +19,7 @@ use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
 use crate::show::output;
+use crate::show::refused::next_step;
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,13 +34,13 @@ const HANDS: usize = 8;
 struct Asked<'a> {
     store: &'a Store,
     run: &'a RunId,
-    command: &'a Command,
+    request: &'a Request,
     sent: Option<InboxId>,
 }
 
 /// Sends a command to a live coordinator and says what it answered, or that it has ended.
-pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) -> Result<u8, CommandError> {
-    let id = send(store, run, command)?;
+pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) -> Result<u8, CommandError> {
+    let id = send(store, run, request)?;
     match answer(store, run, id)? {
         Some(answer) => say(answer, run, as_json),
         None if store.lease(run)?.is_none() => say(Ok("it has ended".to_owned()), run, as_json),
@@ -53,13 +55,13 @@ pub(crate) fn ask(store: &Store, run: &RunId, command: &Command, as_json: bool) 
 pub(crate) fn ask_or_take_over(
     context: &Context,
     (store, run): (&Store, &RunId),
-    command: &Command,
+    request: &Request,
     typed: Vec<(&'static str, String)>,
 ) -> Result<u8, CommandError> {
     let mut sent = None;
     for _ in 0..HANDS {
         if store.lease(run)?.is_some() {
-            let id = if let Some(id) = sent { id } else { *sent.insert(send(store, run, command)?) };
+            let id = if let Some(id) = sent { id } else { *sent.insert(send(store, run, request)?) };
             if let Some(answer) = answer(store, run, id)? {
                 let format = typed.into_iter().find(|(name, _)| *name == "output_format").map(|(_, format)| format);
                 let format = format.or_else(|| context.output_format());
@@ -69,7 +71,7 @@ pub(crate) fn ask_or_take_over(
                 return Err(unanswered(run));
             }
         }
-        if let Some(code) = take_over(context, &Asked { store, run, command, sent }, typed.clone())? {
+        if let Some(code) = take_over(context, &Asked { store, run, request, sent }, typed.clone())? {
             return Ok(code);
         }
     }
@@ -78,10 +80,10 @@ pub(crate) fn ask_or_take_over(
 }
 
 /// Writes a command down for the process that works on the run; one that does something else with it takes none.
-fn send(store: &Store, run: &RunId, command: &Command) -> Result<InboxId, CommandError> {
+fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
     match store.lease(run)? {
         Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
-        _ => Ok(store.send(run, command)?),
+        _ => Ok(store.send(run, request)?),
     }
 }
 
@@ -125,14 +127,14 @@ fn take_over(
 
 async fn carry_out(
     coordinator: &Coordinator,
-    Asked { run, command, sent, .. }: &Asked<'_>,
+    Asked { run, request, sent, .. }: &Asked<'_>,
     style: Style,
     begun: u64,
 ) -> Result<Option<Followed>, CommandError> {
-    let command = Command::clone(command);
+    let request = Request::clone(request);
     let taken = match sent {
-        None => coordinator.resume_with(run, command).await,
-        Some(id) => coordinator.resume_with_sent(run, *id, command).await,
+        None => coordinator.resume_with(run, request).await,
+        Some(id) => coordinator.resume_with_sent(run, *id, request).await,
     };
     match taken {
         Err(CoordinatorError::Journal(JournalError::Held { holder, .. })) if holder.purpose == Purpose::Run => Ok(None),
@@ -159,6 +161,6 @@ fn say(answer: Reply, run: &RunId, as_json: bool) -> Result<u8, CommandError> {
     .map(|()| EXIT_OK)
 }
 
-fn refusal(run: &RunId, why: &str) -> CommandError {
-    CommandError::usage(why).hint(format!("`orchestrate status {run}` shows how it stands"))
+fn refusal(run: &RunId, refused: &RequestRefused) -> CommandError {
+    CommandError::usage(refused.to_string()).hint(next_step(run, refused))
 }

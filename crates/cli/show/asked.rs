@@ -43,7 +43,7 @@ pub(crate) fn whole(approval: &Approval) -> String {
 /// Reports whether all of a call is recorded, and whether this program would show all of it.
 pub(crate) fn is_whole(approval: &Approval) -> bool {
     let parts = [&approval.tool, &approval.summary, &approval.arguments.to_string()];
-    orchestrate_coordinator::is_whole(approval) && !parts.iter().any(|part| output::hides_in(part))
+    orchestrate_core::is_whole(approval) && !parts.iter().any(|part| output::hides_in(part))
 }
 
 /// Returns a call in one line of about so many characters, which says how many it leaves out.

@@ -10,5 +10,6 @@ pub(crate) mod pager;
 pub(crate) mod patch;
 pub(crate) mod plain;
 pub(crate) mod progress;
+pub(crate) mod refused;
 pub(crate) mod table;
 pub(crate) mod terminal;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::request::RequestRefused;
 use orchestrate_core::run_state::SpawnRefused;
 use orchestrate_core::{RunId, TaskId};
 use orchestrate_git::GitError;
@@ -120,8 +121,8 @@ pub enum CoordinatorError {
     CannotGoOn {
         /// The run.
         run: RunId,
-        /// Why not, and what would.
-        why: String,
+        /// Why not.
+        why: RequestRefused,
     },
     /// A comment is about a place that is not in the work of its task.
     #[error("find {file}:{line} in the work of {task}: {}; `orchestrate review {task} --run {run}` shows it", no_place(*.lines))]

@@ -27,8 +27,6 @@ pub use api::preflight::{MissingPrograms, confinement_of, missing_programs, requ
 pub use api::programs::may_find;
 pub use api::project::{Project, known_names};
 pub use api::sample::lay_out_sample;
-pub use dispatch::asking::{is_whole, shown_hash};
-pub use dispatch::commands::Allowance;
 pub use dispatch::dispatcher::{Run, Takeover};
 pub use error::CoordinatorError;
 pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_if_asked};

@@ -6,6 +6,7 @@
 //! these decide and record what happened; they decide nothing.
 
 pub mod agent_loop;
+mod approval;
 mod block;
 pub mod budget;
 pub mod context;
@@ -23,6 +24,7 @@ pub mod message;
 pub mod policy;
 mod redact;
 pub mod report;
+pub mod request;
 pub mod review;
 pub mod run_state;
 pub mod schedule;
@@ -34,6 +36,7 @@ pub mod tool_names;
 mod words;
 
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
+pub use approval::{is_whole, shown_hash};
 pub use block::block;
 pub use context::{ByteBound, Context, TokenCounter};
 pub use conversation::{
@@ -46,6 +49,7 @@ pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;
 pub use redact::{REDACTED, RedactedStream, RedactionError, Redactor, Secret};
 pub use report::Report;
+pub use request::{Allowance, Request, RequestRefused};
 pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};
 pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;

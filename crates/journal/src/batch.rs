@@ -3,7 +3,7 @@
 use orchestrate_core::event::Event;
 
 use crate::blobs::Blob;
-use crate::command::{Answer, InboxId, Reply};
+use crate::received::{Answer, InboxId, Reply};
 
 /// Facts, blobs and answers that become durable together or not at all.
 ///

@@ -11,8 +11,8 @@ use orchestrate_core::ids::{BlobId, RunId};
 use orchestrate_core::run_state::IllegalEvent;
 use rusqlite::ErrorCode;
 
-use crate::command::InboxId;
-use crate::holder::Holder;
+use crate::received::InboxId;
+use orchestrate_core::request::{Holder, Purpose};
 
 /// The error below ours, shared by everybody who is told of it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -111,7 +111,7 @@ pub enum JournalError {
     #[error("begin run {0}: there is a run of that id already")]
     RunExists(RunId),
     /// Another coordinator works on the run.
-    #[error("take over run {run}: process {} {}", .holder.pid, .holder.purpose.words(.run))]
+    #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose, .run))]
     Held {
         /// The run.
         run: RunId,
@@ -223,4 +223,13 @@ fn folder(path: &Path) -> &Path {
 fn list(runs: &[RunId]) -> String {
     let names: Vec<&str> = runs.iter().map(RunId::as_str).collect();
     names.join(", ")
+}
+
+/// Says what the process that holds a run does, and what can be done about it.
+fn purpose_in_words(purpose: Purpose, run: &RunId) -> String {
+    match purpose {
+        Purpose::Run => format!("works on it; stop it with `orchestrate stop {run}`"),
+        Purpose::Land => "is landing it; try again when it is done".to_owned(),
+        Purpose::Clean => "is cleaning it; try again when it is done".to_owned(),
+    }
 }

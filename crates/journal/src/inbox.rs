@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use orchestrate_core::ids::RunId;
+use orchestrate_core::request::RequestRefused;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::mpsc;
 
-use crate::command::{Answer, InboxId, Received, Reply};
 use crate::database::{from_sql, to_sql};
 use crate::error::JournalError;
+use crate::received::{Answer, InboxId, Received, Reply};
 
 /// How often the inbox is looked at: a person does not notice it, and one look that finds nothing new costs one
 /// pragma.
@@ -63,7 +64,7 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize)
         let (id, sent_ms, body) = row?;
         (last, count) = (InboxId(id), count + 1);
         match serde_json::from_str(&body) {
-            Ok(command) => commands.push(Received { id: InboxId(id), sent_ms: from_sql(sent_ms), command }),
+            Ok(request) => commands.push(Received { id: InboxId(id), sent_ms: from_sql(sent_ms), request }),
             Err(error) => tracing::warn!(%run, id, %error, "passing over a command that this version does not know"),
         }
     }
@@ -78,8 +79,8 @@ pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec
 /// Records an answer, once; tells whether there is such a command.
 pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool> {
     let (done, text) = match &answer.reply {
-        Ok(text) => (true, text),
-        Err(text) => (false, text),
+        Ok(text) => (true, text.clone()),
+        Err(refused) => (false, stored_refusal(refused)),
     };
     let changed = tx
         .prepare_cached("UPDATE inbox SET done = ?2, answer = ?3 WHERE id = ?1 AND done IS NULL")?
@@ -95,9 +96,18 @@ pub(crate) fn answer_of(connection: &Connection, id: InboxId) -> rusqlite::Resul
             let done: Option<bool> = row.get(0)?;
             let text: Option<String> = row.get(1)?;
             let text = text.unwrap_or_default();
-            Ok(done.map(|done| if done { Ok(text) } else { Err(text) }))
+            Ok(done.map(|done| if done { Ok(text) } else { Err(read_refusal(text)) }))
         })
         .optional()
+}
+
+fn stored_refusal(refused: &RequestRefused) -> String {
+    serde_json::to_string(refused).unwrap_or_else(|_| refused.to_string())
+}
+
+/// Reads a refusal as it was stored; earlier versions stored its words alone.
+fn read_refusal(stored: String) -> RequestRefused {
+    serde_json::from_str(&stored).unwrap_or(RequestRefused::NotPrepared { error: stored })
 }
 
 /// Looks for commands until nobody wants them any more, in a thread of its own.

@@ -14,13 +14,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batch::Batch;
 use crate::blobs::Blob;
-use crate::command::{InboxId, Received, Reply};
 use crate::database;
 use crate::error::JournalError;
-use crate::holder::Purpose;
 use crate::inbox::{Watch, Watching};
 use crate::reader::Store;
+use crate::received::{InboxId, Received, Reply};
 use crate::writer::{Job, Writer};
+use orchestrate_core::request::Purpose;
 
 /// Requests that may wait for the writer. Every worker waits for its own, so this is reached only by runs of more
 /// agents than a machine carries; the next one then waits for a place.

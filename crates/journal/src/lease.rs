@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::JournalError;
-use crate::holder::{Holder, Purpose};
+use orchestrate_core::request::{Holder, Purpose};
 
 /// How often taking the lease is tried: whoever only looks at it holds the lock for some microseconds.
 const TRIES: u32 = 5;

@@ -32,24 +32,22 @@
 mod batch;
 mod blobs;
 mod clock;
-mod command;
 mod database;
 mod error;
 #[cfg(feature = "fault-injection")]
 pub mod fault;
-mod holder;
 mod inbox;
 mod journal;
 mod lease;
 mod reader;
+mod received;
 mod scratch;
 mod writer;
 
 pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
 pub use clock::Clock;
-pub use command::{Answer, Command, InboxId, Received, Reply, StopLevel};
 pub use error::{Cause, JournalError};
-pub use holder::{Holder, Purpose};
 pub use journal::{Journal, Slot};
 pub use reader::{RunSummary, Store};
+pub use received::{Answer, InboxId, Received, Reply};

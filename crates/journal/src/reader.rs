@@ -16,12 +16,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::blobs::{self, Files};
 use crate::clock::Clock;
-use crate::command::{Command, InboxId, Received, Reply};
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
-use crate::holder::{Holder, Purpose};
 use crate::inbox;
 use crate::lease;
+use crate::received::{InboxId, Received, Reply};
+use orchestrate_core::request::Request;
+use orchestrate_core::request::{Holder, Purpose};
 
 /// One repository's journal and its blobs; cheap to clone.
 #[derive(Clone, Debug)]
@@ -260,7 +261,7 @@ impl Store {
     /// # Errors
     ///
     /// Fails if there is no such run, and if the database cannot be written.
-    pub fn send(&self, run: &RunId, command: &Command) -> Result<InboxId, JournalError> {
+    pub fn send(&self, run: &RunId, command: &Request) -> Result<InboxId, JournalError> {
         let command = self.redactor.all_of(command.clone())?;
         let body = serde_json::to_string(&command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
         let now = (self.inner.clock.date)();

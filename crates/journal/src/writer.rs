@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
+use orchestrate_core::request::RequestRefused;
 use orchestrate_core::{RedactionError, Redactor, RunState};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tokio::sync::{mpsc, watch};
@@ -19,14 +20,14 @@ use tokio::sync::{mpsc, watch};
 use crate::batch::Batch;
 use crate::blobs::{self, Blob};
 use crate::clock::Timeline;
-use crate::command::Answer;
 use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
-use crate::holder::Purpose;
 use crate::inbox;
 use crate::lease::Lease;
 use crate::reader::{self, Store};
+use crate::received::Answer;
 use crate::scratch::Scratch;
+use orchestrate_core::request::Purpose;
 
 /// Requests that one transaction may hold: enough to share one sync among all agents of a large run, few enough
 /// that none waits long for the others' decisions.
@@ -197,7 +198,8 @@ fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
     let (files, redactor) = (store.files(), store.redactor());
     let events = events.into_iter().map(|event| redacted(redactor, event)).collect::<Result<_, _>>()?;
     let said = |text| redactor.owned(text);
-    let answer = |Answer { to, reply }: Answer| Answer { to, reply: reply.map(said).map_err(said) };
+    let refusal = |refused| redactor.all_of(refused).unwrap_or_else(RequestRefused::Secret);
+    let answer = |Answer { to, reply }: Answer| Answer { to, reply: reply.map(said).map_err(refusal) };
     let answers = answers.into_iter().map(answer).collect();
     let mark = scratch.mark();
     let prepare = |scratch: &mut Scratch| {

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
+use orchestrate_core::request::Purpose;
 use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{Removed, Worktree};
-use orchestrate_journal::{Journal, JournalError, Purpose};
+use orchestrate_journal::{Journal, JournalError};
 
 use crate::afterwards::refusal::Refusal;
 use crate::afterwards::runs::Runs;

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use orchestrate_core::event::Event;
 use orchestrate_core::invisible::shown;
 use orchestrate_core::report::Standing;
+use orchestrate_core::request::Purpose;
 use orchestrate_core::run_state::Landing;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
 use orchestrate_git::{CommitSpec, GitError, Merge, Move};
-use orchestrate_journal::{Journal, Purpose};
+use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
 use crate::afterwards::boxes;

@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::Sender;
 use orchestrate_core::report::TaskReport;
+use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
 use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
-use orchestrate_journal::{Batch, Command};
+use orchestrate_journal::Batch;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
 use crate::error::CoordinatorError;
@@ -171,7 +172,7 @@ impl ChildHandle {
         let context = self.run.context()?;
         // Should the run end before it is read, it is no business of whoever takes the run over.
         let holder = context.store.lease(&context.run)?;
-        let command = Command::StopAgent { agent: self.id.clone(), holder };
+        let command = Request::StopAgent { agent: self.id.clone(), holder };
         context.store.send(&context.run, &command)?;
         Ok(())
     }

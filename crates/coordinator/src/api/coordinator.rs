@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::Event;
+use orchestrate_core::request::{Allowance, Request, RequestRefused};
 use orchestrate_core::schedule::Schedule;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
-use orchestrate_journal::{Batch, Blob, Command, InboxId, Journal, JournalError, Received, Store};
+use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_tools::Executor;
@@ -20,7 +21,6 @@ use orchestrate_tools::Executor;
 use crate::afterwards::moved;
 use crate::api::project::commit_may_have;
 use crate::dispatch::commands;
-use crate::dispatch::commands::Allowance;
 use crate::dispatch::dispatcher::{Run, Takeover};
 use crate::dispatch::recovery;
 use crate::error::CoordinatorError;
@@ -266,7 +266,7 @@ impl Coordinator {
     /// As [`Coordinator::resume`], and if these tasks could not go on all the same ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        prepare(&context, &allowance.lets_go_on(&context.state())).await?;
+        prepare(&context, &allowance.reopens(&context.state()).iter().collect::<Vec<_>>()).await?;
         commands::go_on(&context, allowance).await?;
         integration::settle(&context).await?;
         Run::start(context, false)
@@ -280,11 +280,11 @@ impl Coordinator {
     /// # Errors
     ///
     /// As [`Coordinator::resume`].
-    pub async fn resume_with(&self, run: &RunId, command: Command) -> Result<Takeover, CoordinatorError> {
+    pub async fn resume_with(&self, run: &RunId, request: Request) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        prepare(&context, reopened(&command).as_slice()).await?;
-        let id = self.store.send(run, &command)?;
-        self.go_on_with(context, Received { id, sent_ms: 0, command }).await
+        prepare(&context, request.reopens().as_slice()).await?;
+        let id = self.store.send(run, &request)?;
+        self.go_on_with(context, Received { id, sent_ms: 0, request }).await
     }
 
     /// As [`Coordinator::resume_with`], for a command that was sent to a process which has ended since.
@@ -296,18 +296,19 @@ impl Coordinator {
         &self,
         run: &RunId,
         id: InboxId,
-        command: Command,
+        request: Request,
     ) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         // Nobody else can answer it from here on.
         if self.store.answer(id)?.is_some() {
             return Ok(Takeover::Answered);
         }
-        if let Err(error) = prepare(&context, reopened(&command).as_slice()).await {
-            context.journal.answer(id, Err(error.to_string())).await?;
+        if let Err(error) = prepare(&context, request.reopens().as_slice()).await {
+            let refused = RequestRefused::NotPrepared { error: error.to_string() };
+            context.journal.answer(id, Err(refused)).await?;
             return Err(error);
         }
-        self.go_on_with(context, Received { id, sent_ms: 0, command }).await
+        self.go_on_with(context, Received { id, sent_ms: 0, request }).await
     }
 
     /// Carries a command out before anything else, and then works on the run.
@@ -448,14 +449,6 @@ fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), Coor
         context.host.models.check(model)?;
     }
     Ok(())
-}
-
-/// Gives the task that a command lets go on although it has ended.
-fn reopened(command: &Command) -> Option<&TaskId> {
-    match command {
-        Command::Reject { task, .. } | Command::Retry { task, .. } => Some(task),
-        _ => None,
-    }
 }
 
 /// Makes sure that processes can be confined as settings ask for.

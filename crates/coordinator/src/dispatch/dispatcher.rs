@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use orchestrate_core::event::{Event, FailureCause, RunStatus};
 use orchestrate_core::report::{EXIT_INTERRUPTED, Standing};
+use orchestrate_core::request::{Holder, Request, RequestRefused, StopLevel};
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskRecord};
-use orchestrate_journal::{Batch, Command, Holder, JournalError, Received, StopLevel, Store};
+use orchestrate_journal::{Batch, JournalError, Received, Store};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -44,7 +45,7 @@ pub enum Takeover {
         said: String,
     },
     /// It is refused, with the reason; nothing has changed.
-    Refused(String),
+    Refused(RequestRefused),
     /// The process that it was sent to has answered it, or another one.
     Answered,
 }
@@ -137,7 +138,7 @@ enum Job {
     Failure(TaskId),
     Merge,
     Due,
-    Command,
+    Request,
 }
 
 /// The loop of one run.
@@ -291,31 +292,31 @@ impl Dispatcher {
             Some(Job::Failure(task)) => outcome.map(|()| Input::WorkerEnded(task)),
             Some(Job::Merge) => outcome.map(|()| Input::MergeEnded),
             Some(Job::Due) => outcome.map(|()| Input::DueRecorded),
-            Some(Job::Command) | None => outcome.map(|()| Input::Changed),
+            Some(Job::Request) | None => outcome.map(|()| Input::Changed),
         }
     }
 
     /// Tells whether a command is being carried out.
     fn carries_out(&self) -> bool {
-        self.names.values().any(|job| matches!(job, Job::Command))
+        self.names.values().any(|job| matches!(job, Job::Request))
     }
 
     async fn command(&mut self, received: Received) -> Result<(), CoordinatorError> {
-        if let Command::Stop { holder: Some(holder), .. } | Command::StopAgent { holder: Some(holder), .. } =
-            &received.command
+        if let Request::Stop { holder: Some(holder), .. } | Request::StopAgent { holder: Some(holder), .. } =
+            &received.request
             && self.holder().await?.as_ref() != Some(holder)
         {
             // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
-            let late = Err("the process that it was meant for had ended".to_owned());
+            let late = Err(RequestRefused::Late);
             return Ok(self.context.journal.answer(received.id, late).await?);
         }
-        match &received.command {
-            Command::Stop { level, .. } => self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED),
-            Command::StopAgent { agent, .. } => self.stop_agent(agent).await?,
+        match &received.request {
+            Request::Stop { level, .. } => self.shutdown.ask(shutdown_level(*level), EXIT_INTERRUPTED),
+            Request::StopAgent { agent, .. } => self.stop_agent(agent).await?,
             _ => {}
         }
         let context = Arc::clone(&self.context);
-        self.spawn(Job::Command, async move { commands::carry_out(&context, received).await });
+        self.spawn(Job::Request, async move { commands::carry_out(&context, received).await });
         Ok(())
     }
 
@@ -401,7 +402,7 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
         let state = context.state();
         let left = left(&state);
         for task in &left {
-            worktrees::time_out(&context, task, commands::out_of_time(&state)).await?;
+            worktrees::time_out(&context, task, state.out_of_time().to_string()).await?;
         }
         if left.is_empty() && !had_due {
             return Ok(());

@@ -1,6 +1,5 @@
 //! Dispatches a run: decides with the board, carries out requests, recovers after a crash.
 
-pub(crate) mod asking;
 pub(crate) mod board;
 pub(crate) mod commands;
 pub(crate) mod dispatcher;

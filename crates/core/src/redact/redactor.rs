@@ -17,7 +17,7 @@ use super::views::View;
 const MOST_LAYERS: usize = 3;
 
 /// Why something cannot be kept without the secrets in it, and so is not kept at all.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize, thiserror::Error)]
 pub enum RedactionError {
     /// A secret stands where no other text may.
     #[error(

@@ -1,5 +1,7 @@
 //! Why a run accepts no further child and no further message, in the words that whoever asked is told.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{AgentId, RunId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
 use crate::task_record::TaskState;
@@ -43,7 +45,7 @@ pub enum SpawnRefused {
 }
 
 /// Why a message was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum MessageRefused {
     /// There is no such agent.
     #[error("there is no agent '{to}' in this run; the agents are: {known}")]

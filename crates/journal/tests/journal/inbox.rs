@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use orchestrate_core::request::{Request, RequestRefused, StopLevel};
 use orchestrate_core::{Event, Redactor, Secret};
-use orchestrate_journal::{Batch, Command, Journal, JournalError, Received, StopLevel, Store};
+use orchestrate_journal::{Batch, Journal, JournalError, Received, Store};
 use rusqlite::Connection;
 use tempfile::tempdir;
 use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::support::{NOW, added, run, sent, started, store};
 
-fn message(number: u64) -> Command {
-    Command::Message { to: "T1".into(), body: format!("message {number}") }
+fn message(number: u64) -> Request {
+    Request::Message { to: "T1".into(), body: format!("message {number}") }
 }
 
 fn received(journal: &Journal, count: usize) -> Vec<Received> {
@@ -25,17 +26,17 @@ fn every_command_comes_out_as_it_went_in() {
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), started()).unwrap();
     let commands = [
-        Command::Approve { task: "T1".into(), tree: "a".into() },
-        Command::Reject { task: "T1".into(), message: "no".to_owned(), at: Some("src/lib.rs:3".to_owned()) },
-        Command::Decide { call: "c".into(), allowed: true, message: None },
-        Command::Retry { task: "T1".into(), message: Some("again".to_owned()) },
+        Request::Approve { task: "T1".into(), tree: "a".into() },
+        Request::Reject { task: "T1".into(), message: "no".to_owned(), at: Some("src/lib.rs:3".to_owned()) },
+        Request::Decide { call: "c".into(), allowed: true, message: None },
+        Request::Retry { task: "T1".into(), message: Some("again".to_owned()) },
         message(1),
-        Command::Stop { level: StopLevel::Drain, holder: None },
-        Command::StopAgent { agent: "T1".into(), holder: None },
+        Request::Stop { level: StopLevel::Drain, holder: None },
+        Request::StopAgent { agent: "T1".into(), holder: None },
     ];
     let sent: Vec<Received> = commands
         .into_iter()
-        .map(|command| Received { id: store.send(&run(), &command).unwrap(), sent_ms: NOW, command })
+        .map(|command| Received { id: store.send(&run(), &command).unwrap(), sent_ms: NOW, request: command })
         .collect();
     assert_eq!(received(&journal, sent.len()), sent);
 }
@@ -51,7 +52,7 @@ fn a_command_that_arrives_later_is_received_and_its_sender_answered() {
     assert_eq!(other.answer(id).unwrap(), None);
     assert_eq!(other.wait_for_answer(id, Duration::ZERO).unwrap(), None);
     let command = commands.blocking_recv().unwrap();
-    assert_eq!((command.id, command.command), (id, message(1)));
+    assert_eq!((command.id, command.request), (id, message(1)));
     let answer = Batch::from(sent("T1", 1)).answering(id, Ok("delivered soon".to_owned()));
     journal.append_blocking(answer).unwrap();
     let answered = other.wait_for_answer(id, Duration::from_secs(60)).unwrap();
@@ -68,13 +69,13 @@ fn a_command_stays_open_until_its_answer_is_recorded() {
     // An answer goes down with the impossible fact that it came with.
     let impossible = Batch::from(added("T1")).answering(ids[0], Ok(String::new()));
     assert!(journal.append_blocking(impossible).is_err());
-    let refusal = Batch::default().answering(ids[1], Err("no such agent".to_owned()));
+    let refusal = Batch::default().answering(ids[1], Err(RequestRefused::Late));
     journal.append_blocking(refusal).unwrap();
     drop(journal);
     let resumed = Journal::resume(&store, &run()).unwrap();
     let open: Vec<_> = received(&resumed, 1).into_iter().map(|command| command.id).collect();
     assert_eq!(open, ids[..1]);
-    assert_eq!(store.answer(ids[1]).unwrap(), Some(Err("no such agent".to_owned())));
+    assert_eq!(store.answer(ids[1]).unwrap(), Some(Err(RequestRefused::Late)));
 }
 
 #[test]
@@ -143,10 +144,14 @@ fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
     assert!(!told.contains("nobody"), "{told}");
     // What follows is recorded as ever, without the secret.
-    let answered = store.send(&run(), &Command::Message { to: "T1".into(), body: PASSPHRASE.to_owned() }).unwrap();
-    let failed = Batch::default().answering(answered, Err(format!("no {PASSPHRASE}")));
+    let answered = store.send(&run(), &Request::Message { to: "T1".into(), body: PASSPHRASE.to_owned() }).unwrap();
+    let failed =
+        Batch::default().answering(answered, Err(RequestRefused::NotPrepared { error: format!("no {PASSPHRASE}") }));
     journal.append_blocking(failed).unwrap();
-    assert_eq!(store.answer(answered).unwrap(), Some(Err("no [redacted:PASSPHRASE]".to_owned())));
+    assert_eq!(
+        store.answer(answered).unwrap(),
+        Some(Err(RequestRefused::NotPrepared { error: "no [redacted:PASSPHRASE]".to_owned() }))
+    );
     drop((journal, store));
     for entry in std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
         let bytes = std::fs::read(entry.path()).unwrap();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use orchestrate_journal::{Holder, Journal, JournalError, Purpose};
+use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_journal::{Journal, JournalError};
 use tempfile::tempdir;
 
 use crate::children::{Other, say, wait_for_parent};

@@ -11,8 +11,9 @@ use std::thread;
 
 use orchestrate_core::event::{Event, RunStatus};
 use orchestrate_core::message::Sender;
+use orchestrate_core::request::Request;
 use orchestrate_core::{RunState, TaskId, TaskState};
-use orchestrate_journal::{Batch, Blob, Clock, Command, Journal, JournalError, Store, fault};
+use orchestrate_journal::{Batch, Blob, Clock, Journal, JournalError, Store, fault};
 use tempfile::tempdir;
 
 use crate::children::{Other, say};
@@ -156,7 +157,7 @@ fn the_last_facts_of_a_run_wait_for_its_commands() {
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), vec![started(), added("T1"), added("T2")]).unwrap();
     // Another process sends it while the end is decided: whatever was looked up before, it is seen.
-    let (other, command) = (store.clone(), Command::Message { to: "T1".into(), body: "wait".to_owned() });
+    let (other, command) = (store.clone(), Request::Message { to: "T1".into(), body: "wait".to_owned() });
     let sent = Arc::new(OnceLock::new());
     let id = Arc::clone(&sent);
     let last = journal.append_last_if(move |_| {

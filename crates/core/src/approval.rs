@@ -1,7 +1,8 @@
 //! What a person who decides about a tool call is shown, as a hash: an approval without a terminal names it.
 
-use orchestrate_core::run_state::Approval;
-use orchestrate_core::{CallHash, REDACTED};
+use crate::ids::CallHash;
+use crate::redact::REDACTED;
+use crate::run_state::Approval;
 use sha2::{Digest as _, Sha256};
 
 /// How much of the hash is shown and typed, in hexadecimal digits: 48 bits, which nobody finds a second call for while

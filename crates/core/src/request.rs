@@ -1,0 +1,335 @@
+//! What a person or a program asks of a run, and what the run's state decides about it.
+//!
+//! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what was
+//! decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name. No text
+//! here names a command line: how to go on after a refusal is worded by whoever shows it.
+
+mod refused;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::is_whole;
+use crate::event::{Event, ReturnCause};
+use crate::ids::{AgentId, CallHash, Oid, TaskId};
+use crate::message::{Envelope, Sender};
+use crate::run_state::{Limit, RunState};
+use crate::settings::MergeMode;
+use crate::task_record::{TaskRecord, TaskState};
+
+pub use refused::RequestRefused;
+
+/// What an agent is told that goes on without a comment.
+const TRY_AGAIN: &str = "Try again.";
+
+/// What a person or a program asks of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Request {
+    /// Approves a task's work.
+    Approve {
+        /// The task.
+        task: TaskId,
+        /// The tree that the person saw, which the approval is bound to.
+        tree: Oid,
+    },
+    /// Sends a task's work back with a comment.
+    Reject {
+        /// The task.
+        task: TaskId,
+        /// What the author is told.
+        message: String,
+        /// The place that the comment is about, as `file:line`.
+        at: Option<String>,
+    },
+    /// Answers a parked tool call.
+    Decide {
+        /// The call.
+        call: CallHash,
+        /// Whether it may run.
+        allowed: bool,
+        /// What the agent is told.
+        message: Option<String>,
+    },
+    /// Tries a task again that has ended without success.
+    Retry {
+        /// The task.
+        task: TaskId,
+        /// What the author is told.
+        message: Option<String>,
+    },
+    /// Sends a message to an agent.
+    Message {
+        /// The agent.
+        to: AgentId,
+        /// The text.
+        body: String,
+    },
+    /// Stops the run.
+    Stop {
+        /// How hard.
+        level: StopLevel,
+        /// The process that it is meant for; none for whichever works on the run.
+        #[serde(default)]
+        holder: Option<Holder>,
+    },
+    /// Stops one agent and those that it spawned: their calls in progress are cancelled and recorded.
+    StopAgent {
+        /// The agent.
+        agent: AgentId,
+        /// The process that it is meant for; none for whichever works on the run.
+        holder: Option<Holder>,
+    },
+}
+
+/// How hard a run is stopped; a level only rises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopLevel {
+    /// Running turns end, nothing new begins.
+    Drain,
+    /// Calls in progress are cancelled and recorded.
+    Stop,
+    /// Processes are killed at once.
+    Kill,
+}
+
+/// The process that works on a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id; 0 if it has not written it down yet.
+    pub pid: u32,
+    /// When it took the run, in Unix milliseconds.
+    pub since_ms: u64,
+    /// What it does with the run.
+    #[serde(default)]
+    pub purpose: Purpose,
+}
+
+/// What a process holds a run for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It carries its tasks out, and takes commands.
+    #[default]
+    Run,
+    /// It lands it, or takes a landing back; it takes no commands.
+    Land,
+    /// It removes its worktrees; it takes no commands.
+    Clean,
+}
+
+/// What a run is allowed from now on, what it has used already included; `None` leaves a limit as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// The time that the whole run may take.
+    pub time: Option<Duration>,
+    /// The tokens that the whole run may use.
+    pub tokens: Option<u64>,
+}
+
+/// A request that is accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// What it leads to.
+    pub decision: Decision,
+    /// What its sender is told.
+    pub answer: String,
+}
+
+/// What an accepted request leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// This fact is recorded.
+    Record(Event),
+    /// Tasks go back to their agents.
+    Return(Return),
+    /// Nothing is recorded: the level of shutdown is raised in memory.
+    Stop,
+}
+
+/// Tasks that go back to their agents with the same words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+    /// Why.
+    pub cause: ReturnCause,
+    /// What their agents are told.
+    pub message: String,
+}
+
+impl Allowance {
+    /// Returns the time that the whole run may take from now on, in milliseconds.
+    pub fn timeout_ms(&self) -> Option<u64> {
+        self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the tasks that have failed for want of what the run is given more of.
+    pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
+        let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
+            Some(Limit::RunTokens) => self.tokens.is_some(),
+            Some(Limit::RunTime) => self.time.is_some(),
+            Some(Limit::TaskTokens) | None => false,
+        };
+        state.tasks().filter(is_given).map(|record| record.task.id.clone()).collect()
+    }
+}
+
+impl Request {
+    /// Returns the task that the request lets go on although it has ended.
+    pub fn reopens(&self) -> Option<&TaskId> {
+        match self {
+            Self::Reject { task, .. } | Self::Retry { task, .. } => Some(task),
+            _ => None,
+        }
+    }
+}
+
+impl RunState {
+    /// Decides a request on this state.
+    ///
+    /// # Errors
+    /// Why it cannot be done; nothing changes then.
+    pub fn decide(&self, request: &Request) -> Result<Accepted, RequestRefused> {
+        match request {
+            Request::Approve { task, tree } => self.decide_approval(task, tree),
+            Request::Reject { task, message, at } => {
+                let place = at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
+                self.decide_return(task, ReturnCause::Rejected, format!("{place}{message}"))
+            }
+            Request::Retry { task, message } => {
+                let message = message.clone().unwrap_or_else(|| TRY_AGAIN.to_owned());
+                self.decide_return(task, ReturnCause::Retried, message)
+            }
+            Request::Decide { call, allowed, message } => self.decide_call(call, *allowed, message.as_ref()),
+            Request::Message { to, body } => self.decide_message(to, body),
+            Request::Stop { .. } => Ok(Accepted { decision: Decision::Stop, answer: "stopping".to_owned() }),
+            Request::StopAgent { agent, .. } => {
+                self.known(agent)?;
+                Ok(Accepted { decision: Decision::Stop, answer: format!("stopping {agent}") })
+            }
+        }
+    }
+
+    /// Decides which tasks go on where a run is resumed with more of a limit.
+    ///
+    /// # Errors
+    /// The run's time is used up all the same, so that they would fail again at once.
+    pub fn decide_resumption(&self, allowance: Allowance) -> Result<Option<Return>, RequestRefused> {
+        let tasks = allowance.reopens(self);
+        if tasks.is_empty() {
+            return Ok(None);
+        }
+        let limit = allowance.timeout_ms().or(self.settings.timeout_ms);
+        if let Some(limit_ms) = limit.filter(|limit| *limit <= self.worked_ms()) {
+            let more_tokens = allowance.tokens.is_some();
+            return Err(RequestRefused::StillOutOfTime {
+                tasks,
+                limit_ms,
+                more_tokens,
+                more_time: allowance.time.is_some(),
+            });
+        }
+        Ok(Some(Return { tasks, cause: ReturnCause::Retried, message: TRY_AGAIN.to_owned() }))
+    }
+
+    fn decide_approval(&self, task: &TaskId, tree: &Oid) -> Result<Accepted, RequestRefused> {
+        let record = self.known(task)?;
+        let takes_back = record.may_take_rejection_back();
+        if self.settings.merge == MergeMode::None && !takes_back {
+            return Err(RequestRefused::NothingIsMerged { task: task.clone(), branch: record.branch.clone() });
+        }
+        let awaits_review = matches!(record.state, TaskState::AwaitingReview | TaskState::Verified);
+        if !awaits_review && !takes_back {
+            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state });
+        }
+        self.require_time()?;
+        if record.tree.as_ref() != Some(tree) {
+            return Err(RequestRefused::Changed { task: task.clone() });
+        }
+        let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
+        Ok(Accepted { decision: Decision::Record(fact), answer: format!("{task} is approved at tree {tree}") })
+    }
+
+    fn decide_return(&self, task: &TaskId, cause: ReturnCause, message: String) -> Result<Accepted, RequestRefused> {
+        let record = self.known(task)?;
+        self.require_time()?;
+        if self.merges.current() == Some(task) {
+            return Err(RequestRefused::BeingMerged { task: task.clone() });
+        }
+        if !record.may_be_returned(cause) {
+            return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state });
+        }
+        let answer = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
+        let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
+        Ok(Accepted { decision, answer })
+    }
+
+    fn decide_call(
+        &self,
+        call: &CallHash,
+        allowed: bool,
+        message: Option<&String>,
+    ) -> Result<Accepted, RequestRefused> {
+        let Some((_, approval)) = self.open_approvals().find(|(open, _)| *open == call) else {
+            return Err(RequestRefused::NoSuchCall { call: call.clone() });
+        };
+        if allowed && !is_whole(approval) {
+            return Err(RequestRefused::HiddenCall { call: call.clone() });
+        }
+        self.require_time()?;
+        let fact = Event::ApprovalDecided { call: call.clone(), allowed, message: message.cloned() };
+        let answer = format!("call {call} is {}", if allowed { "approved" } else { "rejected" });
+        Ok(Accepted { decision: Decision::Record(fact), answer })
+    }
+
+    fn decide_message(&self, to: &AgentId, body: &str) -> Result<Accepted, RequestRefused> {
+        self.check_message(to.as_str(), body).map_err(RequestRefused::Message)?;
+        let sequence = self.next_sequence(&Sender::User);
+        let envelope = Envelope { sequence, from: Sender::User, to: to.clone(), body: body.to_owned(), deadline: None };
+        let answer = format!("message {sequence} waits for {to}");
+        Ok(Accepted { decision: Decision::Record(Event::MessageSent { envelope }), answer })
+    }
+
+    /// Refuses what would set work going again when no time is left for it: the work would fail at once.
+    fn require_time(&self) -> Result<(), RequestRefused> {
+        if self.time_left() == Some(Duration::ZERO) {
+            return Err(self.out_of_time());
+        }
+        Ok(())
+    }
+
+    /// Returns the refusal of everything that would need time which the run no longer has.
+    pub fn out_of_time(&self) -> RequestRefused {
+        RequestRefused::OutOfTime { limit_ms: self.settings.timeout_ms.unwrap_or_default() }
+    }
+
+    fn known(&self, task: &TaskId) -> Result<&TaskRecord, RequestRefused> {
+        self.task(task).ok_or_else(|| {
+            let known = self.tasks().map(|record| record.task.id.clone()).collect();
+            RequestRefused::NoSuchTask { task: task.clone(), known }
+        })
+    }
+}
+
+impl TaskRecord {
+    /// Reports whether a person may send its work back, for having seen it or to let it try again.
+    fn may_be_returned(&self, cause: ReturnCause) -> bool {
+        match cause {
+            ReturnCause::Rejected => {
+                let has_ended_with_work = matches!(
+                    self.state,
+                    TaskState::AwaitingReview
+                        | TaskState::Verified
+                        | TaskState::Merged
+                        | TaskState::Conflicted
+                        | TaskState::Failed
+                );
+                has_ended_with_work && self.attempt > 0
+            }
+            _ => matches!(self.state, TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is decided about a person's request in each state of a task.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
+use orchestrate_core::request::{Allowance, Decision, Request, RequestRefused, Return};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState};
+
+const TASK: &str = "T1";
+
+/// Returns the state of a run of one task after these facts.
+fn after(settings: RunSettings, facts: &[Event]) -> RunState {
+    let started = Event::RunStarted {
+        plan: None,
+        plan_source: None,
+        title: None,
+        settings: Box::new(settings),
+        base_commit: Oid::from("base"),
+        base_branch: Some("main".to_owned()),
+    };
+    let task = Task { id: TASK.into(), verify: Some("true".to_owned()), ..Task::default() };
+    let added = Event::TaskAdded { task: Box::new(task), parent: None };
+    let facts = [started, added].into_iter().chain(facts.iter().cloned()).enumerate();
+    let recorded: Vec<Recorded> = facts
+        .map(|(at, event)| Recorded { run_id: "r-abcdef".into(), seq: at as u64 + 1, ts_ms: 0, v: VERSION, event })
+        .collect();
+    RunState::replay(&recorded).unwrap().unwrap()
+}
+
+fn reviewed() -> RunSettings {
+    RunSettings { merge: MergeMode::Review, ..RunSettings::default() }
+}
+
+fn ready() -> Event {
+    Event::TaskReady { task: TASK.into() }
+}
+
+fn spawned() -> Event {
+    Event::AgentSpawned {
+        task: TASK.into(),
+        attempt: 1,
+        agent: Some("implementer".to_owned()),
+        model: None,
+        branch: "orchestrate/r-abcdef/T1".to_owned(),
+        base: Oid::from("base"),
+        spec: None,
+    }
+}
+
+fn committed() -> Event {
+    Event::TaskCommitted { task: TASK.into(), commit: "c1".into(), tree: "tree".into(), summary: String::new() }
+}
+
+fn failed(cause: FailureCause) -> Event {
+    Event::TaskFailed { task: TASK.into(), cause, message: "no".to_owned() }
+}
+
+/// Returns the facts that bring the task to a state, for the states that a person may meet.
+fn facts_to(state: TaskState) -> Vec<Event> {
+    let passed = Event::VerifyFinished {
+        task: TASK.into(),
+        scope: VerifyScope::Task,
+        tree: "tree".into(),
+        command: "true".to_owned(),
+        passed: true,
+        exit: "exit code 0".to_owned(),
+        output: BlobId::from("output"),
+        duration_ms: 1,
+    };
+    let review = Event::ReviewRequested { task: TASK.into() };
+    match state {
+        TaskState::Pending => vec![],
+        TaskState::Ready => vec![ready()],
+        TaskState::Running => vec![ready(), spawned()],
+        TaskState::Committed => vec![ready(), spawned(), committed()],
+        TaskState::Verified => vec![ready(), spawned(), committed(), passed],
+        TaskState::AwaitingReview => vec![ready(), spawned(), committed(), passed, review],
+        TaskState::Failed => vec![ready(), spawned(), failed(FailureCause::Turns)],
+        other => unreachable!("{other:?} is not in the table"),
+    }
+}
+
+fn approve(tree: &str) -> Request {
+    Request::Approve { task: TASK.into(), tree: tree.into() }
+}
+
+fn reject() -> Request {
+    Request::Reject { task: TASK.into(), message: "why?".to_owned(), at: Some("a.rs:3".to_owned()) }
+}
+
+fn retry() -> Request {
+    Request::Retry { task: TASK.into(), message: None }
+}
+
+#[test]
+fn each_state_allows_its_requests() {
+    use TaskState::{AwaitingReview, Committed, Failed, Pending, Ready, Running, Verified};
+    for (state, may_approve, may_reject, may_retry) in [
+        (Pending, false, false, false),
+        (Ready, false, false, false),
+        (Running, false, false, false),
+        (Committed, false, false, false),
+        (Verified, true, true, false),
+        (AwaitingReview, true, true, false),
+        (Failed, false, true, true),
+    ] {
+        let run = after(reviewed(), &facts_to(state));
+        assert_eq!(run.task(&TASK.into()).unwrap().state, state);
+        for (request, allowed) in [(approve("tree"), may_approve), (reject(), may_reject), (retry(), may_retry)] {
+            let decided = run.decide(&request);
+            assert_eq!(decided.is_ok(), allowed, "{state:?} {request:?} {decided:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rejection_returns_the_task_with_its_place_and_comment() {
+    let run = after(reviewed(), &facts_to(TaskState::AwaitingReview));
+    let accepted = run.decide(&reject()).unwrap();
+    let tasks = vec![TaskId::from(TASK)];
+    let message = "a.rs:3: why?".to_owned();
+    assert_eq!(accepted.decision, Decision::Return(Return { tasks, cause: ReturnCause::Rejected, message }));
+    assert_eq!(accepted.answer, "T1 goes back to its agent for attempt 2");
+}
+
+#[test]
+fn an_approval_is_of_the_tree_that_was_seen() {
+    let run = after(reviewed(), &facts_to(TaskState::AwaitingReview));
+    assert_eq!(run.decide(&approve("other")), Err(RequestRefused::Changed { task: TASK.into() }));
+    let fact = Event::ReviewApproved { task: TASK.into(), tree: "tree".into() };
+    assert_eq!(run.decide(&approve("tree")).unwrap().decision, Decision::Record(fact));
+    let unmerged = RunSettings { merge: MergeMode::None, ..RunSettings::default() };
+    let run = after(unmerged, &facts_to(TaskState::Verified));
+    let branch = Some("orchestrate/r-abcdef/T1".to_owned());
+    assert_eq!(run.decide(&approve("tree")), Err(RequestRefused::NothingIsMerged { task: TASK.into(), branch }));
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    let run = after(reviewed(), &[]);
+    let unknown = Request::Retry { task: "T9".into(), message: None };
+    assert_eq!(run.decide(&unknown), Err(RequestRefused::NoSuchTask { task: "T9".into(), known: vec![TASK.into()] }));
+    let decide = Request::Decide { call: "c".into(), allowed: true, message: None };
+    assert_eq!(run.decide(&decide), Err(RequestRefused::NoSuchCall { call: "c".into() }));
+}
+
+#[test]
+fn without_time_nothing_is_set_going() {
+    let settings = RunSettings { timeout_ms: Some(0), ..reviewed() };
+    let run = after(settings, &facts_to(TaskState::AwaitingReview));
+    for request in [approve("tree"), reject()] {
+        assert_eq!(run.decide(&request), Err(RequestRefused::OutOfTime { limit_ms: 0 }));
+    }
+    let message = Request::Message { to: TASK.into(), body: String::new() };
+    assert!(matches!(run.decide(&message), Err(RequestRefused::Message(_))));
+    assert_eq!(run.decide_resumption(Allowance::default()), Ok(None));
+}
+
+#[test]
+fn a_refusal_reads_the_same_once_stored() {
+    let refused = [
+        RequestRefused::NoSuchTask { task: TASK.into(), known: vec![TASK.into()] },
+        RequestRefused::NotInReview { task: TASK.into(), state: TaskState::Running },
+        RequestRefused::StillOutOfTime { tasks: vec![TASK.into()], limit_ms: 1, more_tokens: true, more_time: false },
+        RequestRefused::Late,
+        RequestRefused::Message(after(reviewed(), &[]).check_message("T9", "hello").unwrap_err()),
+    ];
+    for refusal in refused {
+        let stored = serde_json::to_string(&refusal).unwrap();
+        assert_eq!(serde_json::from_str::<RequestRefused>(&stored).unwrap(), refusal, "{stored}");
+        assert!(!refusal.to_string().contains("orchestrate "), "{refusal}");
+    }
+}

@@ -275,6 +275,17 @@ impl Repo {
         Ok(self.changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
     }
 
+    /// Lists those of [`Self::unwatched`] that are not as the index has them, or cannot be read.
+    pub(crate) fn changed_unwatched(&self, place: &Place, between: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+        let index = place.index()?;
+        let is_changed = |path: &PathBuf| {
+            let known = index.get_path(path, 0).map(|entry| entry.id);
+            let found = git2::Oid::hash_file(git2::ObjectType::Blob, place.path.join(path)).ok();
+            found.is_none() || found != known
+        };
+        Ok(self.unwatched(place, between)?.into_iter().filter(is_changed).collect())
+    }
+
     /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
     fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let (handle, index) = (self.handle()?, place.index()?);

@@ -1,6 +1,6 @@
 //! Landing: the one step that moves a branch of the user's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orchestrate_core::Oid;
 use orchestrate_git::{GitError, Merge, Move, Repo};
@@ -195,6 +195,30 @@ fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
             fixture.git(&["checkout", "-q", "a"]);
             repo.land(&landing).unwrap();
         }
+    }
+}
+
+/// Such a file was edited in the very second of the index, with as many bytes: git can tell by the content alone, and
+/// refreshing the index would make it forget that it has to look.
+#[test]
+fn a_hidden_edit_of_the_same_second_is_kept() {
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let set_time = |path: &Path| std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let (fixture, repo, landing) = prepared();
+        fixture.git(&["config", "core.trustctime", "false"]);
+        let (file, index) = (fixture.project().join("a"), fixture.project().join(".git/index"));
+        set_time(&file);
+        fixture.git(&["update-index", "--refresh"]);
+        fixture.git(&["update-index", flag, "a"]);
+        std::fs::write(&file, "3\n").unwrap();
+        set_time(&file);
+        // Something else that git has to look at anew, so that it writes the index.
+        write_files(&fixture.project(), &[("b", "1\n")]);
+        set_time(&index);
+        let error = repo.land(&landing).unwrap_err();
+        assert!(matches!(error, GitError::LocalChanges { .. }), "{flag}: {error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "3\n", "{flag}");
     }
 }
 

@@ -329,11 +329,7 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     let (script, stage) = (script.rule(slow("T2")), Stage::new()?);
     let plan = "- [ ] T1 slow\n- [ ] T2 slow too (timeout: 1s)\n- [ ] T3 after (depends: T1) (run: touch three)\n";
     let played = stage.play(plan, &script, |settings| settings.run.timeout_ms = Some(3_000))?;
-    played.require_failure(
-        "T1",
-        FailureCause::Timeout,
-        "--timeout TIME` gives it more, and lets what it stopped go on",
-    )?;
+    played.require_failure("T1", FailureCause::Timeout, "the time of the run, 3 s, is used up")?;
     played.require_failure("T2", FailureCause::Timeout, "longer than 1 s")?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);

@@ -1,8 +1,8 @@
 //! What a person or a program asks of a run, and what the run's state decides about it.
 //!
-//! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what was
-//! decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name. No text
-//! here names a command line: how to go on after a refusal is worded by whoever shows it.
+//! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what
+//! was decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name.
+//! No text here names a command line: how to go on after a refusal is worded by whoever shows it.
 
 mod refused;
 

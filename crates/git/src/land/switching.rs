@@ -66,8 +66,8 @@ impl Repo {
             self.git_in(place, args, &writer)
         };
         let mut refused = read_tree(&["-n", "-u"])?;
-        // Refreshing writes the index anew, and with it git's doubt about files that are as young as the index was is gone.
-        // Git never looks into those that it was told not to watch, and would then write over what they hold.
+        // Refreshing writes the index anew, and with it git's doubt about files that are as young as the index was is
+        // gone. Git never looks into those that it was told not to watch, and would then write over what they hold.
         if refused.code != 0 && self.changed_unwatched(place, [from, to])?.is_empty() {
             // Git may only be out of date about which files changed; that is what refreshing is for.
             self.git_in(place, ["update-index", "-q", "--refresh"], &writer)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model};
+use orchestrate_coordinator::{Coordinator, PlanInput, Project, missing_programs, require_model, require_open_files};
 use orchestrate_core::task::Work;
 use orchestrate_plan::Plan;
 
@@ -37,6 +37,8 @@ pub(crate) fn execute(context: &Context, arguments: &RunArgs) -> Result<u8, Comm
     context.require_consent(&loaded.commands)?;
     let path = place_of(context, &arguments.plan, &project).unwrap_or_else(|| file.shown.clone());
     let coordinator_settings = context.settings(loaded)?;
+    // Before the runtime, which panics where it finds no file descriptor left.
+    require_open_files(loaded.run.max_agents).map_err(CommandError::at_start)?;
     let runtime = run::runtime()?;
     let ended: Result<_, CommandError> = runtime.block_on(async {
         require_model(loaded, roles, &plan.tasks).await?;

@@ -33,7 +33,7 @@ pub use orchestrate_sandbox::{Cancel, Confinement, protect_process, run_helper_i
 pub use orchestrate_tools::builtin_names;
 pub use run::codec::text_of_result;
 pub use run::layout::Layout;
-pub use run::open_files::raise_open_files;
+pub use run::open_files::{raise_open_files, require_open_files};
 pub use run::retries::Retry;
 pub use run::secrets::redactor_of;
 pub use run::shutdown::{Shutdown, ShutdownLevel};

@@ -48,7 +48,7 @@ impl OpenFiles {
 /// # Errors
 ///
 /// [`CoordinatorError::FewFiles`] if the user may not have as many.
-pub(crate) fn require_open_files(agents: usize) -> Result<(), CoordinatorError> {
+pub fn require_open_files(agents: usize) -> Result<(), CoordinatorError> {
     let files = OpenFiles::of_agents(agents);
     let OpenFiles { needed, allowed } = files;
     if files.are_enough() { Ok(()) } else { Err(CoordinatorError::FewFiles { agents, needed, allowed }) }

@@ -5,9 +5,9 @@
 //! killed. It is in a folder that this user alone can enter and that no confined process sees: whoever can open a file
 //! can lock it. It says who holds it, for who waits too long.
 //!
-//! Those who keep their state in another folder, such as another user, do not know of that file. They meet at a second
+//! Processes of this user that keep their state in another folder do not know of that file. They meet at a second
 //! lock, on the repository's own directory, which a confined process cannot open either. Another user who may read the
-//! repository can hold it: then nothing is moved here, and who waits is told for whom.
+//! repository can hold it, so what another user holds is not waited for.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -111,6 +111,10 @@ fn join(
     tell: &dyn Fn(&Waiting),
 ) -> Result<Held, GitError> {
     let file = File::open(repository).map_err(GitError::io("open", repository))?;
+    let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    if is_locked && Holder::find(&file).is_some_and(|holder| holder.is_anothers()) {
+        return Ok(held);
+    }
     // Not every file system can lock a directory (flock(2) about NFS); without it we are alone with our state.
     if wait_for(&file, repository, until, tell)?.is_ok() {
         held.repository = Some(Arc::new(file.into()));

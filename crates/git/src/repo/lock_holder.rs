@@ -98,6 +98,12 @@ impl Holder {
         Some(Self { pid, work, program, is_stopped, taken_before })
     }
 
+    /// Reports whether it is a process of another user, who may hold a lock for no other reason than to hold us up.
+    pub(crate) fn is_anothers(&self) -> bool {
+        let process = std::fs::metadata(format!("/proc/{}", self.pid));
+        process.is_ok_and(|process| process.uid() != rustix::process::geteuid().as_raw())
+    }
+
     /// Reports whether it is a landing of ours that may still come to its end by itself.
     pub(crate) fn is_landing_that_goes_on(&self) -> bool {
         matches!(self.work, Some(Work::Landing | Work::Undo)) && !self.is_stopped

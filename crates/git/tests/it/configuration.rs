@@ -163,7 +163,8 @@ fn a_merge_knows_no_driver_and_no_attributes_but_the_targets() {
     assert!(control.unwrap().status.success());
 }
 
-/// Takes the lock of each file below a folder, as whoever can open one can.
+/// Takes the lock of each file and folder below a folder, as whoever can open one can. The folder itself is left out:
+/// processes of this user wait for each other at the repository's own, and a confined one cannot open that.
 fn lock_all(folder: &Path, locked: &mut Vec<File>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -184,7 +185,7 @@ fn whoever_locks_what_is_in_the_repository_holds_nobody_up() {
     std::fs::write(repo.common_dir().join("orchestrate.lock"), "").unwrap();
     let worktree = fixture.worktree(&repo, "T1");
     let mut locked = Vec::new();
-    lock_all(&fixture.project(), &mut locked);
+    lock_all(&fixture.project().join(".git"), &mut locked);
     lock_all(worktree.path(), &mut locked);
     fixture.worktree(&repo, "T2");
     repo.reconcile(&|_| true).unwrap();

@@ -21,7 +21,7 @@ use libtest_mimic::Failed;
 
 use crate::support::{Case, Need, Outcome, case, fail};
 
-/// Gives the tests of the walls, each with the example that it has to catch.
+/// Returns the tests of the walls, each with the example that it has to catch.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("architecture::dependency_arrows_point_down", arrows::workspace_holds),
@@ -47,12 +47,12 @@ pub(crate) fn cases() -> Vec<Case> {
 /// What a check found wrong, with the place.
 type Violation = String;
 
-/// Gives the root of the workspace.
+/// Returns the root of the workspace.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Gives the folder of every package under `crates/` that has a manifest of its own, in order.
+/// Returns the folder of every package under `crates/` that has a manifest of its own, in order.
 fn crates() -> Result<Vec<PathBuf>, Failed> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
@@ -65,7 +65,7 @@ fn crates() -> Result<Vec<PathBuf>, Failed> {
     Ok(folders)
 }
 
-/// Gives every Rust file of the repository's own code, as a path below the root, in order.
+/// Returns every Rust file of the repository's own code, as a path below the root, in order.
 fn rust_files() -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     for folder in ["crates", "tests", "examples", "benches"] {

@@ -85,7 +85,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Gives the path of a file of the test's own, outside the repository.
+    /// Returns the path of a file of the test's own, outside the repository.
     fn file(&self, name: &str) -> String {
         self.home.path().join(name).display().to_string()
     }

@@ -34,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Tells whether a process with this word among its arguments is alive.
+/// Reports whether a process with this word among its arguments is alive.
 pub(crate) fn is_alive(word: &str) -> Result<bool, Failed> {
     for entry in std::fs::read_dir("/proc")? {
         let path = entry?.path();

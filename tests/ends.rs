@@ -94,7 +94,7 @@ impl Scene {
         fail(shown)
     }
 
-    /// Gives the only worktree once it holds a file; git cannot list one that is being made at that moment.
+    /// Returns the only worktree once it holds a file; git cannot list one that is being made at that moment.
     fn worktree_with(&self, file: &str) -> Result<Option<PathBuf>, Failed> {
         let Ok(listed) = self.repository.git(&["worktree", "list", "--porcelain"]) else {
             return Ok(None);

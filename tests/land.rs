@@ -91,7 +91,7 @@ impl Ended {
         self.stage.repository.git(arguments)
     }
 
-    /// Gives the folder that the run's worktrees are in.
+    /// Returns the folder that the run's worktrees are in.
     fn worktrees(&self) -> Result<PathBuf, Failed> {
         let places = self.git(&["worktree", "list", "--porcelain"])?;
         let first = places.lines().filter_map(|line| line.strip_prefix("worktree ")).find(|path| path.ends_with("/T1"));
@@ -146,7 +146,7 @@ fn is(reason: fn(&Refusal) -> bool) -> impl Fn(&CoordinatorError) -> bool {
     move |error| matches!(error, CoordinatorError::Refused(refusal) if reason(refusal))
 }
 
-/// Tells whether git refused with words like these.
+/// Reports whether git refused with words like these.
 fn says(text: &'static str) -> impl Fn(&CoordinatorError) -> bool {
     move |error| matches!(error, CoordinatorError::Git(_)) && error.to_string().contains(text)
 }
@@ -239,7 +239,7 @@ fn what_lands_is_the_very_tree_that_was_checked() -> Outcome {
     same(&seen, &brought)
 }
 
-/// Gives the files of a commit as a check of it has to see them.
+/// Returns the files of a commit as a check of it has to see them.
 fn look_into(ended: &Ended, commit: &str) -> Result<String, Failed> {
     let folder = tempfile::tempdir()?;
     let command = format!("git archive {commit} | tar -x -C \"$0\" && cd \"$0\" && {LOOK}");

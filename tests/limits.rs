@@ -567,7 +567,7 @@ fn the_smallest_context_is_enough_to_work_in() -> Outcome {
     played.require(0, &[("T1", Merged), ("T2", Merged)])
 }
 
-/// Gives the largest number of agents that had begun and not yet handed their work over.
+/// Returns the largest number of agents that had begun and not yet handed their work over.
 fn most_at_work(played: &Played) -> usize {
     let (mut working, mut most) = (BTreeSet::new(), 0);
     for fact in &played.facts {

@@ -48,7 +48,7 @@ use std::process::ExitCode;
 
 use support::{Case, Need};
 
-/// Gives every case of every module. All cases of the second list start a run; elsewhere, those that do say so.
+/// Returns every case of every module. All cases of the second list start a run; elsewhere, those that do say so.
 fn cases() -> Vec<Case> {
     let others = [
         support::cases,

@@ -158,7 +158,7 @@ fn a_rate_limit_is_waited_out() -> Outcome {
     if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
 }
 
-/// Gives how long a run waits whose first request is refused so.
+/// Returns how long a run waits whose first request is refused so.
 fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u64, Failed> {
     let server = ModelServer::answering(move |request, number| match number {
         0 => refusal(),
@@ -170,7 +170,7 @@ fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u
     first_wait(&played)
 }
 
-/// Gives the time from the first request to the first reply.
+/// Returns the time from the first request to the first reply.
 fn first_wait(played: &Played) -> Result<u64, Failed> {
     let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
     let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;

@@ -48,7 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Gives a file of the folder.
+/// Returns a file of the folder.
 fn example(name: &str) -> Result<String, Failed> {
     fs::read_to_string(Path::new(FOLDER).join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
 }

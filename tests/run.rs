@@ -93,7 +93,7 @@ impl Stage {
         Played::of(coordinator, report)
     }
 
-    /// Gives a file of the merged result.
+    /// Returns a file of the merged result.
     pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
         self.repository.show(&report.integration_branch, file)
     }
@@ -312,7 +312,7 @@ async fn meanwhile(run: &Run) -> Outcome {
     if still_wait == [true; 3] && are_done { Ok(()) } else { fail(format!("{still_wait:?} {answers:?}")) }
 }
 
-/// Tells whether a task waits for its model or a check.
+/// Reports whether a task waits for its model or a check.
 fn waits(run: &Run, task: &str) -> bool {
     let open = |event: &Event| match event {
         Event::ModelRequested { .. } | Event::VerifyStarted { .. } => 1,

@@ -44,7 +44,7 @@ fn killed(options: &[&str]) -> Result<Desk, Failed> {
     Ok(desk)
 }
 
-/// Tells whether the result is in the user's checkout.
+/// Reports whether the result is in the user's checkout.
 fn has_landed(desk: &Desk) -> bool {
     desk.repository.path().join("one").exists()
 }

@@ -37,7 +37,7 @@ fn check(settings: &mut Settings, command: &str) {
     settings.run.max_agents = 1;
 }
 
-/// Gives what each check of a merged tree printed, in their order.
+/// Returns what each check of a merged tree printed, in their order.
 fn printed(played: &Played) -> Result<Vec<String>, Failed> {
     let outputs = played.pick(|event| match event {
         Event::VerifyFinished { scope: VerifyScope::Run, output, .. } => Some(output),

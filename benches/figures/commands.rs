@@ -107,7 +107,7 @@ fn cost(run: impl FnOnce() -> Result<(), Failed>) -> Result<Cost, Failed> {
     Ok(Cost { ms, cpu_ms: (processor::seconds()? - cpu) * 1e3 })
 }
 
-/// Gives the median of the times by the clock, and the mean of those of the processor.
+/// Returns the median of the times by the clock, and the mean of those of the processor.
 fn summary(costs: &[Cost]) -> Result<Value, Failed> {
     let wall = median(costs.iter().map(|cost| cost.ms).collect())?;
     let cpu: f64 = costs.iter().map(|cost| cost.cpu_ms).sum();

@@ -20,7 +20,7 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Tells whether the figure is under its limit.
+    /// Reports whether the figure is under its limit.
     pub(crate) fn is_kept(&self) -> bool {
         self.measured < self.limit
     }
@@ -34,12 +34,12 @@ impl fmt::Display for Figure {
     }
 }
 
-/// Gives a duration in milliseconds.
+/// Returns a duration in milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Gives the middle value; of none there is no figure.
+/// Returns the middle value; of none there is no figure.
 pub(crate) fn median(mut values: Vec<f64>) -> Result<f64, Failed> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().ok_or_else(|| Failed::from("nothing was measured"))

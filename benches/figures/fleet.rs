@@ -118,7 +118,7 @@ pub(crate) fn serve(agents: &str, base_url: &str) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Gives one of this process's figures of `/proc/self/status` (`proc(5)`), in kB.
+/// Returns one of this process's figures of `/proc/self/status` (`proc(5)`), in kB.
 fn status_kb(name: &str) -> Result<u64, Failed> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

@@ -60,7 +60,7 @@ struct Seen {
 }
 
 impl Merges {
-    /// Gives the times of those that were overtaken, or of the others.
+    /// Returns the times of those that were overtaken, or of the others.
     fn of(&self, overtaken: bool) -> (Vec<f64>, f64) {
         (self.seen.iter().filter(|seen| seen.overtaken == overtaken).map(|seen| seen.ms).collect(), self.bare)
     }

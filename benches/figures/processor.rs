@@ -10,13 +10,13 @@ const TICKS: f64 = 100.0;
 /// `stime` come those of its children.
 const BEFORE_TIMES: usize = 11;
 
-/// Gives the processor time of every child that has ended, theirs included.
+/// Returns the processor time of every child that has ended, theirs included.
 pub(crate) fn children_seconds() -> Result<f64, Failed> {
     let [.., user, system] = times()?;
     Ok(user + system)
 }
 
-/// Gives the processor time of this process and of every child that has ended.
+/// Returns the processor time of this process and of every child that has ended.
 pub(crate) fn seconds() -> Result<f64, Failed> {
     Ok(times()?.iter().sum())
 }

@@ -82,7 +82,7 @@ fn time_of(program: &str, arguments: &[&str], home: &Home, repository: &Reposito
     if output.status.success() { Ok(elapsed) } else { Err(Failed::from(format!("{program}: {output:?}"))) }
 }
 
-/// Gives the median of several samples.
+/// Returns the median of several samples.
 fn samples(mut sample: impl FnMut() -> Result<f64, Failed>) -> Result<f64, Failed> {
     median((0..SAMPLES).map(|_| sample()).collect::<Result<_, _>>()?)
 }

@@ -33,18 +33,18 @@ impl Worker {
         Ok(Self { server })
     }
 
-    /// Gives the times between an answer and the next request, which are an agent's turns without the server's part.
+    /// Returns the times between an answer and the next request, which are an agent's turns without the server's part.
     pub(crate) fn turns(&self) -> Vec<Duration> {
         self.server.answered().windows(2).map(|pair| pair[1].0.saturating_duration_since(pair[0].1)).collect()
     }
 
-    /// Gives the server's base URL.
+    /// Returns the server's base URL.
     pub(crate) fn base_url(&self) -> String {
         self.server.openai_base()
     }
 }
 
-/// Gives an agent's turn from 1: one more than the conversation has replies of the model.
+/// Returns an agent's turn from 1: one more than the conversation has replies of the model.
 fn turn_of(body: &Value) -> u32 {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let replies = messages.iter().filter(|message| message["role"] == "assistant").count();

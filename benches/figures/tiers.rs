@@ -26,12 +26,12 @@ pub(crate) fn places() -> Vec<Place> {
 }
 
 impl Place {
-    /// Gives the tier as an argument of this program.
+    /// Returns the tier as an argument of this program.
     pub(crate) fn tier(self) -> &'static str {
         if self.confinement == Confinement::Full { "full" } else { "fallback" }
     }
 
-    /// Gives the place in words.
+    /// Returns the place in words.
     pub(crate) fn in_words(self) -> String {
         let is_root = rustix::process::getuid().is_root() && !self.becomes_ordinary;
         format!("{}, {}", self.tier(), if is_root { "root" } else { "user" })

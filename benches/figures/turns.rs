@@ -80,7 +80,7 @@ fn create(folder: &Path, run: &RunId, facts: &[Recorded]) -> Result<Journal, Fai
     Ok(Journal::create(&Store::open(folder)?, run, events)?)
 }
 
-/// Gives a turn's facts as the engine commits them: its start with the request, everything else by itself.
+/// Returns a turn's facts as the engine commits them: its start with the request, everything else by itself.
 fn batches(store: &Store, turn: &[Recorded]) -> Result<Vec<Batch>, Failed> {
     let starts = |fact: &Recorded, _: &Recorded| matches!(fact.event, Event::TurnStarted { .. });
     let groups = turn.chunk_by(starts);

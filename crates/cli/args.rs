@@ -492,7 +492,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl SettingsArgs {
-    /// Gives the name and text of every setting that was typed.
+    /// Returns the name and text of every setting that was typed.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
         let single = [
             ("model", &self.model),
@@ -528,7 +528,7 @@ impl OutputArgs {
         self.json || matches!(self.output_format.as_deref(), Some("json" | "stream-json"))
     }
 
-    /// Gives the name and text of every setting that was typed.
+    /// Returns the name and text of every setting that was typed.
     pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
         let format = if self.json { Some("json".to_owned()) } else { self.output_format.clone() };
         let format = format.map(|format| ("output_format", format));
@@ -564,7 +564,7 @@ fn with_defaults(command: clap::Command) -> clap::Command {
     })
 }
 
-/// Gives the names of all commands.
+/// Returns the names of all commands.
 pub(crate) fn command_names() -> Vec<String> {
     Arguments::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
@@ -581,7 +581,7 @@ pub(crate) fn with_run(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Gives the output format that was typed; what was typed may be wrong in any way.
+/// Returns the output format that was typed; what was typed may be wrong in any way.
 pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
     let texts: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
     texts.iter().take_while(|text| *text != "--").enumerate().find_map(|(at, text)| match text.as_ref() {
@@ -591,7 +591,7 @@ pub(crate) fn typed_format(arguments: &[OsString]) -> Option<String> {
     })
 }
 
-/// Tells whether the command that was typed has an output format, which other sources may set too.
+/// Reports whether the command that was typed has an output format, which other sources may set too.
 pub(crate) fn has_format(arguments: &[OsString]) -> bool {
     let name = arguments.get(1).map(|name| name.to_string_lossy());
     let command = Arguments::command();

@@ -40,7 +40,7 @@ impl Context {
         Ok(Context { variables, directory, terminal })
     }
 
-    /// Gives the user's directories.
+    /// Returns the user's directories.
     pub(crate) fn directories(&self) -> Result<Directories, CommandError> {
         Ok(Directories::of(&self.variables)?)
     }
@@ -61,7 +61,8 @@ impl Context {
         Ok(loaded)
     }
 
-    /// Gives the output format where none was typed; what is wrong with the settings may be what has to be said in it.
+    /// Returns the output format where none was typed; what is wrong with the settings may be what has to be said in
+    /// it.
     pub(crate) fn output_format(&self) -> Option<String> {
         let of_variable = || self.variables.get(&named("output_format")?.variable()).cloned();
         let loaded = self.load(Vec::new(), Layer::default());
@@ -106,7 +107,7 @@ impl Context {
         Ok((store, run))
     }
 
-    /// Tells whether the beginning of a run's id is meant where a task may be: no task is called as a run is, but one
+    /// Reports whether the beginning of a run's id is meant where a task may be: no task is called as a run is, but one
     /// may be called as a run's id begins.
     pub(crate) fn is_run(&self, typed: &str) -> Result<bool, CommandError> {
         if RunId::is_run_id(typed) || !typed.starts_with("r-") {

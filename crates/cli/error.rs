@@ -37,7 +37,7 @@ pub(crate) enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Gives the exit code of this kind.
+    /// Returns the exit code of this kind.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Usage => EXIT_USAGE,
@@ -133,17 +133,17 @@ impl CommandError {
         self
     }
 
-    /// Gives the exit code.
+    /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         self.kind.exit_code()
     }
 
-    /// Tells whether nobody reads what would be said.
+    /// Reports whether nobody reads what would be said.
     pub(crate) fn is_silent(&self) -> bool {
         self.kind == ErrorKind::BrokenPipe
     }
 
-    /// Gives the object that is printed instead of a result.
+    /// Returns the object that is printed instead of a result.
     pub(crate) fn json(&self) -> Value {
         let errors: Vec<Value> = self.complaints.iter().map(|complaint| complaint.json(&self.hints)).collect();
         json!({"type": "error", "exit_code": self.exit_code(), "errors": errors})
@@ -167,7 +167,7 @@ impl CommandError {
 }
 
 impl Complaint {
-    /// Gives the object in the list of errors.
+    /// Returns the object in the list of errors.
     pub(crate) fn json(&self, hints: &[String]) -> Value {
         let mut object = serde_json::Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -223,7 +223,7 @@ impl Complaint {
         Some(text)
     }
 
-    /// Gives the annotation that GitHub Actions shows beside the file.
+    /// Returns the annotation that GitHub Actions shows beside the file.
     fn annotation(&self) -> String {
         let mut fields = String::new();
         if let Some(place) = self.place.as_ref().filter(|_| self.line > 0) {

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     ExitCode::from(shielded(work))
 }
 
-/// Gives the exit code of a defect to what panics; the hook has said by then what it was.
+/// Returns the exit code of a defect where `work` panics; the hook has reported the panic by then.
 fn shielded(work: fn() -> u8) -> u8 {
     std::panic::catch_unwind(work).unwrap_or(EXIT_INTERNAL)
 }
@@ -117,7 +117,7 @@ fn fail(context: &Context, typed: &[OsString], error: &CommandError) -> u8 {
     error.exit_code()
 }
 
-/// Tells whether errors have to be JSON: by what was typed, else by every other source that can set the format.
+/// Reports whether errors have to be JSON: by what was typed, else by every other source that can set the format.
 fn wants_json(context: &Context, typed: &[OsString]) -> bool {
     let others = || args::has_format(typed).then(|| context.output_format()).flatten();
     let format = args::typed_format(typed).or_else(others);

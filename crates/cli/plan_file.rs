@@ -113,7 +113,7 @@ impl PlanFile {
         chosen.and_then(|chosen| chosen.place.as_ref()).map_or_else(|| self.shown.clone(), ToString::to_string)
     }
 
-    /// Tells whether a run of the plan may have a file; the project's setup may make any.
+    /// Reports whether a run of the plan may have a file; the project's setup may make any.
     pub(crate) fn may_have(&self, project: &Project, path: &str) -> bool {
         let base = self.loaded.resolved.text("base");
         self.loaded.run.worktree_setup.is_some() || project.may_have(base.as_deref(), path)
@@ -126,7 +126,7 @@ impl PlanFile {
     }
 }
 
-/// Tells whether the value that counts stands in the plan.
+/// Reports whether the value that counts stands in the plan.
 fn is_of_plan(loaded: &Loaded, key: &str) -> bool {
     let place = loaded.resolved.chosen.get(key).and_then(|chosen| chosen.place.as_ref());
     place.is_some_and(|place| place.source == Source::Plan)

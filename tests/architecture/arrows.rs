@@ -147,7 +147,7 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&violations)
 }
 
-/// Gives what a manifest names and may not.
+/// Returns what a manifest names and may not.
 fn violations(manifest: &str) -> Vec<Violation> {
     let manifest: Table = match manifest.parse() {
         Ok(table) => table,

@@ -74,7 +74,7 @@ pub(super) fn workspace_holds() -> Outcome {
     require_none(&violations)
 }
 
-/// Gives what the root's file says and a crate's does not.
+/// Returns what the root's file says and a crate's does not.
 fn missing(name: &str, base: &str, own: &str) -> Result<Vec<Violation>, Failed> {
     let (base, own): (Table, Table) = (base.parse()?, own.parse()?);
     let mut violations = Vec::new();
@@ -89,7 +89,7 @@ fn missing(name: &str, base: &str, own: &str) -> Result<Vec<Violation>, Failed> 
     Ok(violations)
 }
 
-/// Gives the paths that a file bans.
+/// Returns the paths that a file bans.
 fn bans(file: &Table) -> BTreeSet<String> {
     let entries = LISTS.iter().filter_map(|list| file.get(*list)).filter_map(Value::as_array).flatten();
     let path = |entry: &Value| entry.get("path").unwrap_or(entry).as_str().map(str::to_owned);
@@ -119,7 +119,7 @@ pub(super) fn every_ban_bites() -> Outcome {
     require_none(&violations)
 }
 
-/// Gives a crate that uses each of these.
+/// Returns a crate that uses each of these.
 fn uses(banned: &BTreeSet<String>) -> Result<String, Failed> {
     let mut source = String::new();
     for (number, ban) in banned.iter().enumerate() {

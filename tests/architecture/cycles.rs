@@ -64,7 +64,7 @@ fn load_module(module: Module, file: &Path, folder: &Path, modules: &mut BTreeMa
 }
 
 impl Crate {
-    /// Gives one violation for each knot of modules that need each other.
+    /// Returns one violation for each knot of modules that need each other.
     fn cycles(&self) -> Vec<Violation> {
         let edges = self.edges();
         let reach: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -93,7 +93,7 @@ impl Crate {
         format!("module cycle in {}: {}", self.name, places.join(", "))
     }
 
-    /// Gives which module names which, with the first line where it does.
+    /// Returns which module names which, with the first line where it does.
     fn edges(&self) -> BTreeMap<Module, BTreeMap<Module, usize>> {
         let mut edges = BTreeMap::new();
         for (module, outline) in self.modules.iter().filter(|(module, _)| !module.is_empty()) {
@@ -123,7 +123,7 @@ impl Crate {
         Some(base.iter().chain(rest).cloned().collect())
     }
 
-    /// Gives the file that holds what a path names, through re-exports.
+    /// Returns the file that holds what a path names, through re-exports.
     fn home_of(&self, mut path: Vec<String>) -> Option<Module> {
         for _ in 0..MAX_HOPS {
             let depth = (0..=path.len()).rev().find(|depth| self.modules.contains_key(&path[..*depth]))?;

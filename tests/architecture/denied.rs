@@ -11,7 +11,7 @@ fn rules() -> Result<String, Failed> {
     read(&root().join("deny.toml"))
 }
 
-/// Gives what cargo-deny says to a crate that depends on a stand-in.
+/// Returns what cargo-deny says to a crate that depends on a stand-in.
 fn verdict(name: &str, license: &str, check: &str) -> Result<String, Failed> {
     let sample = Sample::new(&format!("[dependencies]\n{name} = {{ path = \"{name}\", version = \"0.0.0\" }}\n"))?;
     sample.dependency(name, "", "")?;

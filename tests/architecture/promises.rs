@@ -13,7 +13,7 @@ pub(super) fn readme_holds() -> Outcome {
     require_none(&found)
 }
 
-/// Gives the text of every source file below a path of the repository.
+/// Returns the text of every source file below a path of the repository.
 fn sources_below(path: &str) -> Result<String, Failed> {
     let files = rust_files()?.into_iter().filter(|file| file.starts_with(path));
     files.map(|file| read(&root().join(file))).collect()
@@ -39,7 +39,7 @@ fn violations(readme: &str, sources: &dyn Fn(&str) -> Result<String, Failed>) ->
     Ok(found)
 }
 
-/// Gives the names of tests in a cell; one that ends with `…` begins so.
+/// Returns the names of tests in a cell; one that ends with `…` begins so.
 fn names(proof: &str) -> impl Iterator<Item = &str> {
     let words = proof.split('`').skip(1).step_by(2).map(|word| word.trim_end_matches('…'));
     words.filter(|word| {

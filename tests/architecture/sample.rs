@@ -60,7 +60,7 @@ impl Sample {
         invocation.with_toolchain().env("CLIPPY_CONF_DIR", rules).patience(PATIENCE).run()
     }
 
-    /// Gives what clippy with the rules of a folder says to the sample; a sample that does not compile fails.
+    /// Returns what clippy with the rules of a folder says to the sample; a sample that does not compile fails.
     pub(super) fn clippy(&self, rules: &Path) -> Result<String, Failed> {
         let ran = self.cargo(&["clippy", "--offline", "--quiet"], rules)?;
         if ran.stderr.contains("error[") { Err(Failed::from(ran.stderr)) } else { Ok(ran.stderr) }

@@ -62,7 +62,7 @@ fn is_facade(file: &Path) -> bool {
     (name == "lib.rs" || name == "mod.rs") && file.starts_with("crates")
 }
 
-/// Gives the line of the first top-level item that is neither `mod name;` nor `use …;` nor an attribute.
+/// Returns the line of the first top-level item that is neither `mod name;` nor `use …;` nor an attribute.
 fn logic(stream: TokenStream) -> Option<usize> {
     let mut statement: Vec<TokenTree> = Vec::new();
     for token in stream {
@@ -116,7 +116,7 @@ fn find_allow(stream: TokenStream, lines: &mut Vec<usize>) {
     }
 }
 
-/// Tells whether an attribute is `allow(…)` or a `cfg_attr` with one.
+/// Reports whether an attribute is `allow(…)` or a `cfg_attr` with one.
 fn silences(attribute: TokenStream) -> bool {
     let mut word = String::new();
     for token in attribute {

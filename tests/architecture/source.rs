@@ -31,7 +31,7 @@ pub(super) fn tokens(text: &str) -> Result<TokenStream, Failed> {
     text.parse().map_err(|error| Failed::from(format!("{error}")))
 }
 
-/// Gives what a file says about modules.
+/// Returns what a file says about modules.
 pub(super) fn outline(text: &str) -> Result<Outline, Failed> {
     let mut outline = Outline::default();
     read_stream(&without_tests(tokens(text)?, &mut outline), &mut outline);
@@ -98,7 +98,7 @@ fn read_stream(tokens: &[TokenTree], outline: &mut Outline) {
     }
 }
 
-/// Tells whether `pub` or `pub(…)` stands before a place.
+/// Reports whether `pub` or `pub(…)` stands before a place.
 fn is_public(tokens: &[TokenTree], at: usize) -> bool {
     let before = &tokens[at - 1];
     let before = if matches!(before, TokenTree::Group(_)) && at > 1 { &tokens[at - 2] } else { before };
@@ -109,7 +109,7 @@ fn is_punct(token: Option<&TokenTree>, character: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
 }
 
-/// Tells whether `::` begins at a place.
+/// Reports whether `::` begins at a place.
 fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
 }

@@ -62,7 +62,7 @@ impl Functions {
         }
     }
 
-    /// Tells whether a function, or one that it calls, speaks of its control.
+    /// Reports whether a function, or one that it calls, speaks of its control.
     pub(super) fn hold_a_control(&self, name: &str) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![name];
@@ -80,7 +80,7 @@ impl Functions {
     }
 }
 
-/// Gives the name of a function that begins in the first column.
+/// Returns the name of a function that begins in the first column.
 fn name_of(line: &str) -> Option<&str> {
     let plain = ["pub(crate) ", "pub(super) ", "pub ", "async "].iter();
     let line = plain.fold(line, |line, prefix| line.strip_prefix(prefix).unwrap_or(line));

@@ -33,7 +33,7 @@ pub(super) struct Suite {
     pub(super) tests: Vec<String>,
 }
 
-/// Gives the programs of this workspace that hold attacks, built.
+/// Returns the programs of this workspace that hold attacks, built.
 pub(super) fn all() -> Result<Vec<Suite>, Failed> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["test", "--no-run", "--message-format=json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -70,7 +70,7 @@ pub(super) fn all() -> Result<Vec<Suite>, Failed> {
 }
 
 impl Suite {
-    /// Gives this very program and the tests whose names contain a word.
+    /// Returns this very program and the tests whose names contain a word.
     pub(super) fn own(word: &str) -> Result<Self, Failed> {
         let package = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         Self::new(std::env::current_exe()?, package, vec![vec![word.to_owned()]])
@@ -94,7 +94,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Gives the package's name, as its folder says it.
+    /// Returns the package's name, as its folder says it.
     pub(super) fn name(&self) -> String {
         let is_root = self.package == Path::new(env!("CARGO_MANIFEST_DIR"));
         if is_root { "program".to_owned() } else { self.package.file_name().unwrap_or_default().display().to_string() }

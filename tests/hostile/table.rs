@@ -68,7 +68,7 @@ const COLUMNS: [(Who, Tier, &str); 6] = [
 /// What is shown of an attack that nothing proves to be one.
 const NO_CONTROL: &str = "none";
 
-/// Gives an attack's name without its tier, and the tier.
+/// Returns an attack's name without its tier, and the tier.
 fn split(test: &str) -> (String, Tier) {
     let tiers = [("full", Tier::Full), ("fallback", Tier::Fallback), ("unconfined", Tier::Control)];
     for (word, tier) in tiers {
@@ -82,7 +82,7 @@ fn split(test: &str) -> (String, Tier) {
     (test.to_owned(), Tier::Host)
 }
 
-/// Gives the result that a line tells, if it tells one.
+/// Returns the result that a line tells, if it tells one.
 fn result(line: &str) -> Option<(&str, Ended)> {
     let (name, ended) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let ended = match (ended, ended.strip_prefix("ignored")) {
@@ -93,7 +93,7 @@ fn result(line: &str) -> Option<(&str, Ended)> {
     Some((name.trim(), ended))
 }
 
-/// Gives the reason alone: after a comma, as the harness of Rust prints it, or in brackets, as ours does.
+/// Returns the reason alone: after a comma, as the harness of Rust prints it, or in brackets, as ours does.
 fn reason_of(printed: &str) -> &str {
     let bracketed = printed.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
     bracketed.unwrap_or_else(|| printed.trim_start_matches([',', ' ']))
@@ -151,7 +151,7 @@ impl Table {
         left_out.into_iter().next().map_or(Verdict::Holds, Verdict::NotRun)
     }
 
-    /// Gives what does not hold: attacks that got through, controls that did not, and attacks without a control.
+    /// Returns what does not hold: attacks that got through, controls that did not, and attacks without a control.
     fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, row) in &self.rows {
@@ -168,7 +168,7 @@ impl Table {
         wrong
     }
 
-    /// Gives why something was not tried, each reason once.
+    /// Returns why something was not tried, each reason once.
     fn left_out(&self) -> BTreeSet<String> {
         let cells = self.rows.values().flat_map(|row| row.cells.values());
         let reason = |ended: &Ended| match ended {

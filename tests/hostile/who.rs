@@ -26,12 +26,12 @@ pub(super) struct User {
 }
 
 impl Who {
-    /// Gives everybody who can be here: root can be both, an ordinary user is one.
+    /// Returns everybody who can be here: root can be both, an ordinary user is one.
     pub(super) fn here() -> &'static [Who] {
         if rustix::process::geteuid().is_root() { &[Who::Root, Who::User] } else { &[Who::User] }
     }
 
-    /// Gives whoever can start a program here; otherwise why it cannot be started.
+    /// Returns whoever can start a program here; otherwise why it cannot be started.
     pub(super) fn can_start(self, program: &Path) -> Result<Result<User, String>, Failed> {
         let is_root = rustix::process::geteuid().is_root();
         let user = User { who: self, home: tempfile::Builder::new().prefix("orchestrate-hostile-").tempdir()? };
@@ -52,7 +52,7 @@ impl Who {
     }
 }
 
-/// Gives where programs are, without root's own folders: a search ends with another error where it may not enter.
+/// Returns where programs are, without root's own folders: a search ends with another error where it may not enter.
 fn path_of_everybody() -> OsString {
     let everybody_enters = |folder: &Path| folder.metadata().is_ok_and(|found| found.mode() & 0o001 != 0);
     let path = std::env::var_os("PATH").unwrap_or_default();

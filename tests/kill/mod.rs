@@ -140,7 +140,7 @@ impl Reference {
     }
 }
 
-/// Gives the run of two agents that nobody kills; it is made once.
+/// Returns the run of two agents that nobody kills; it is made once.
 fn two_agents() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || {
@@ -150,7 +150,7 @@ fn two_agents() -> Result<&'static Reference, Failed> {
     })
 }
 
-/// Gives the run of commands that nobody kills; it is made once.
+/// Returns the run of commands that nobody kills; it is made once.
 fn commands() -> Result<&'static Reference, Failed> {
     static MADE: OnceLock<Result<Reference, String>> = OnceLock::new();
     once(&MADE, || Ok(Reference::run("commands", SHORTER_FORM, plays::commands())?.0))
@@ -251,7 +251,7 @@ fn kill_each(reference: &Reference, kind: &str) -> Outcome {
     fail(format!("{told}\n{}", texts.join("\n")))
 }
 
-/// Gives the appends to be tried, of so many: evenly spread in the short form, or all (which is told too), or one.
+/// Returns the appends to be tried, of so many: evenly spread in the short form, or all (which is told too), or one.
 fn places(appends: u64, short_form: u64) -> (bool, Vec<u64>) {
     let wanted = std::env::var(LONG_FORM).unwrap_or_default();
     let spread = || (0..short_form).map(|at| 1 + at * (appends - 1) / (short_form - 1)).collect();

@@ -101,14 +101,14 @@ impl Scene {
         self.before.require_same(&self.repository.fingerprint()?)
     }
 
-    /// Gives the facts of the run.
+    /// Returns the facts of the run.
     pub(super) fn events(&self) -> Result<Vec<Event>, Failed> {
         let store = self.store()?;
         let facts = store.events(&self.run_in(&store)?, 0, usize::MAX)?;
         Ok(facts.into_iter().map(|fact| fact.event).collect())
     }
 
-    /// Gives the run.
+    /// Returns the run.
     pub(super) fn run(&self) -> Result<RunId, Failed> {
         self.run_in(&self.store()?)
     }
@@ -122,12 +122,12 @@ impl Scene {
         Ok(Store::open(&self.folder()?)?)
     }
 
-    /// Gives the worktree of a task.
+    /// Returns the worktree of a task.
     pub(super) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
         Ok(self.folder()?.join("runs").join(self.run()?.as_str()).join(task))
     }
 
-    /// Gives the folder of the only repository that the state folder knows.
+    /// Returns the folder of the only repository that the state folder knows.
     pub(super) fn folder(&self) -> Result<PathBuf, Failed> {
         let folders = std::fs::read_dir(self.home.state().join("repos"))?.collect::<Result<Vec<_>, _>>()?;
         let [only] = &folders[..] else { return fail(format!("{folders:?}")) };

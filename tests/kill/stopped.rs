@@ -51,7 +51,7 @@ fn sleeping_play() -> Play {
     Play { plan: "- [ ] T1 sleep\n", script }
 }
 
-/// Gives the processes that sleep for [`seconds`].
+/// Returns the processes that sleep for [`seconds`].
 fn sleepers() -> Result<Vec<String>, Failed> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -114,7 +114,7 @@ fn a_command_of_the_plan_runs_again() -> Outcome {
     require_interrupted_once(&scene)
 }
 
-/// Gives the reference run, and a scene of another run of the same plan.
+/// Returns the reference run, and a scene of another run of the same plan.
 fn of_two_agents() -> Result<(&'static Reference, Scene), Failed> {
     let reference = two_agents()?;
     Ok((reference, Scene::of(&reference.play)?))

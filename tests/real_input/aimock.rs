@@ -58,7 +58,7 @@ impl Aimock {
         fail("aimock ended before it listened")
     }
 
-    /// Gives path and status of everything that it was asked.
+    /// Returns path and status of everything that it was asked.
     fn asked(&self) -> Result<Vec<(String, u64)>, Failed> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.write_all(b"GET /__aimock/journal HTTP/1.0\r\n\r\n")?;

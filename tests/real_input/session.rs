@@ -84,12 +84,12 @@ impl<'a> Session<'a> {
         Ok(invocation.run()?.exits(0)?.stdout)
     }
 
-    /// Gives what was typed, and what was shown.
+    /// Returns what was typed, and what was shown.
     pub(super) fn typed(&self) -> &[(String, String)] {
         &self.typed
     }
 
-    /// Gives the folders of this session and the names that they have for people.
+    /// Returns the folders of this session and the names that they have for people.
     pub(super) fn names(&self) -> [(String, &'static str); 2] {
         [
             (self.home.state().display().to_string(), "~/.local/state/orchestrate"),

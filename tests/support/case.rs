@@ -70,7 +70,7 @@ impl Need {
         Self { name, how_to_get, is_present }
     }
 
-    /// Gives what a tier needs, none if nothing.
+    /// Returns what a tier needs, none if nothing.
     pub(crate) fn of_tier(confinement: Confinement) -> Option<Need> {
         match confinement {
             Confinement::Full => Some(Need::FULL_TIER),
@@ -79,20 +79,20 @@ impl Need {
         }
     }
 
-    /// Gives why a test is not run; none if the tool is there.
+    /// Returns why a test is not run; none if the tool is there.
     pub(crate) fn missing(&self) -> Option<String> {
         let is_present = (self.is_present)();
         (!is_present).then(|| format!("not run: needs {} ({})", self.name, self.how_to_get))
     }
 }
 
-/// Tells which tiers start here; the machine is asked once.
+/// Reports which tiers start here; the machine is asked once.
 fn tiers() -> &'static Probe {
     static FOUND: OnceLock<Probe> = OnceLock::new();
     FOUND.get_or_init(|| probe(&Helper::default()))
 }
 
-/// Tells whether a program starts and succeeds.
+/// Reports whether a program starts and succeeds.
 fn starts(program: &str, arguments: &[&str]) -> bool {
     Command::new(program)
         .args(arguments)
@@ -151,7 +151,7 @@ impl Case {
         (self.run)(required)
     }
 
-    /// Gives the test to the harness.
+    /// Passes the test to the harness.
     pub(crate) fn into_trial(self) -> Trial {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == REQUIRE_ALL);
         Trial::ignorable_test(self.name.clone(), move || self.decide(required))

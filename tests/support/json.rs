@@ -11,7 +11,7 @@ pub(crate) fn lines(text: &str) -> Result<Vec<Value>, Failed> {
         .collect()
 }
 
-/// Gives the value at a JSON pointer, or fails with the whole document.
+/// Returns the value at a JSON pointer, or fails with the whole document.
 pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> Result<&'v Value, Failed> {
     value.pointer(pointer).ok_or_else(|| Failed::from(format!("nothing at {pointer} in {value:#}")))
 }

@@ -21,18 +21,18 @@ impl Played {
         Ok(Self { coordinator, report, facts })
     }
 
-    /// Gives what a closure picks of the facts, in their order.
+    /// Returns what a closure picks of the facts, in their order.
     pub(crate) fn pick<'f, T: 'f>(&'f self, pick: impl Fn(&'f Event) -> Option<T>) -> Vec<T> {
         self.facts.iter().filter_map(|fact| pick(&fact.event)).collect()
     }
 
-    /// Gives the place in the journal of the first fact that fits.
+    /// Returns the place in the journal of the first fact that fits.
     pub(crate) fn first(&self, fits: impl Fn(&Event) -> bool) -> Result<u64, Failed> {
         let found = self.facts.iter().find(|fact| fits(&fact.event)).map(|fact| fact.seq);
         found.ok_or_else(|| Failed::from(format!("no such fact\n{}", self.story())))
     }
 
-    /// Gives the tools that a task's agent started, in their order.
+    /// Returns the tools that a task's agent started, in their order.
     pub(crate) fn tools(&self, of: &str) -> Vec<&str> {
         self.pick(|event| match event {
             Event::ToolStarted { task, tool, .. } if task.as_str() == of => Some(tool.as_str()),
@@ -40,7 +40,7 @@ impl Played {
         })
     }
 
-    /// Gives the texts that a task's agent was given as results of its calls, in their order.
+    /// Returns the texts that a task's agent was given as results of its calls, in their order.
     pub(crate) fn results(&self, of: &str) -> Result<Vec<String>, Failed> {
         let ids = self.pick(|event| match event {
             Event::ToolFinished { task, result, .. } if task.as_str() == of => Some(result),
@@ -49,7 +49,7 @@ impl Played {
         ids.into_iter().map(|id| self.text(id)).collect()
     }
 
-    /// Gives every request that was recorded.
+    /// Returns every request that was recorded.
     pub(crate) fn requests(&self) -> Result<Vec<ModelRequest>, Failed> {
         let ids = self.pick(|event| match event {
             Event::ModelRequested { request, .. } => Some(request),
@@ -84,7 +84,7 @@ impl Played {
         if failures.iter().any(is_it) { Ok(()) } else { fail(format!("{failures:?}\n{}", self.story())) }
     }
 
-    /// Tells the facts by their types, for a test that failed.
+    /// Reports the facts by their types, for a test that failed.
     pub(crate) fn story(&self) -> String {
         let lines = self.facts.iter().map(|fact| {
             let text: String = fact.stream_json().to_string().chars().take(400).collect();

@@ -70,12 +70,12 @@ impl Home {
         Ok(Self { dir })
     }
 
-    /// Gives the directory above all others, for files of the test's own.
+    /// Returns the directory above all others, for files of the test's own.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Gives the directory that holds the program's state.
+    /// Returns the directory that holds the program's state.
     pub(crate) fn state(&self) -> PathBuf {
         self.path().join("state/orchestrate")
     }
@@ -135,7 +135,7 @@ impl Invocation {
         self
     }
 
-    /// Gives the program something to read.
+    /// Writes to the program's standard input.
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = bytes.into();
         self
@@ -189,7 +189,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>, mut each: impl FnMut(String
 }
 
 impl Collected {
-    /// Gives the text; a process that outlives the program and keeps the pipe does not keep the test.
+    /// Returns the text; a process that outlives the program and keeps the pipe does not keep the test.
     fn finish(&self) -> String {
         let _ = self.ended.recv_timeout(PIPE_PATIENCE);
         self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -197,7 +197,7 @@ impl Collected {
 }
 
 impl Running {
-    /// Gives the process id.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -113,7 +113,7 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Gives the root of the checkout that these tests were built from, if it has a commit.
+    /// Returns the root of the checkout that these tests were built from, if it has a commit.
     pub(crate) fn of_project() -> Result<PathBuf, Failed> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let ask = |question: &[&str]| git(root, &[&["-c", "safe.directory=*", "rev-parse"], question].concat());
@@ -121,7 +121,7 @@ impl Repository {
         ask(&["--show-toplevel"]).map(PathBuf::from)
     }
 
-    /// Gives the root of the checkout.
+    /// Returns the root of the checkout.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -152,7 +152,7 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Gives the text of a file in a commit.
+    /// Returns the text of a file in a commit.
     pub(crate) fn show(&self, revision: &str, name: &str) -> Result<String, Failed> {
         self.git(&["show", &format!("{revision}:{name}")])
     }

@@ -28,7 +28,7 @@ impl Script {
         self
     }
 
-    /// Gives the file's text.
+    /// Returns the file's text.
     pub(crate) fn to_text(&self) -> String {
         self.rules.iter().map(|rule| format!("{rule}\n")).collect()
     }

@@ -109,23 +109,23 @@ impl ModelServer {
         })
     }
 
-    /// Gives the base URL for Chat Completions.
+    /// Returns the base URL for Chat Completions.
     pub(crate) fn openai_base(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Gives the base URL for Anthropic Messages.
+    /// Returns the base URL for Anthropic Messages.
     pub(crate) fn anthropic_base(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Gives when each answered request began to come and when its answer had gone, so that what lies between is the
+    /// Returns when each answered request began to come and when its answer had gone, so that what lies between is the
     /// other side's.
     pub(crate) fn answered(&self) -> Vec<(Instant, Instant)> {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives what was asked so far, in order of arrival.
+    /// Returns what was asked so far, in order of arrival.
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.shared.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

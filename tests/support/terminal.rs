@@ -103,7 +103,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Gives the terminal so many lines.
+    /// Returns the terminal so many lines.
     pub(crate) fn has_rows(&self, rows: u16) -> Result<(), Failed> {
         let front: &File = self.front.as_ref().ok_or_else(|| Failed::from("the terminal is closed"))?;
         let size = Winsize { ws_row: rows, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };

@@ -12,7 +12,7 @@ use super::{Case, Home, ModelServer, Need, Outcome, Repository, Rule, Script, at
 
 const ABSENT: Need = Need::new("a tool that nobody has", "nowhere", || false);
 
-/// Gives the tests of the support.
+/// Returns the tests of the support.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("support::absent_tool_is_ignored_with_the_reason", absent_tool_is_ignored),
@@ -168,7 +168,7 @@ fn post(base: &str, path: &str, body: &Value) -> Result<String, Failed> {
     Ok(answer)
 }
 
-/// Gives the values after `data:`.
+/// Returns the values after `data:`.
 fn data_of(answer: &str) -> Result<Vec<Value>, Failed> {
     let data = BufReader::new(answer.as_bytes()).lines().map_while(Result::ok);
     let data = data.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));

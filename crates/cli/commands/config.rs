@@ -131,7 +131,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     Some((after, now))
 }
 
-/// Gives the list of rules at a place with one more; none if there is something else.
+/// Returns the list of rules at a place with one more; none if there is something else.
 fn with_rule(place: &Item, rule: &str) -> Option<Array> {
     let mut rules = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
     if !rules.iter().any(|there| there.as_str() == Some(rule)) {
@@ -221,7 +221,7 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
     }
 }
 
-/// Tells whether the user consents; a terminal is asked, `--yes` has answered.
+/// Reports whether the user consents; a terminal is asked, `--yes` has answered.
 fn wanted(context: &Context, command: &ProjectCommand, yes: bool) -> bool {
     if yes {
         return true;

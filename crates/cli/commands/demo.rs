@@ -150,7 +150,7 @@ fn new_folder(parent: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("every name for a demo folder is taken"))
 }
 
-/// Tells what happened, from the recorded facts, and what can be tried on the folder.
+/// Reports what happened, from the recorded facts, and what can be tried on the folder.
 fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandError> {
     let facts = store.events(&state.run_id, 0, usize::MAX)?;
     let mut lines = vec!["What happened:".to_owned()];

@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Gives a message as its reader was told it; none if it came too late for that.
+    /// Returns a message as its reader was told it; none if it came too late for that.
     fn delivered(&self, event: &Event) -> Option<String> {
         let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
         self.letters.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)
@@ -122,7 +122,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives the text that a call, a check or a return left, as the model was told it.
+    /// Returns the text that a call, a check or a return left, as the model was told it.
     fn printed_by(&self, event: &Event) -> Result<Option<String>, CommandError> {
         Ok(match event {
             Event::ToolFinished { result, .. } => Some(text_of_result(&self.store.blob(result)?)?),

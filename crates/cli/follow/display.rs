@@ -122,12 +122,12 @@ impl Display {
     }
 }
 
-/// Tells whether the fact is the report's own, which the caller prints whole as the last line.
+/// Reports whether the fact is the report's own, which the caller prints whole as the last line.
 fn is_last(event: &Event) -> bool {
     matches!(event, Event::RunFinished { .. })
 }
 
-/// Gives what GitHub Actions shows beside the run.
+/// Returns what GitHub Actions shows beside the run.
 fn annotation(event: &Event) -> Option<String> {
     let (level, task, what, message) = match event {
         Event::TaskFailed { task, message, .. } => ("error", task, " failed", message.as_str()),

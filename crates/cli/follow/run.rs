@@ -122,7 +122,7 @@ type Ended = Result<Report, CoordinatorError>;
 /// A run was killed and says nothing; with the exit code of whoever killed it.
 struct Killed(u8);
 
-/// Gives the report of a run that says nothing any more, and must not be called running.
+/// Returns the report of a run that says nothing any more, and must not be called running.
 fn killed(state: RunState, exit_code: u8) -> Report {
     let (standing, status) = (Standing { state: Arc::new(state), is_attended: false }, INTERRUPTED.to_owned());
     Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
@@ -211,7 +211,7 @@ impl News {
 }
 
 impl Followed {
-    /// Gives its state by now, with what has been done since it ended.
+    /// Returns its state by now, with what has been done since it ended.
     pub(crate) fn state(&self) -> Result<RunState, CommandError> {
         Ok(self.store.state(&self.report.run_id)?)
     }
@@ -234,7 +234,7 @@ impl Followed {
     }
 }
 
-/// Gives the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that
+/// Returns the last line of a stream: the object that is printed alone where JSON is asked for, with the fields that
 /// every line has.
 pub(crate) fn last_line(result: &impl Serialize, updated_ms: u64, seq: u64) -> Value {
     let mut object = serde_json::Map::new();

@@ -92,7 +92,7 @@ impl Attention {
         Ok(attention)
     }
 
-    /// Gives the exit code of what did not begin because of a signal.
+    /// Returns the exit code of what did not begin because of a signal.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code.load(Ordering::SeqCst)
     }

@@ -28,19 +28,19 @@ impl<'r> Named<'r> {
         Self { run, is_newest: false }
     }
 
-    /// Gives a command about the whole run.
+    /// Returns a command about the whole run.
     pub(crate) fn whole(self, command: &str) -> String {
         let run = if self.is_newest { String::new() } else { format!(" {}", self.run) };
         format!("orchestrate {command}{run}")
     }
 
-    /// Gives a command about a task or a call of the run.
+    /// Returns a command about a task or a call of the run.
     pub(crate) fn within(self, command: impl Display) -> String {
         let run = if self.is_newest { String::new() } else { format!(" --run {}", self.run) };
         format!("orchestrate {command}{run}")
     }
 
-    /// Gives the command that shows a task's work.
+    /// Returns the command that shows a task's work.
     pub(crate) fn review(self, task: &TaskId) -> String {
         self.within(format!("review {task}"))
     }

@@ -14,7 +14,7 @@ use crate::show::table::RUNNING;
 /// Runs a plan anew, with what has been changed in it.
 const ANOTHER_PLAN: &str = "orchestrate run PLAN";
 
-/// Gives the commands that make sense next.
+/// Returns the commands that make sense next.
 pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<String> {
     let run = &report.run_id;
     let mut next = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn after(named: Named<'_>, state: &RunState, report: &Report) -> Vec<
     next
 }
 
-/// Gives the commands that make sense once a task's work has been looked at.
+/// Returns the commands that make sense once a task's work has been looked at.
 pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEntry) -> Vec<String> {
     let task = &entry.task;
     let reject = || named.within(format!("reject {task} -m TEXT"));
@@ -69,13 +69,13 @@ pub(crate) fn after_review(named: Named<'_>, state: &RunState, entry: &ReviewEnt
     }
 }
 
-/// Gives the command that takes a rejection back, where that can be.
+/// Returns the command that takes a rejection back, where that can be.
 fn take_back(named: Named<'_>, state: &RunState, task: &TaskId) -> Option<String> {
     let record = state.task(task).filter(|record| record.may_take_rejection_back());
     record.map(|_| named.within(format!("approve {task}")))
 }
 
-/// Gives the command that lets a task go on which ended without success: another try, unless it would be stopped
+/// Returns the command that lets a task go on which ended without success: another try, unless it would be stopped
 /// again by the limit that has stopped it.
 fn let_go_on(named: Named<'_>, state: &RunState, task: &TaskId) -> String {
     let run = &state.run_id;
@@ -90,7 +90,7 @@ fn let_go_on(named: Named<'_>, state: &RunState, task: &TaskId) -> String {
     }
 }
 
-/// Tells whether what the task brought is the words of its agent.
+/// Reports whether what the task brought is the words of its agent.
 fn is_report(task: &TaskReport) -> bool {
     task.agent.is_some() && task.commit.is_none() && task.turns > 0
 }

@@ -21,14 +21,14 @@ const MOST_LINES: usize = 6;
 /// The longest piece of another's words in a line.
 const WIDTH: usize = 100;
 
-/// Gives the line of a fact; `verbose` gives one for nearly every fact.
+/// Returns the line of a fact; `verbose` gives one for nearly every fact.
 pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     let Recorded { run_id, event, .. } = fact;
     let closer = || if verbose { detail(event).or_else(|| landing(event)) } else { None };
     milestone(event).or_else(|| question(run_id, event)).or_else(closer)
 }
 
-/// Gives the line of a request that waits to be sent again; none where nobody would notice.
+/// Returns the line of a request that waits to be sent again; none where nobody would notice.
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
     let Retry { task, error, attempt, most, wait } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
@@ -166,7 +166,7 @@ fn landing(event: &Event) -> Option<String> {
     })
 }
 
-/// Gives the words of a message's sender.
+/// Returns the words of a message's sender.
 pub(crate) fn sender(from: &Sender) -> String {
     match from {
         Sender::Agent(agent) => agent.to_string(),
@@ -186,7 +186,7 @@ fn cause_words(cause: ReturnCause) -> &'static str {
     }
 }
 
-/// Gives the word of how a call ended.
+/// Returns the word of how a call ended.
 pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
     match outcome {
         ToolOutcome::Ok => "ok",
@@ -197,17 +197,17 @@ pub(crate) fn outcome_words(outcome: ToolOutcome) -> &'static str {
     }
 }
 
-/// Gives the first digits of a hash, enough to type.
+/// Returns the first digits of a hash, enough to type.
 pub(crate) fn short(hash: &str) -> &str {
     hash.get(..8).unwrap_or(hash)
 }
 
-/// Tells whether a task's agent has a line of its own.
+/// Reports whether a task's agent has a line of its own.
 pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
     record.attempt > 0 && matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
 }
 
-/// Gives the line of an agent at work: state, turn, tokens, cost, last tool.
+/// Returns the line of an agent at work: state, turn, tokens, cost, last tool.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
     let tool = record.last_tool.as_deref().unwrap_or("-");
     format!(
@@ -220,7 +220,7 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
     )
 }
 
-/// Gives the total line; so many agents at work have no line of their own.
+/// Returns the total line; so many agents at work have no line of their own.
 pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage));

@@ -91,7 +91,7 @@ pub(crate) fn cost(usage: &ReportUsage) -> String {
     usage.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}"))
 }
 
-/// Gives the word for what a check said.
+/// Returns the word for what a check said.
 pub(crate) fn check(verify: Verify) -> &'static str {
     match verify {
         Verify::Passed => "passed",

@@ -21,7 +21,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Gives one that can do nothing, for what has to be said before anything is known.
+    /// Returns one that can do nothing, for what has to be said before anything is known.
     pub(crate) fn dumb() -> Terminal {
         Terminal::decide([false; 3], &BTreeMap::new())
     }

@@ -216,7 +216,7 @@ fn no_place(lines: Option<usize>) -> String {
 }
 
 impl CoordinatorError {
-    /// Tells whether nothing was begun because of what was asked for or of what is missing: asking differently helps.
+    /// Reports whether nothing was begun because of what was asked for or of what is missing: asking differently helps.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Git(error) => matches!(error, GitError::Refused { .. } | GitError::UnknownRevision { .. }),
@@ -248,7 +248,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells whether a disk is full, which somebody can change.
+    /// Reports whether a disk is full, which somebody can change.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Git(error) => error.is_disk_full(),
@@ -257,17 +257,17 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells whether the repository cannot be written to, which somebody can change.
+    /// Reports whether the repository cannot be written to, which somebody can change.
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::Git(error) if error.is_read_only())
     }
 
-    /// Tells whether it says only that the run is being killed, so that whoever resumes it does the same again.
+    /// Reports whether it says only that the run is being killed, so that whoever resumes it does the same again.
     pub(crate) fn is_kill(&self) -> bool {
         matches!(self, Self::Git(GitError::Killed))
     }
 
-    /// Tells how it fails the task that it came up in; none if it concerns the whole run, as a full disk does.
+    /// Reports how it fails the task that it came up in; none if it concerns the whole run, as a full disk does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,
@@ -281,8 +281,8 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells why work that was not stored goes back to its author, who alone can tell or mend what is in the way; none
-    /// if nobody's work is the reason.
+    /// Reports why work that was not stored goes back to its author, who alone can tell or mend what is in the way;
+    /// none if nobody's work is the reason.
     pub(crate) fn return_cause(&self) -> Option<ReturnCause> {
         match self {
             Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => Some(ReturnCause::Deletions),
@@ -294,7 +294,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells whether it is a defect of this program.
+    /// Reports whether it is a defect of this program.
     pub fn is_defect(&self) -> bool {
         match self {
             Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => true,
@@ -303,7 +303,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Tells whether a person has to decide something about the repository or the run first.
+    /// Reports whether a person has to decide something about the repository or the run first.
     pub fn needs_person(&self) -> bool {
         match self {
             Self::Refused(_) | Self::BranchMoved { .. } => true,

@@ -178,22 +178,22 @@ impl AgentLoop {
         }
     }
 
-    /// Gives what the agent is made from.
+    /// Returns what the agent is made from.
     pub fn spec(&self) -> &AgentSpec {
         &self.spec
     }
 
-    /// Gives the number of replies so far, across attempts.
+    /// Returns the number of replies so far, across attempts.
     pub fn turns(&self) -> u32 {
         self.turn
     }
 
-    /// Gives the conversation, with nothing given up.
+    /// Returns the conversation, with nothing given up.
     pub fn transcript(&self) -> &[Message] {
         self.context.transcript()
     }
 
-    /// Gives the number of calls of the reply that is being carried out, those that are answered already included.
+    /// Returns the number of calls of the reply that is being carried out, those that are answered already included.
     pub fn calls_of_reply(&self) -> usize {
         match &self.state {
             State::RunningTools { calls, .. } => calls.len(),
@@ -201,7 +201,7 @@ impl AgentLoop {
         }
     }
 
-    /// Tells whether messages can be heard now: after a turn's results and before the next request, and by an
+    /// Reports whether messages can be heard now: after a turn's results and before the next request, and by an
     /// agent that has just said that it is done, which a message reopens for one more turn than it had left.
     pub fn can_hear(&self) -> bool {
         matches!(self.state, State::Ready | State::Finished(Finish::Done(_)))

@@ -100,7 +100,7 @@ impl BudgetTree {
         reservation
     }
 
-    /// Tells whether the run's budget has less left for a task than its own and those of its ancestors.
+    /// Reports whether the run's budget has less left for a task than its own and those of its ancestors.
     pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
         let left =
             |cap: u64, node: &Node, is_own| cap.saturating_sub(kept_of(cap, is_own)).saturating_sub(node.settled);
@@ -110,17 +110,17 @@ impl BudgetTree {
         of_run.is_some_and(|of_run| others.all(|other| other > of_run))
     }
 
-    /// Tells whether any budget limits a task, so that what it reserves is taken from others.
+    /// Reports whether any budget limits a task, so that what it reserves is taken from others.
     pub fn is_capped(&self, task: &TaskId) -> bool {
         self.lineage(task).iter().any(|(_, node)| node.cap.is_some())
     }
 
-    /// Gives the run another cap.
+    /// Returns the run another cap.
     pub fn limit_run(&mut self, cap: Option<u64>) {
         self.run.cap = cap;
     }
 
-    /// Gives the tokens of the task's request if it waits for those of others.
+    /// Returns the tokens of the task's request if it waits for those of others.
     pub fn waiting(&self, task: &TaskId) -> Option<u64> {
         self.waiting.iter().find(|(other, _)| other == task).map(|(_, tokens)| *tokens)
     }
@@ -148,7 +148,7 @@ impl BudgetTree {
         self.each_of_lineage(task, |node| node.settled = node.settled.saturating_add(used));
     }
 
-    /// Gives the reservation back; a request that waits does so no more.
+    /// Returns the reservation back; a request that waits does so no more.
     pub fn release(&mut self, task: &TaskId) {
         let open = self.own_request(task);
         self.each_of_lineage(task, |node| node.reserved = node.reserved.saturating_sub(open));
@@ -158,13 +158,13 @@ impl BudgetTree {
         self.waiting.retain(|(other, _)| other != task);
     }
 
-    /// Gives every reservation back, and lets nothing wait: whoever held or wanted them is no more.
+    /// Returns every reservation back, and lets nothing wait: whoever held or wanted them is no more.
     pub fn release_all(&mut self) {
         let tasks: Vec<TaskId> = self.tasks.keys().cloned().collect();
         tasks.iter().for_each(|task| self.release(task));
     }
 
-    /// Gives what the run has used.
+    /// Returns what the run has used.
     pub fn used(&self) -> u64 {
         self.run.settled
     }

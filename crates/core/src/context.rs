@@ -45,9 +45,9 @@ pub const LIST_OF_STEPS: &str = "todo_write";
 
 /// Counts tokens.
 pub trait TokenCounter: Send + Sync {
-    /// Gives the number of tokens of the text, or a number that it cannot exceed.
+    /// Returns the number of tokens of the text, or a number that it cannot exceed.
     fn count(&self, text: &str) -> usize;
-    /// Tells whether [`Self::count`] is exact; if not, nothing is given up on its word.
+    /// Reports whether [`Self::count`] is exact; if not, nothing is given up on its word.
     fn is_exact(&self) -> bool;
 }
 
@@ -104,7 +104,7 @@ impl Context {
         self.messages.push(message);
     }
 
-    /// Gives the whole transcript, with nothing given up.
+    /// Returns the whole transcript, with nothing given up.
     pub fn transcript(&self) -> &[Message] {
         &self.messages
     }
@@ -114,7 +114,7 @@ impl Context {
         self.compaction = compaction;
     }
 
-    /// Gives the messages as they are sent.
+    /// Returns the messages as they are sent.
     pub fn sent(&self) -> Vec<Message> {
         self.sent_under(&self.compaction)
     }
@@ -136,7 +136,7 @@ impl Context {
         join_user_texts(sent)
     }
 
-    /// Gives the agent's list of steps as it last wrote it, if that was before this message.
+    /// Returns the agent's list of steps as it last wrote it, if that was before this message.
     fn steps_before(&self, end: usize) -> Option<&str> {
         let mut turns = self.messages.windows(2).enumerate().rev();
         let (at, steps) = turns.find_map(|(at, turn)| Some((at, steps_of(turn)?)))?;
@@ -169,7 +169,7 @@ impl Context {
             .or_else(|| least(&self.last_resort(), bound))
     }
 
-    /// Gives the ways of collapsing old results, one more in each.
+    /// Returns the ways of collapsing old results, one more in each.
     fn collapsing(&self) -> Vec<Compaction> {
         let mut compaction = self.compaction.clone();
         let collapsible = self.collapsible().into_iter();
@@ -180,14 +180,14 @@ impl Context {
         one_more.collect()
     }
 
-    /// Gives the ways of leaving out turns, one more in each; all old results are collapsed.
+    /// Returns the ways of leaving out turns, one more in each; all old results are collapsed.
     fn dropping(&self) -> Vec<Compaction> {
         let collapsed = self.collapsing().pop().unwrap_or_else(|| self.compaction.clone());
         let ends = self.droppable().into_iter();
         ends.map(|to| Compaction { dropped: Some((1, to)), ..collapsed.clone() }).collect()
     }
 
-    /// Gives the ways of reducing what is left after all that, one message more in each: results, and then calls.
+    /// Returns the ways of reducing what is left after all that, one message more in each: results, and then calls.
     fn last_resort(&self) -> Vec<Compaction> {
         let mut compaction = [self.dropping(), self.collapsing()]
             .into_iter()
@@ -227,7 +227,7 @@ impl Context {
     }
 }
 
-/// Gives the list of steps that a turn's calls and their results wrote.
+/// Returns the list of steps that a turn's calls and their results wrote.
 fn steps_of(turn: &[Message]) -> Option<&str> {
     let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
     let wrote = |call: &ToolCall| tool_names::canonical(&call.name) == LIST_OF_STEPS;
@@ -236,7 +236,7 @@ fn steps_of(turn: &[Message]) -> Option<&str> {
     Some(&newest.text)
 }
 
-/// Gives the first message after those that are left out.
+/// Returns the first message after those that are left out.
 fn dropped_to(compaction: &Compaction) -> usize {
     compaction.dropped.map_or(0, |(_, to)| to)
 }
@@ -253,14 +253,14 @@ pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> 
     }
 }
 
-/// Gives the tokens of a request's canonical rendering, margin included.
+/// Returns the tokens of a request's canonical rendering, margin included.
 pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
     let fixed = fixed_tokens(&request.system, &request.tools, counter);
     let messages: usize = request.messages.iter().map(|message| message_tokens(message, counter)).sum();
     fixed + messages + PROTOCOL_MARGIN + PART_MARGIN * parts(request)
 }
 
-/// Gives the tokens of the part that every request of a role carries: system text and tool schemas.
+/// Returns the tokens of the part that every request of a role carries: system text and tool schemas.
 pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter) -> usize {
     counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
 }

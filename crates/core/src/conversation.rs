@@ -228,7 +228,7 @@ impl Usage {
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
     }
 
-    /// Gives input and output together, which is what a token budget counts.
+    /// Returns input and output together, which is what a token budget counts.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }

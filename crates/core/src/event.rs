@@ -500,7 +500,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Gives the task that the fact is about, if it is about one.
+    /// Returns the task that the fact is about, if it is about one.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Event::RunStarted { .. }
@@ -549,7 +549,7 @@ impl Event {
 }
 
 impl Recorded {
-    /// Gives the fact as one object of `--output-format stream-json`:
+    /// Returns the fact as one object of `--output-format stream-json`:
     /// `type, ts (RFC 3339, milliseconds), run_id, seq, v` and then the fact's own fields.
     pub fn stream_json(&self) -> Value {
         let mut object = serde_json::Map::new();

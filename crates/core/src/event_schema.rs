@@ -13,7 +13,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.json"
 /// Set to `write`, it has the file written instead of compared.
 const SWITCH: &str = "ORCHESTRATE_EVENTS";
 
-/// Gives the schema of a fact as it is written, with what the type says about each field.
+/// Returns the schema of a fact as it is written, with what the type says about each field.
 fn schema() -> String {
     let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Event>();
     let description = format!(

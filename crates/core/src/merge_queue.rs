@@ -190,12 +190,12 @@ impl MergeQueue {
         }
     }
 
-    /// Gives what a check of a tree said, if it has been done.
+    /// Returns what a check of a tree said, if it has been done.
     pub(crate) fn gate(&self, tree: &Oid, command: &str) -> Option<&Gate> {
         self.gates.get(&(tree.clone(), command.to_owned()))
     }
 
-    /// Gives the task whose merge is in progress.
+    /// Returns the task whose merge is in progress.
     pub fn current(&self) -> Option<&TaskId> {
         self.current.as_ref().map(|current| &current.task)
     }

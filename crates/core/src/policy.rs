@@ -66,7 +66,7 @@ impl Permission {
         Permission::None,
     ];
 
-    /// Gives the name as rules and agent files write it.
+    /// Returns the name as rules and agent files write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Permission::FileRead => "file_read",
@@ -111,7 +111,7 @@ impl Grant {
         }
     }
 
-    /// Tells whether the role may use the tool.
+    /// Reports whether the role may use the tool.
     pub fn permits(&self, tool: &str, permission: Permission) -> bool {
         self.tools.contains(tool) && (permission == Permission::None || self.permissions.contains(&permission))
     }
@@ -163,7 +163,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Gives the id of the rule that decided.
+    /// Returns the id of the rule that decided.
     pub fn rule(&self) -> &str {
         match self {
             Decision::Allow { rule } | Decision::Ask { rule } | Decision::Deny { rule, .. } => rule,
@@ -243,12 +243,12 @@ impl Rule {
         })
     }
 
-    /// Gives the rule's id: its decision and its text.
+    /// Returns the rule's id: its decision and its text.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Gives the canonical names of the tools that it is about; none for a rule about a permission.
+    /// Returns the canonical names of the tools that it is about; none for a rule about a permission.
     pub fn tools(&self) -> &[String] {
         &self.tools
     }
@@ -388,7 +388,7 @@ impl Policy {
         configures(path) && !self.rules.iter().any(opens)
     }
 
-    /// Gives the rules in the order in which they were written.
+    /// Returns the rules in the order in which they were written.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }

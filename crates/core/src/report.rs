@@ -110,7 +110,7 @@ pub struct TaskReport {
 }
 
 impl Standing {
-    /// Gives the name of the run's status in JSON.
+    /// Returns the name of the run's status in JSON.
     pub fn status_name(&self) -> &'static str {
         if self.state.status == RunStatus::Running && !self.is_attended {
             return STOPPED;
@@ -118,7 +118,7 @@ impl Standing {
         status_name(self.state.status)
     }
 
-    /// Gives where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
+    /// Returns where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
     pub fn of_task(&self, record: &TaskRecord) -> TaskState {
         match record.state {
             TaskState::Running if self.state.status != RunStatus::Running || !self.is_attended => TaskState::Ready,
@@ -239,7 +239,7 @@ fn severity(state: &RunState, record: &TaskRecord) -> Severity {
     }
 }
 
-/// Gives the name of a status in JSON.
+/// Returns the name of a status in JSON.
 pub fn status_name(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "running",

@@ -414,24 +414,24 @@ impl RunState {
         Ok(())
     }
 
-    /// Gives the milliseconds in which somebody worked on the run, up to its newest fact.
+    /// Returns the milliseconds in which somebody worked on the run, up to its newest fact.
     pub fn worked_ms(&self) -> u64 {
         self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)
     }
 
-    /// Gives how long the run may still be worked on; none if nothing limits it.
+    /// Returns how long the run may still be worked on; none if nothing limits it.
     pub fn time_left(&self) -> Option<Duration> {
         let limit = self.settings.timeout_ms?;
         Some(Duration::from_millis(limit.saturating_sub(self.worked_ms())))
     }
 
-    /// Gives how long the newest attempt at a task may still be worked on; none if nothing limits it.
+    /// Returns how long the newest attempt at a task may still be worked on; none if nothing limits it.
     pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
         let record = self.task(task)?;
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
-    /// Gives the limit that has stopped a task, so that nothing but more of it lets the task go on; none if it ended
+    /// Returns the limit that has stopped a task, so that nothing but more of it lets the task go on; none if it ended
     /// otherwise, or by a limit that each attempt has anew.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
         let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
@@ -444,22 +444,22 @@ impl RunState {
         (failed_for(FailureCause::Timeout) && record.out_of_time && !has_time).then_some(Limit::RunTime)
     }
 
-    /// Gives a task's record.
+    /// Returns a task's record.
     pub fn task(&self, id: &TaskId) -> Option<&TaskRecord> {
         self.tasks.get(id).map(Arc::as_ref)
     }
 
-    /// Gives the newest landing, if it is done.
+    /// Returns the newest landing, if it is done.
     pub fn landed(&self) -> Option<&Landing> {
         self.landings.last().filter(|landing| landing.is_done)
     }
 
-    /// Tells whether all that is merged has landed.
+    /// Reports whether all that is merged has landed.
     pub fn is_landed(&self) -> bool {
         self.landed().is_some_and(|landing| landing.result == self.integration)
     }
 
-    /// Tells whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded,
+    /// Reports whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded,
     /// and this result has not landed, and no person has taken a landing back since there is this result.
     pub fn is_to_be_landed(&self) -> bool {
         self.settings.land
@@ -468,28 +468,28 @@ impl RunState {
             && self.taken_back.as_ref() != Some(&self.integration)
     }
 
-    /// Gives the tasks that this run has merged, whose boxes were open when it began.
+    /// Returns the tasks that this run has merged, whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
         let merged = self.tasks().filter(|record| record.state == TaskState::Merged && !record.was_done());
         merged.map(|record| record.task.id.clone()).collect()
     }
 
-    /// Gives all records in the order that the tasks were added.
+    /// Returns all records in the order that the tasks were added.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
         self.schedule.tasks().filter_map(|id| self.task(id))
     }
 
-    /// Gives the messages that an agent has not read, oldest first.
+    /// Returns the messages that an agent has not read, oldest first.
     pub fn messages_for<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a Envelope> {
         self.undelivered.iter().filter(move |message| message.to == *agent)
     }
 
-    /// Gives all messages that nobody has read, oldest first.
+    /// Returns all messages that nobody has read, oldest first.
     pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
         self.undelivered.iter()
     }
 
-    /// Gives the number that a sender's next message has.
+    /// Returns the number that a sender's next message has.
     pub fn next_sequence(&self, from: &Sender) -> u64 {
         self.sent.get(from).copied().unwrap_or(0) + 1
     }
@@ -557,7 +557,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Gives the calls that wait for a person, with their hashes; those of a task that has ended wait no more.
+    /// Returns the calls that wait for a person, with their hashes; those of a task that has ended wait no more.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(call, approval)| {
             let waits = self.task(&approval.task).is_some_and(|record| record.parked.as_ref() == Some(*call));
@@ -565,18 +565,18 @@ impl RunState {
         })
     }
 
-    /// Tells whether a call whose id begins so has asked and been answered.
+    /// Reports whether a call whose id begins so has asked and been answered.
     pub fn is_decided(&self, prefix: &str) -> bool {
         let decided = self.approvals.iter().filter(|(_, approval)| approval.decision.is_some());
         !prefix.is_empty() && decided.into_iter().any(|(call, _)| call.as_str().starts_with(prefix))
     }
 
-    /// Gives the calls of one agent that asked, decided or not.
+    /// Returns the calls of one agent that asked, decided or not.
     pub fn approvals_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
         self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
     }
 
-    /// Gives what is known of a call that asked.
+    /// Returns what is known of a call that asked.
     pub fn approval(&self, call: &CallHash) -> Option<&Approval> {
         self.approvals.get(call)
     }
@@ -609,7 +609,7 @@ impl RunState {
         })
     }
 
-    /// Tells whether a person must approve a task before it is merged.
+    /// Reports whether a person must approve a task before it is merged.
     pub fn needs_review(&self, record: &TaskRecord) -> bool {
         self.settings.merge == MergeMode::Review || record.task.review_required
     }
@@ -619,7 +619,7 @@ impl RunState {
         record.state == TaskState::Verified && (approved || !self.needs_review(record))
     }
 
-    /// Gives the facts that follow from the state by themselves: what is ready, skipped, or up for review.
+    /// Returns the facts that follow from the state by themselves: what is ready, skipped, or up for review.
     ///
     /// The sequencer evaluates this on the newest state, so asking twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
@@ -634,13 +634,13 @@ impl RunState {
         skipped.chain(ready).chain(reviews).collect()
     }
 
-    /// Tells whether a task can go on without a person: by an agent's work, or by being merged.
+    /// Reports whether a task can go on without a person: by an agent's work, or by being merged.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
         let is_to_be_merged = record.state == TaskState::Verified && self.settings.merge != MergeMode::None;
         record.state.is_workable() || is_to_be_merged
     }
 
-    /// Gives the tasks that an agent should be working on, those that were begun first.
+    /// Returns the tasks that an agent should be working on, those that were begun first.
     pub fn workable(&self) -> Vec<TaskId> {
         let begun = self.tasks().filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));
         let ready = self.tasks().filter(|record| record.state == TaskState::Ready);
@@ -649,7 +649,7 @@ impl RunState {
         begun.chain(ready).map(|record| record.task.id.clone()).collect()
     }
 
-    /// Tells the schedule how far a task is.
+    /// Informs the schedule how far a task is.
     fn progress(&self, id: &TaskId) -> Progress {
         match self.task(id).map(|record| record.state) {
             None | Some(TaskState::Pending) => Progress::Waiting,
@@ -667,8 +667,8 @@ impl RunState {
     }
 }
 
-/// Tells whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean up
-/// or to land it.
+/// Reports whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean
+/// up or to land it.
 fn is_from_outside(event: &Event) -> bool {
     use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded};
     let is_of_landing =
@@ -676,7 +676,7 @@ fn is_from_outside(event: &Event) -> bool {
     is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. })
 }
 
-/// Tells whether by this fact an agent ends its work, and reads nothing more unless the work comes back.
+/// Reports whether by this fact an agent ends its work, and reads nothing more unless the work comes back.
 fn hands_over(event: &Event) -> bool {
     matches!(event, Event::TaskCommitted { .. } | Event::TaskMerged { commit: None, .. })
 }

@@ -31,7 +31,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// Gives how far a task is that nothing has happened to but what its box says.
+    /// Returns how far a task is that nothing has happened to but what its box says.
     pub fn of_box(status: TaskStatus) -> Self {
         match status {
             TaskStatus::Todo | TaskStatus::InProgress => Progress::Waiting,
@@ -135,7 +135,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Gives the tasks that may start now, by falling priority, then in the order of the plan.
+    /// Returns the tasks that may start now, by falling priority, then in the order of the plan.
     pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
         let states = self.states(progress);
         let ready = self.graph.nodes.iter().zip(&states).filter(|(_, state)| state.ready);
@@ -144,7 +144,7 @@ impl Schedule {
         ready.into_iter().map(|node| node.id.clone()).collect()
     }
 
-    /// Gives the waiting tasks that can never start, each with what it depends on and will not be merged.
+    /// Returns the waiting tasks that can never start, each with what it depends on and will not be merged.
     pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
         let states = self.states(progress);
         let skipped = self.graph.nodes.iter().zip(&states).filter_map(|(node, state)| {
@@ -154,7 +154,7 @@ impl Schedule {
         skipped.collect()
     }
 
-    /// Gives everything that depends on a task, directly or through others, in the order of the plan.
+    /// Returns everything that depends on a task, directly or through others, in the order of the plan.
     pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
         let graph = &self.graph;
         let mut reached: BTreeSet<usize> = graph.index.get(of).copied().into_iter().collect();
@@ -167,7 +167,7 @@ impl Schedule {
         ids.filter(|id| *id != of).cloned().collect()
     }
 
-    /// Gives the tasks that would run, in groups that could run together, if nothing fails.
+    /// Returns the tasks that would run, in groups that could run together, if nothing fails.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
         let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
         let states = self.states(begins);
@@ -195,7 +195,7 @@ impl Schedule {
         waves
     }
 
-    /// Gives every task, in the order of the plan, then of adding.
+    /// Returns every task, in the order of the plan, then of adding.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
         self.graph.nodes.iter().map(|node| &node.id)
     }
@@ -311,7 +311,7 @@ impl Graph {
     }
 }
 
-/// Gives everything that a task names, with what it wants of it.
+/// Returns everything that a task names, with what it wants of it.
 fn names(task: &Task) -> impl Iterator<Item = (&TaskId, Wait)> {
     let depends = task.depends.iter().map(|id| (id, Wait::Depends));
     depends.chain(task.after.iter().map(|id| (id, Wait::After)))
@@ -362,7 +362,7 @@ pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     if order.len() == waits.len() { Ok(order) } else { Err(cycle(waits, &missing)) }
 }
 
-/// Gives the circles in which indices wait for each other, each as a path: taking its last step away ends it.
+/// Returns the circles in which indices wait for each other, each as a path: taking its last step away ends it.
 ///
 /// At most `most` of them.
 pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
@@ -427,7 +427,7 @@ mod tests {
             .collect()
     }
 
-    /// Gives what is ready, and what is skipped because of what, where the ids are as the second text says.
+    /// Returns what is ready, and what is skipped because of what, where the ids are as the second text says.
     fn state(lines: &str, progress: &str) -> (String, String) {
         let tasks = tasks(lines);
         let of = |id: &TaskId| {

@@ -14,7 +14,7 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Tells whether a shell and `printf` take a byte as it is.
+/// Reports whether a shell and `printf` take a byte as it is.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte)
 }

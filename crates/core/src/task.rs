@@ -68,7 +68,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Gives the task's id with what it is called: its title, or the command of one that has none, in one line.
+    /// Returns the task's id with what it is called: its title, or the command of one that has none, in one line.
     pub fn label(&self) -> String {
         let command = match &self.work {
             Work::Run(command) if self.title.is_empty() => command.as_str(),
@@ -85,7 +85,7 @@ impl Task {
         }
     }
 
-    /// Gives the subject of the task's commits, which is never empty.
+    /// Returns the subject of the task's commits, which is never empty.
     pub fn subject(&self) -> String {
         if self.title.is_empty() { self.label() } else { self.title.clone() }
     }
@@ -127,7 +127,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// Tells whether a task with this box is carried out.
+    /// Reports whether a task with this box is carried out.
     pub fn runs(self) -> bool {
         matches!(self, TaskStatus::Todo | TaskStatus::InProgress)
     }

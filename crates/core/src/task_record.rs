@@ -44,30 +44,30 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Tells whether nothing more happens to the task by itself.
+    /// Reports whether nothing more happens to the task by itself.
     pub fn is_settled(self) -> bool {
         use TaskState::{Cancelled, Conflicted, Failed, Merged, Skipped};
         matches!(self, Merged | Failed | Conflicted | Skipped | Cancelled)
     }
 
-    /// Tells whether the task's agent will send another request by itself, before which it reads its messages.
+    /// Reports whether the task's agent will send another request by itself, before which it reads its messages.
     pub fn reads_messages(self) -> bool {
         matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
     }
 
-    /// Tells whether an agent works on the task, or should.
+    /// Reports whether an agent works on the task, or should.
     #[must_use]
     pub fn is_workable(self) -> bool {
         matches!(self, TaskState::Ready | TaskState::Running | TaskState::Committed)
     }
 
-    /// Tells whether an attempt has ended with work, of which something may still have to be decided.
+    /// Reports whether an attempt has ended with work, of which something may still have to be decided.
     #[must_use]
     pub fn is_handed_over(self) -> bool {
         matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
     }
 
-    /// Gives the state's name in JSON and on the terminal.
+    /// Returns the state's name in JSON and on the terminal.
     pub fn as_str(self) -> &'static str {
         match self {
             TaskState::Pending => "pending",
@@ -269,22 +269,23 @@ impl TaskRecord {
         }
     }
 
-    /// Tells whether the plan's box said already that it is done.
+    /// Reports whether the plan's box said already that it is done.
     pub fn was_done(&self) -> bool {
         self.task.status == crate::task::TaskStatus::Done
     }
 
-    /// Tells whether a shell command carries it out, without an agent.
+    /// Reports whether a shell command carries it out, without an agent.
     pub fn is_command(&self) -> bool {
         matches!(self.task.work, Work::Run(_))
     }
 
-    /// Tells whether an agent or a command works on it, or its own check runs.
+    /// Reports whether an agent or a command works on it, or its own check runs.
     pub(crate) fn is_at_work(&self) -> bool {
         matches!(self.state, TaskState::Running | TaskState::Committed)
     }
 
-    /// Gives the milliseconds for which the newest attempt has been worked on, where the run itself has been for `now`.
+    /// Returns the milliseconds for which the newest attempt has been worked on, where the run itself has been for
+    /// `now`.
     pub(crate) fn worked_ms(&self, now: u64) -> u64 {
         let since = self.working_since.map_or(0, |since| now.saturating_sub(since));
         self.worked_before_ms.saturating_add(since)
@@ -296,7 +297,7 @@ impl TaskRecord {
         self.working_since = self.is_at_work().then_some(now);
     }
 
-    /// Tells whether a person may take a rejection back: its agent has left the work as it was, which stands on its
+    /// Reports whether a person may take a rejection back: its agent has left the work as it was, which stands on its
     /// branch, is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the
     /// same commit again within a second; tried again it hands over what it makes.
     pub fn may_take_rejection_back(&self) -> bool {
@@ -308,12 +309,12 @@ impl TaskRecord {
         self.state == TaskState::Failed && self.rejection_stands && is_unchanged && is_standing && is_green
     }
 
-    /// Tells whether its work was rejected after it had been merged, and nothing has replaced it.
+    /// Reports whether its work was rejected after it had been merged, and nothing has replaced it.
     pub fn is_rejected_in_result(&self) -> bool {
         self.state != TaskState::Merged && !self.merged.is_empty()
     }
 
-    /// Tells whether what the work was returned onto still has to be merged into the worktree.
+    /// Reports whether what the work was returned onto still has to be merged into the worktree.
     pub fn owes_merge(&self) -> bool {
         self.onto.is_some() && !self.joined
     }

@@ -332,7 +332,7 @@ pub enum GitError {
 pub struct LibraryError(#[from] git2::Error);
 
 impl GitError {
-    /// Tells whether the disk is full, so that the caller can pause instead of failing.
+    /// Reports whether the disk is full, so that the caller can pause instead of failing.
     pub fn is_disk_full(&self) -> bool {
         match self {
             GitError::Io { source, .. } => {
@@ -346,7 +346,7 @@ impl GitError {
         }
     }
 
-    /// Tells whether the repository cannot be written to.
+    /// Reports whether the repository cannot be written to.
     pub fn is_read_only(&self) -> bool {
         let says = |text: &str| text.contains("Read-only file system") || text.contains("Permission denied");
         match self {

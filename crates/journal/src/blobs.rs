@@ -33,12 +33,12 @@ impl Blob {
         Self { id: id_of(&bytes), bytes }
     }
 
-    /// Gives the id: SHA-256 in lower-case hexadecimal.
+    /// Returns the id: SHA-256 in lower-case hexadecimal.
     pub fn id(&self) -> &BlobId {
         &self.id
     }
 
-    /// Gives the content.
+    /// Returns the content.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

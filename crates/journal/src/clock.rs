@@ -10,9 +10,9 @@ use rustix::time::{ClockId, clock_gettime};
 /// Where the time of facts comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Gives the date in Unix milliseconds; it may jump.
+    /// Returns the date in Unix milliseconds; it may jump.
     pub date: fn() -> u64,
-    /// Gives milliseconds since some moment; it never jumps, and goes on while the machine sleeps.
+    /// Returns milliseconds since some moment; it never jumps, and goes on while the machine sleeps.
     pub steady: fn() -> u64,
 }
 
@@ -35,7 +35,7 @@ impl Timeline {
         Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)() }
     }
 
-    /// Gives the time in Unix milliseconds.
+    /// Returns the time in Unix milliseconds.
     pub(crate) fn now(&self) -> u64 {
         self.origin.saturating_add((self.clock.steady)().saturating_sub(self.began))
     }

@@ -175,12 +175,12 @@ fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Gives a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.
+/// Returns a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.
 pub(crate) fn to_sql(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Gives back what [`to_sql`] wrote.
+/// Reads what [`to_sql`] wrote.
 pub(crate) fn from_sql(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

@@ -51,7 +51,7 @@ pub fn install(fault: Fault) {
     let _ = FAULT.set(fault);
 }
 
-/// Gives the number of appends that reached the writer of any journal in this process.
+/// Returns the number of appends that reached the writer of any journal in this process.
 pub fn appends() -> u64 {
     APPENDS.load(Ordering::Relaxed)
 }
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Option<Fault> {
     }
 }
 
-/// Tells whether a fault is set, so that appends must not share a transaction.
+/// Reports whether a fault is set, so that appends must not share a transaction.
 pub(crate) fn is_set() -> bool {
     FAULT.get().is_some()
 }

@@ -197,7 +197,7 @@ impl Journal {
         self.append(Batch::default().answering(to, reply)).await.map(|_| ())
     }
 
-    /// Gives the newest durable state.
+    /// Returns the newest durable state.
     pub fn state(&self) -> Arc<RunState> {
         Arc::clone(&self.inner.state.borrow())
     }
@@ -226,12 +226,12 @@ impl Journal {
         Ok(receiver)
     }
 
-    /// Gives the run.
+    /// Returns the run.
     pub fn run(&self) -> &RunId {
         &self.inner.run
     }
 
-    /// Gives the store that the run is in.
+    /// Returns the store that the run is in.
     pub fn store(&self) -> &Store {
         &self.inner.store
     }

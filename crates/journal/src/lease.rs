@@ -80,7 +80,7 @@ impl Lease {
     }
 }
 
-/// Tells who holds the lease of a run; none if nobody does, whatever the file says.
+/// Reports who holds the lease of a run; none if nobody does, whatever the file says.
 pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, JournalError> {
     let path = path(folder, run);
     let file = match File::open(&path) {
@@ -99,7 +99,7 @@ fn held(run: &RunId, holder: Option<Holder>) -> JournalError {
     JournalError::Held { run: run.clone(), holder: holder.unwrap_or_default() }
 }
 
-/// Gives how often to try for a lease that this process has signed.
+/// Returns how often to try for a lease that this process has signed.
 fn tries(holder: u32) -> u32 {
     let pid = i32::try_from(holder).ok().and_then(Pid::from_raw);
     let is_dead = pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
@@ -110,7 +110,7 @@ fn path(folder: &Path, run: &RunId) -> PathBuf {
     folder.join(format!("{run}.lock"))
 }
 
-/// Tells whether the open file is still the one of that name.
+/// Reports whether the open file is still the one of that name.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),

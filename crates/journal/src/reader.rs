@@ -141,7 +141,7 @@ impl Store {
         found.into_iter().map(SummaryRow::summary).collect()
     }
 
-    /// Gives the run that began last.
+    /// Returns the run that began last.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Store {
         Ok(found.map(RunId::new))
     }
 
-    /// Gives the only run whose id begins with the prefix.
+    /// Returns the only run whose id begins with the prefix.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl Store {
         replay(&self.inner.database, &connection, run)
     }
 
-    /// Tells how a run stands.
+    /// Reports how a run stands.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl Store {
         blobs::read(&self.inner.database, &self.lock(), &self.inner.files, id)
     }
 
-    /// Tells which live process holds a run; none if nobody does.
+    /// Reports which live process holds a run; none if nobody does.
     ///
     /// # Errors
     ///
@@ -269,7 +269,7 @@ impl Store {
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
     }
 
-    /// Gives the commands of a run that are not answered yet, oldest first, up to as many as are taken over at once.
+    /// Returns the commands of a run that are not answered yet, oldest first, up to as many as are taken over at once.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl Store {
         self.query(|connection| inbox::open(connection, run))
     }
 
-    /// Gives the answer to a command; none while it is open.
+    /// Returns the answer to a command; none while it is open.
     ///
     /// # Errors
     ///
@@ -304,7 +304,7 @@ impl Store {
         }
     }
 
-    /// Gives the path of the database, for messages.
+    /// Returns the path of the database, for messages.
     pub fn database(&self) -> &Path {
         &self.inner.database
     }
@@ -406,7 +406,7 @@ impl Raw {
         })
     }
 
-    /// Gives the fact; none if its type is not known here.
+    /// Returns the fact; none if its type is not known here.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
         if self.v > VERSION {
             return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
@@ -419,7 +419,7 @@ impl Raw {
     }
 }
 
-/// Tells whether a type of facts is known: a fact of that type without fields then lacks a field, at most.
+/// Reports whether a type of facts is known: a fact of that type without fields then lacks a field, at most.
 fn is_known(kind: &str) -> bool {
     let probe = serde_json::json!({ "type": kind });
     match serde_json::from_value::<Event>(probe) {

@@ -32,17 +32,17 @@ impl Scratch {
         Self { run: run.clone(), now, durable, next: None, accepted: Vec::new() }
     }
 
-    /// Gives the state with everything accepted so far; none while the run has not begun.
+    /// Returns the state with everything accepted so far; none while the run has not begun.
     pub(crate) fn state(&self) -> Option<&RunState> {
         self.next.as_ref().or(self.durable.as_deref())
     }
 
-    /// Gives the place to go back to.
+    /// Returns the place to go back to.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.accepted.len())
     }
 
-    /// Gives the facts accepted since a mark.
+    /// Returns the facts accepted since a mark.
     pub(crate) fn since(&self, mark: Mark) -> &[Recorded] {
         self.accepted.get(mark.0..).unwrap_or_default()
     }
@@ -76,7 +76,7 @@ impl Scratch {
         self.accepted = accepted;
     }
 
-    /// Gives the new state; none if nothing was accepted.
+    /// Returns the new state; none if nothing was accepted.
     pub(crate) fn into_next(self) -> Option<RunState> {
         self.next
     }

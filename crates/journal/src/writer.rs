@@ -35,11 +35,11 @@ const GROUP: usize = 256;
 
 /// One request: decides on the newest state, and is told what became of it.
 pub(crate) trait Job: Send {
-    /// Gives what to record; none if the requester wants nothing recorded after all.
+    /// Returns what to record; none if the requester wants nothing recorded after all.
     fn decide(&mut self, state: &RunState) -> Option<Batch>;
-    /// Tells whether it is recorded only where no command of the run is open.
+    /// Reports whether it is recorded only where no command of the run is open.
     fn is_last(&self) -> bool;
-    /// Tells the requester the numbers of its facts, or why there are none.
+    /// Sends the requester the numbers of its facts, or why there are none.
     fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>);
 }
 
@@ -100,7 +100,7 @@ impl Writer {
         Ok(Self { store, connection, run, key, epoch, state, timeline, _lease: lease })
     }
 
-    /// Gives the newest durable state.
+    /// Returns the newest durable state.
     pub(crate) fn state(&self) -> Arc<RunState> {
         Arc::clone(&self.state)
     }
@@ -307,7 +307,7 @@ fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i6
     Ok(raised)
 }
 
-/// Gives the run's epoch and the number of its newest fact.
+/// Returns the run's epoch and the number of its newest fact.
 fn newest_of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<(i64, u64)> {
     tx.prepare_cached("SELECT epoch, (SELECT max(seq) FROM events WHERE run = runs.id) FROM runs WHERE id = ?1")?
         .query_row([key], |row| Ok((row.get(0)?, from_sql(row.get(1)?))))

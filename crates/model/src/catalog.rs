@@ -107,7 +107,7 @@ impl Models {
         }
     }
 
-    /// Tells what [`Models::open`] would say of a name, and keeps nothing of a script; never touches the network.
+    /// Reports what [`Models::open`] would say of a name, and keeps nothing of a script; never touches the network.
     ///
     /// # Errors
     ///

@@ -128,7 +128,7 @@ impl Models {
         (!models.is_empty()).then_some(LocalServer { provider, base_url: endpoint.base_url, models })
     }
 
-    /// Gives the models that can hold a conversation, or nothing if no such server answers.
+    /// Returns the models that can hold a conversation, or nothing if no such server answers.
     async fn models_at(&self, endpoint: &Endpoint) -> Option<Vec<String>> {
         let url = endpoint.url("models");
         let http = self.http().ok()?;

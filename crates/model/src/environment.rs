@@ -19,7 +19,7 @@ const MAX_VALUE_FILE_BYTES: u64 = 64 << 10;
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// Gives the value of a variable, from itself or from the file that `NAME_FILE` names.
+    /// Returns the value of a variable, from itself or from the file that `NAME_FILE` names.
     ///
     /// White space around it does not count, and an empty value is none.
     ///
@@ -37,7 +37,7 @@ impl Environment {
         }
     }
 
-    /// Gives the name of the variable that [`Environment::value`] takes its value from.
+    /// Returns the name of the variable that [`Environment::value`] takes its value from.
     pub(crate) fn source(&self, name: &str) -> String {
         match self.plain(name) {
             Some(_) => name.to_owned(),
@@ -45,7 +45,7 @@ impl Environment {
         }
     }
 
-    /// Tells whether a variable or its `*_FILE` form is set, without reading a file.
+    /// Reports whether a variable or its `*_FILE` form is set, without reading a file.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.plain(name).is_some() || self.plain(&format!("{name}_FILE")).is_some()
     }

@@ -192,7 +192,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Tells whether the same request may succeed later.
+    /// Reports whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -200,7 +200,7 @@ impl ModelError {
         )
     }
 
-    /// Gives how long the provider asked to wait.
+    /// Returns how long the provider asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,
@@ -208,12 +208,12 @@ impl ModelError {
         }
     }
 
-    /// Tells whether the provider asked everybody with this key to slow down (429, 529).
+    /// Reports whether the provider asked everybody with this key to slow down (429, 529).
     pub fn is_rate_limit(&self) -> bool {
         matches!(self, Self::Unavailable { status: 429 | 529, .. })
     }
 
-    /// Tells whether a shorter request may succeed, so that the caller compacts instead of retrying.
+    /// Reports whether a shorter request may succeed, so that the caller compacts instead of retrying.
     pub fn is_context_too_long(&self) -> bool {
         matches!(self, Self::ContextTooLong { .. })
     }

@@ -15,7 +15,7 @@ use crate::error::ModelError;
 /// Answers requests: a provider over the network, a script, or recorded replies.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Gives the reply to one request, telling `on_delta` what arrives meanwhile.
+    /// Returns the reply to one request, telling `on_delta` what arrives meanwhile.
     ///
     /// # Errors
     ///

@@ -78,22 +78,22 @@ impl Provider {
         Self::WITH_KEYS.into_iter().chain(Self::LOCAL).find(|provider| provider.name() == name)
     }
 
-    /// Gives the name that stands before the slash.
+    /// Returns the name that stands before the slash.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Gives the variables that may hold the provider's key.
+    /// Returns the variables that may hold the provider's key.
     pub fn key_variables(self) -> &'static [&'static str] {
         self.row().keys
     }
 
-    /// Gives the model that is asked when only the provider is known.
+    /// Returns the model that is asked when only the provider is known.
     pub(crate) fn default_model(self) -> Option<&'static str> {
         self.row().default_model
     }
 
-    /// Tells whether the environment holds a key for the provider.
+    /// Reports whether the environment holds a key for the provider.
     pub(crate) fn has_key(self, environment: &Environment) -> bool {
         self.row().keys.iter().any(|variable| environment.has(variable))
     }
@@ -195,12 +195,12 @@ impl Endpoint {
         })
     }
 
-    /// Gives the URL of one of the protocol's paths.
+    /// Returns the URL of one of the protocol's paths.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}/{path}{}", self.base_url, self.query)
     }
 
-    /// Tells where the key came from, for messages.
+    /// Reports where the key came from, for messages.
     pub(crate) fn key_source(&self) -> String {
         self.key.as_ref().map_or_else(|| "no variable: none was sent".to_owned(), |key| key.source.clone())
     }
@@ -225,7 +225,7 @@ pub fn require_base_url(base_url: &str) -> Result<(), ModelError> {
     checked_url(TYPED_BASE, base_url).map(drop)
 }
 
-/// Gives the base without its query, and the query with its `?`, if there is one.
+/// Returns the base without its query, and the query with its `?`, if there is one.
 fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError> {
     let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
     // A fragment is never sent.

@@ -39,7 +39,7 @@ impl RateGate {
         }
     }
 
-    /// Gives the moment at which the caller may ask again, or nothing if the gate is open.
+    /// Returns the moment at which the caller may ask again, or nothing if the gate is open.
     fn moment(&self) -> Option<Instant> {
         let mut pause = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let until = pause.until?;

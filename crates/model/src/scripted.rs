@@ -248,7 +248,7 @@ fn script_error(name: &str, line: usize, problem: String) -> ModelError {
     ModelError::Script { file, line, problem }
 }
 
-/// Gives the number of the rule that a recorded reply names, if this script gave the reply.
+/// Returns the number of the rule that a recorded reply names, if this script gave the reply.
 fn rule_of(name: &str, reply: &ModelReply) -> Option<usize> {
     let raw = reply.raw.as_ref().filter(|raw| raw.model == name)?;
     raw.blocks.first()?.get("rule")?.as_u64()?.try_into().ok()

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl LazyCounter {
-    /// Gives the best counter of this moment. Use one for a whole decision: what is added up from
+    /// Returns the best counter of this moment. Use one for a whole decision: what is added up from
     /// different counters is neither exact nor known to be a bound only.
     pub fn current(&self) -> Box<dyn TokenCounter> {
         match Tokenizer::loaded() {

@@ -281,7 +281,7 @@ impl Remote {
         }
     }
 
-    /// Tells whether a server names the other name for the limit of a reply in a refusal.
+    /// Reports whether a server names the other name for the limit of a reply in a refusal.
     fn wants_other_max_tokens_key(&self, refusal: &Refusal) -> bool {
         self.endpoint.protocol == Protocol::ChatCompletions
             && matches!(refusal.status, 400 | 422)
@@ -376,7 +376,7 @@ fn unsent(error: &reqwest::Error) -> Fault {
     if error.is_connect() { Fault::Unreachable(causes(error)) } else { Fault::Truncated(causes(error)) }
 }
 
-/// Gives the innermost cause, which alone says what happened ("connection refused").
+/// Returns the innermost cause, which alone says what happened ("connection refused").
 fn causes(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {

@@ -179,7 +179,7 @@ impl Place<'_> {
         }
     }
 
-    /// Gives the value if it fits its key, records an error if it does not; an empty value is none.
+    /// Returns the value if it fits its key, records an error if it does not; an empty value is none.
     fn take<T>(&self, value: Option<T>, expected: &str, findings: &mut Findings) -> Option<T> {
         if value.is_none() && !self.value.is_null() {
             let message = format!("`{}` expects {expected}", self.key);
@@ -209,7 +209,8 @@ impl Place<'_> {
         }
     }
 
-    /// Gives the value as it is written: `no` and `0123` are texts where a text is wanted, whatever YAML makes of them.
+    /// Returns the value as it is written: `no` and `0123` are texts where a text is wanted, whatever YAML makes of
+    /// them.
     fn written(&self) -> Option<String> {
         let (_, value) = self.line.split_once(':')?;
         let value = value.split(" #").next().unwrap_or(value).trim();

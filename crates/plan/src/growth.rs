@@ -51,7 +51,7 @@ fn group(bytes: usize, attributes: &str) -> String {
 /// The most comparisons of one input: real growth shows in each, a burst of other work in one.
 const ATTEMPTS: usize = 4;
 
-/// Gives how long the processor has worked for this thread.
+/// Returns how long the processor has worked for this thread.
 fn worked() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }

@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Gives everything that a task waits for or comes after, directly or through others that it comes after.
+/// Returns everything that a task waits for or comes after, directly or through others that it comes after.
 fn predecessors(plan: &Plan, of: &TaskId) -> BTreeSet<TaskId> {
     let (mut found, mut open) = (BTreeSet::new(), vec![of.clone()]);
     while let Some(id) = open.pop() {

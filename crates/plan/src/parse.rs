@@ -197,7 +197,7 @@ fn hidden_comments(source: &Source<'_>, blocks: &[Block], findings: &mut Finding
     }
 }
 
-/// Gives each draft its id: the written one, else a slug of its title.
+/// Returns each draft its id: the written one, else a slug of its title.
 fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
     let mut first: HashMap<String, (usize, &str)> = HashMap::new();
     for (at, draft) in drafts.iter().enumerate() {

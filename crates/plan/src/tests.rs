@@ -49,7 +49,7 @@ fn reads(source: &str, expected: &[&str]) {
     }
 }
 
-/// Gives `line:column code text → suggestion` for each finding.
+/// Returns `line:column code text → suggestion` for each finding.
 fn brief(findings: &[Finding]) -> Vec<String> {
     let code = |finding: &Finding| serde_json::to_value(finding.code).unwrap().as_str().unwrap().to_owned();
     let suggestion =

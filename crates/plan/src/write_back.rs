@@ -6,7 +6,7 @@ use crate::fields::names::KnownNames;
 use crate::parse;
 use orchestrate_core::ids::TaskId;
 
-/// Gives the source with the boxes of the landed tasks ticked; every other byte stays as it is.
+/// Returns the source with the boxes of the landed tasks ticked; every other byte stays as it is.
 ///
 /// A task that is a heading without a box has nothing to tick. Boxes that are ticked already stay as they are.
 pub fn write_boxes(source: &str, landed: &[TaskId]) -> String {

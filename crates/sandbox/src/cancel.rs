@@ -73,13 +73,13 @@ impl Cancel {
         self.cancel();
     }
 
-    /// Tells whether the end was asked for, in whatever way.
+    /// Reports whether the end was asked for, in whatever way.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.end.is_up()
     }
 
-    /// Tells whether nothing is to be waited for.
+    /// Reports whether nothing is to be waited for.
     #[must_use]
     pub fn is_killed(&self) -> bool {
         self.0.kill.is_up()

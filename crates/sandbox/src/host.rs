@@ -85,7 +85,7 @@ impl Toolchain {
         self.any_cargo_config().filter(|(_, text)| !holds_token(text))
     }
 
-    /// Tells whether a job may see cargo's home as it is, but for what it must not read there.
+    /// Reports whether a job may see cargo's home as it is, but for what it must not read there.
     pub(crate) fn shows_cargo_home(&self) -> bool {
         self.any_cargo_config().is_none_or(|(_, text)| !holds_token(&text))
     }

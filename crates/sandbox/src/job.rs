@@ -113,7 +113,7 @@ impl Default for Limits {
     }
 }
 
-/// Tells what came of a job.
+/// Reports what came of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// How it ended.
@@ -126,7 +126,7 @@ pub struct Finished {
     pub duration: Duration,
 }
 
-/// Tells how a job ended. Whatever it says, no process of the job is alive any more.
+/// Reports how a job ended. Whatever it says, no process of the job is alive any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// The program exited with this code.
@@ -148,7 +148,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Tells whether the program exited by itself with code 0.
+    /// Reports whether the program exited by itself with code 0.
     #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)

@@ -18,7 +18,7 @@ use crate::tier::{Confinement, Helper, Tier};
 /// A start takes some ten milliseconds; a machine that needs longer than this cannot work in the tier anyway.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Tells for each tier whether it starts here; an error says why not, and the exact fix.
+/// Reports for each tier whether it starts here; an error says why not, and the exact fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     /// The tier with bubblewrap.

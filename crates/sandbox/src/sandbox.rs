@@ -71,7 +71,7 @@ impl Sandbox {
         self.tier.confinement
     }
 
-    /// Tells whether masks below a writable root hold. See [`crate::Mask`].
+    /// Reports whether masks below a writable root hold. See [`crate::Mask`].
     #[must_use]
     pub fn honours_masks(&self) -> bool {
         self.tier.confinement == Confinement::Full

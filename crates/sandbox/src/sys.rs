@@ -56,7 +56,7 @@ pub(crate) fn ignore_group_signals() {
     }
 }
 
-/// Gives the signals of [`ignore_group_signals`] their default meaning again.
+/// Returns the signals of [`ignore_group_signals`] their default meaning again.
 pub(crate) fn restore_group_signals() {
     for signal in GROUP_SIGNALS {
         // SAFETY: SIG_DFL is a valid disposition for these signals and no handler code is involved.
@@ -141,7 +141,7 @@ pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
     })
 }
 
-/// Tells whether the caller still waits, so that its process id is still its own.
+/// Reports whether the caller still waits, so that its process id is still its own.
 pub(crate) fn call_is_pending(listener: &OwnedFd, id: u64) -> bool {
     // SAFETY: the request takes a pointer to a u64, which lives through the call.
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }

@@ -51,7 +51,7 @@ impl Helper {
         Self(program.into())
     }
 
-    /// Tells whether the helper is this very program.
+    /// Reports whether the helper is this very program.
     #[must_use]
     pub fn is_own_program(&self) -> bool {
         self.0 == Path::new(OWN_PROGRAM)

@@ -41,7 +41,7 @@ pub struct Trusted {
     outlives: Vec<Arc<OwnedFd>>,
 }
 
-/// Tells what a trusted program did.
+/// Reports what a trusted program did.
 #[derive(Debug, Clone)]
 pub struct TrustedOutput {
     /// How it ended.
@@ -154,7 +154,7 @@ impl Trusted {
         Ok(TrustedOutput { status, stdout, stderr })
     }
 
-    /// Gives what is started, and the ends at which its output is read.
+    /// Returns what is started, and the ends at which its output is read.
     fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);

@@ -57,7 +57,7 @@ pub enum ConsentError {
 }
 
 impl ProjectCommand {
-    /// Gives what a consent is bound to.
+    /// Returns what a consent is bound to.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
         for part in [self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()] {
@@ -85,7 +85,7 @@ impl Consents {
         Ok(Consents { path, given })
     }
 
-    /// Tells whether the user has consented to exactly this command.
+    /// Reports whether the user has consented to exactly this command.
     pub fn covers(&self, command: &ProjectCommand) -> bool {
         self.given.contains_key(&command.hash())
     }
@@ -99,7 +99,7 @@ impl Consents {
         self.save().map_err(|source| ConsentError::Io { path: self.path.clone(), source })
     }
 
-    /// Gives every consent, by hash.
+    /// Returns every consent, by hash.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ProjectCommand)> {
         self.given.iter().map(|(hash, command)| (hash.as_str(), command))
     }

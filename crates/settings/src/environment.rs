@@ -107,7 +107,7 @@ impl Directories {
         })
     }
 
-    /// Gives the user's configuration file.
+    /// Returns the user's configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
@@ -223,7 +223,7 @@ fn both(name: &str) -> [String; 2] {
     [format!("ORCHESTRATE_{name}"), format!("RALPH_{name}")]
 }
 
-/// Gives a variable's value; an empty one is not set.
+/// Returns a variable's value; an empty one is not set.
 fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }

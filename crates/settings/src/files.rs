@@ -171,7 +171,7 @@ impl Reader<'_> {
     }
 }
 
-/// Gives a table's entries as they stand in the file, so that problems come from top to bottom.
+/// Returns a table's entries as they stand in the file, so that problems come from top to bottom.
 fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);

@@ -142,17 +142,17 @@ pub fn named(name: &str) -> Option<&'static Key> {
 }
 
 impl Key {
-    /// Gives the name of the variable that sets it.
+    /// Returns the name of the variable that sets it.
     pub fn variable(&self) -> String {
         format!("ORCHESTRATE_{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    /// Gives the option that sets it.
+    /// Returns the option that sets it.
     pub fn option(&self) -> String {
         format!("--{}", self.name.replace('_', "-"))
     }
 
-    /// Gives the value that counts when nobody says anything; none if there is none.
+    /// Returns the value that counts when nobody says anything; none if there is none.
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
         let count = |number: usize| Some(Value::Number(number as u64));
@@ -208,7 +208,7 @@ impl Kind {
         }
     }
 
-    /// Gives a value for people to change, as a configuration file writes it.
+    /// Returns a value for people to change, as a configuration file writes it.
     pub fn example(self) -> &'static str {
         match self {
             Kind::Text => "\"…\"",
@@ -285,7 +285,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Gives the stricter of two values of a limit.
+    /// Returns the stricter of two values of a limit.
     pub(crate) fn meet(&self, other: &Value) -> Value {
         match (self, other) {
             (Value::Number(a), Value::Number(b)) => Value::Number(*a.min(b)),

@@ -103,7 +103,7 @@ pub enum ProblemCode {
 }
 
 impl ProblemCode {
-    /// Gives its name in JSON.
+    /// Returns its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             ProblemCode::Unreadable => "unreadable",
@@ -133,7 +133,7 @@ impl Place {
         Place { source, name: name.into(), line: 0, column: 0 }
     }
 
-    /// Gives the file, if it is one.
+    /// Returns the file, if it is one.
     pub fn file(&self) -> Option<PathBuf> {
         matches!(self.source, Source::Plan | Source::Project | Source::User).then(|| PathBuf::from(&self.name))
     }
@@ -254,7 +254,7 @@ fn not_built(key: &Key, value: &Value) -> Option<String> {
     }
 }
 
-/// Gives the names of all keys, for suggestions.
+/// Returns the names of all keys, for suggestions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }

@@ -144,7 +144,7 @@ impl Inputs {
     }
 }
 
-/// Gives the value, or an empty one and what was wrong, so that every problem is found at once.
+/// Returns the value, or an empty one and what was wrong, so that every problem is found at once.
 fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>) -> T {
     result.unwrap_or_else(|found| {
         problems.extend(found);
@@ -152,7 +152,7 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
     })
 }
 
-/// Gives what is wrong with rules: what cannot be read, and tools that nobody knows, since a rule about a name that
+/// Returns what is wrong with rules: what cannot be read, and tools that nobody knows, since a rule about a name that
 /// never occurs would be accepted and ignored; `tools` are the names of those that are built in.
 pub fn rule_problems(rules: &[RuleText], tools: &[&str]) -> Vec<Problem> {
     let unread = Policy::new(rules).err().into_iter().flatten().map(|error| of_rule(&error));
@@ -172,8 +172,8 @@ fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
     Some(problem)
 }
 
-/// Tells whether a name can mean a tool: ours, one whose time has not come but that other products have, one of an MCP
-/// server, or several by a pattern.
+/// Reports whether a name can mean a tool: ours, one whose time has not come but that other products have, one of an
+/// MCP server, or several by a pattern.
 fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
     tool.contains('*')
         || tool.starts_with("mcp__")

@@ -92,7 +92,7 @@ impl Resolved {
         }
     }
 
-    /// Gives the text that counts for a key.
+    /// Returns the text that counts for a key.
     pub fn text(&self, key: &str) -> Option<String> {
         match &self.chosen.get(key)?.value {
             Value::Text(text) => Some(text.clone()),
@@ -100,7 +100,7 @@ impl Resolved {
         }
     }
 
-    /// Tells whether a switch is on.
+    /// Reports whether a switch is on.
     pub fn is_on(&self, key: &str) -> bool {
         matches!(self.chosen.get(key).map(|chosen| &chosen.value), Some(Value::Switch(true)))
     }
@@ -157,7 +157,7 @@ impl Resolved {
         }
     }
 
-    /// Gives the model if it comes from one of these sources; a role's own stands between the plan's and the
+    /// Returns the model if it comes from one of these sources; a role's own stands between the plan's and the
     /// project's, so the run has to know which it is.
     fn model_of(&self, sources: &[Source]) -> Option<String> {
         let place = self.chosen.get("model")?.place.as_ref()?;
@@ -193,7 +193,7 @@ fn limit(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
     })
 }
 
-/// Tells whether others than the user may have written it.
+/// Reports whether others than the user may have written it.
 fn is_shared(source: &Source) -> bool {
     matches!(source, Source::Plan | Source::Project)
 }

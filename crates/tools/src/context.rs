@@ -28,57 +28,57 @@ impl ToolContext {
         ToolContext { permit, scope, files }
     }
 
-    /// Gives the permit that lets this execution run.
+    /// Returns the permit that lets this execution run.
     pub fn permit(&self) -> &Permit {
         &self.permit
     }
 
-    /// Gives the agent that calls.
+    /// Returns the agent that calls.
     pub fn agent(&self) -> &AgentId {
         &self.scope.agent
     }
 
-    /// Gives the files below the worktree: the only way to open one.
+    /// Returns the files below the worktree: the only way to open one.
     pub fn files(&self) -> &Files {
         &self.files
     }
 
-    /// Gives what one call may use up.
+    /// Returns what one call may use up.
     pub fn limits(&self) -> &CallLimits {
         &self.scope.limits
     }
 
-    /// Gives the level that rises when the call has to end.
+    /// Returns the level that rises when the call has to end.
     pub fn cancel(&self) -> &Cancel {
         &self.scope.cancel
     }
 
-    /// Gives what lies beyond the worktree.
+    /// Returns what lies beyond the worktree.
     pub fn services(&self) -> &Services {
         &self.scope.services
     }
 
-    /// Gives the versions of files that the agent has seen.
+    /// Returns the versions of files that the agent has seen.
     pub fn ledger(&self) -> &ReadLedger {
         &self.scope.ledger
     }
 
-    /// Gives what runs commands.
+    /// Returns what runs commands.
     pub fn sandbox(&self) -> &Sandbox {
         &self.scope.sandbox
     }
 
-    /// Gives what commands see.
+    /// Returns what commands see.
     pub fn view(&self) -> &View {
         &self.scope.worktree.view
     }
 
-    /// Gives the worktree's path, for processes and messages; never for opening a file.
+    /// Returns the worktree's path, for processes and messages; never for opening a file.
     pub fn worktree_path(&self) -> &Path {
         &self.scope.worktree.path
     }
 
-    /// Gives how many bytes the result may have before its middle is cut out.
+    /// Returns how many bytes the result may have before its middle is cut out.
     pub fn result_bytes(&self) -> usize {
         shape::allowed_bytes(self.scope.result_tokens)
     }

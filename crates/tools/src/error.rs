@@ -51,7 +51,7 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    /// Gives the class that the failure is recorded under; a search that was too broad is an execution
+    /// Returns the class that the failure is recorded under; a search that was too broad is an execution
     /// failure that the model may retry.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -65,7 +65,7 @@ impl ToolError {
         }
     }
 
-    /// Tells whether the model can do something about it by calling again.
+    /// Reports whether the model can do something about it by calling again.
     pub fn may_retry(&self) -> bool {
         matches!(self, ToolError::Retry(_) | ToolError::TooBroad(_))
     }

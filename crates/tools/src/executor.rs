@@ -101,17 +101,17 @@ impl Executor {
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
 
-    /// Gives the tools.
+    /// Returns the tools.
     pub fn registry(&self) -> &ToolRegistry {
         &self.shared.registry
     }
 
-    /// Gives what a model is told of the tools that a role grants.
+    /// Returns what a model is told of the tools that a role grants.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         self.shared.registry.specs(grant)
     }
 
-    /// Gives the figures of every tool that was called.
+    /// Returns the figures of every tool that was called.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
         self.shared.metrics.snapshot()
     }

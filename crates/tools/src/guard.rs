@@ -34,7 +34,7 @@ impl PathGuard {
         }
     }
 
-    /// Tells whether a search may show the path.
+    /// Reports whether a search may show the path.
     pub(crate) fn shows(&self, path: &str) -> bool {
         self.check(path).is_ok()
     }

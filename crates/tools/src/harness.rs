@@ -87,12 +87,12 @@ impl ToolHarness {
         Ok(ToolHarness { directory, executor, scope, recorder, agents })
     }
 
-    /// Gives the path of the worktree.
+    /// Returns the path of the worktree.
     pub fn path(&self) -> &Path {
         &self.scope.worktree.path
     }
 
-    /// Gives the directory around the worktree, which no tool may touch.
+    /// Returns the directory around the worktree, which no tool may touch.
     pub fn outside(&self) -> &Path {
         self.directory.path()
     }
@@ -110,7 +110,7 @@ impl ToolHarness {
         fs::write(path, content)
     }
 
-    /// Gives what a file of the worktree holds.
+    /// Returns what a file of the worktree holds.
     ///
     /// # Errors
     /// What the file system says.
@@ -160,12 +160,12 @@ pub struct FakeRecorder {
 }
 
 impl FakeRecorder {
-    /// Gives what was recorded so far.
+    /// Returns what was recorded so far.
     pub fn records(&self) -> Vec<Recorded> {
         lock(&self.records).clone()
     }
 
-    /// Gives the recorded ends so far.
+    /// Returns the recorded ends so far.
     pub fn ends(&self) -> Vec<CallEnd> {
         let ended = |record| match record {
             Recorded::Ended(end) => Some(end),
@@ -274,7 +274,7 @@ pub struct FakeAgents {
 }
 
 impl FakeAgents {
-    /// Gives the messages that were sent.
+    /// Returns the messages that were sent.
     pub fn sent(&self) -> Vec<OutgoingMessage> {
         lock(&self.sent).clone()
     }

@@ -52,7 +52,7 @@ impl ReadLedger {
         };
     }
 
-    /// Tells whether the file now holds something else than what the agent saw last.
+    /// Reports whether the file now holds something else than what the agent saw last.
     pub fn is_stale(&self, path: &str, content: &[u8]) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(path).is_some_and(|hash| *hash != sha256_hex(content))

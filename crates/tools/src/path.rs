@@ -18,7 +18,7 @@ const WORKTREE_RULE: &str = "built-in:worktree";
 /// The rule id of what touches git's own files.
 pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
 
-/// Gives the path relative to the worktree; empty for the worktree itself.
+/// Returns the path relative to the worktree; empty for the worktree itself.
 ///
 /// # Errors
 /// `Denied` for what lies outside or is git's own, `Retry` for what is no path.

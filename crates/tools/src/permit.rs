@@ -14,7 +14,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Gives what was decided, with the rule's id.
+    /// Returns what was decided, with the rule's id.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }

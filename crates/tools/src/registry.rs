@@ -59,7 +59,7 @@ impl ToolRegistry {
         }
     }
 
-    /// Gives the tools of a category, or all of them, by name.
+    /// Returns the tools of a category, or all of them, by name.
     pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
         let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
         wanted.map(|(_, tool)| tool).collect()
@@ -76,7 +76,7 @@ impl ToolRegistry {
         self.tools.values().map(|(_, tool)| tool).filter(|tool| has(tool)).collect()
     }
 
-    /// Gives what a model is told of the tools that a role grants, in a fixed order.
+    /// Returns what a model is told of the tools that a role grants, in a fixed order.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         let granted = self.tools.values().filter(|(_, tool)| grant.permits(tool.name(), tool.permission()));
         granted
@@ -88,7 +88,7 @@ impl ToolRegistry {
             .collect()
     }
 
-    /// Gives the names nearest to one that is not found, nearest first.
+    /// Returns the names nearest to one that is not found, nearest first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let name: String = name.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase).collect();
         let distance = |known: &String| edit_distance(&name, known, usize::MAX);

@@ -34,12 +34,12 @@ pub struct Services {
 pub trait GitService: Send + Sync {
     /// Compares the worktree with the agent's last commit.
     async fn status(&self) -> Result<GitStatus, ServiceError>;
-    /// Tells whether git ignores a file of the worktree, so that no commit will have it.
+    /// Reports whether git ignores a file of the worktree, so that no commit will have it.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
-    /// Gives the difference as text: of the worktree to the last commit, or, staged, of the last commit to the
+    /// Returns the difference as text: of the worktree to the last commit, or, staged, of the last commit to the
     /// task's base (agents have no index of their own: everything is staged when it is committed).
     async fn diff(&self, staged: bool) -> Result<String, ServiceError>;
-    /// Gives the newest commits of the agent's branch, newest first.
+    /// Returns the newest commits of the agent's branch, newest first.
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError>;
     /// Commits the worktree as it stands; nothing to commit is [`ServiceError::Invalid`].
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError>;
@@ -175,7 +175,7 @@ pub struct ResourceUsage {
 pub trait ArtifactStore: Send + Sync {
     /// Keeps bytes, durably before the call's end is recorded, and gives the handle to page by.
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError>;
-    /// Gives lines of an artifact of this agent; an unknown handle is [`ServiceError::Invalid`].
+    /// Returns lines of an artifact of this agent; an unknown handle is [`ServiceError::Invalid`].
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError>;
 }
 

@@ -12,7 +12,7 @@ pub(crate) const MIN_RESULT_TOKENS: u64 = 64;
 /// The head's share of what is shown, in per cent: commands say most at the start and what went wrong at the end.
 const HEAD_PERCENT: usize = 60;
 
-/// Gives how many bytes a result may have.
+/// Returns how many bytes a result may have.
 pub(crate) fn allowed_bytes(result_tokens: u64) -> usize {
     usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX).min(MAX_RESULT_BYTES)
 }

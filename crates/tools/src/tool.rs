@@ -33,19 +33,19 @@ pub enum Category {
 /// A tool. One instance serves all agents at once, so it holds nothing that belongs to a call.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Gives the canonical name.
+    /// Returns the canonical name.
     fn name(&self) -> &str;
 
     /// Says what it does, for the model.
     fn description(&self) -> &str;
 
-    /// Gives its place in the catalogue.
+    /// Returns its place in the catalogue.
     fn category(&self) -> Category;
 
-    /// Gives what the caller's role has to grant.
+    /// Returns what the caller's role has to grant.
     fn permission(&self) -> Permission;
 
-    /// Gives the JSON Schema of its arguments, an object.
+    /// Returns the JSON Schema of its arguments, an object.
     fn schema(&self) -> &Value;
 
     /// Names the arguments that are paths in the worktree; the executor rewrites them relative to its root.
@@ -82,7 +82,7 @@ pub trait Tool: Send + Sync {
         given.map(|path| Target::Path(path.to_owned())).collect()
     }
 
-    /// Tells whether running it twice does no more than running it once.
+    /// Reports whether running it twice does no more than running it once.
     fn idempotent(&self) -> bool {
         false
     }

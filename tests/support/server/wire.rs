@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Reply;
 
-/// Gives the events of a streamed chat completion.
+/// Returns the events of a streamed chat completion.
 pub(super) fn chat_completions(reply: &Reply, number: usize) -> Vec<String> {
     let chunk = |choices: Value, usage: Value| {
         let object = json!({
@@ -39,7 +39,7 @@ pub(super) fn chat_completions(reply: &Reply, number: usize) -> Vec<String> {
     events
 }
 
-/// Gives the events of a streamed message.
+/// Returns the events of a streamed message.
 pub(super) fn anthropic(reply: &Reply, number: usize) -> Vec<String> {
     let event = |body: Value| format!("event: {}\ndata: {body}\n\n", body["type"].as_str().unwrap_or_default());
     let message = json!({

@@ -238,7 +238,7 @@ fn named(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// Tells whether a task goes on from the files of its worktree, not from a commit.
+/// Reports whether a task goes on from the files of its worktree, not from a commit.
 fn is_at_work(record: &TaskRecord) -> bool {
     let begun = record.state == TaskState::Ready && record.attempt > 0;
     begun || matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)

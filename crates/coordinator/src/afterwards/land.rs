@@ -247,7 +247,7 @@ impl Runs {
         }
     }
 
-    /// Gives the tasks whose work stays in the branch when the newest landing is taken back: those of the one before
+    /// Returns the tasks whose work stays in the branch when the newest landing is taken back: those of the one before
     /// it, if it is below what the newest began from.
     fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
         let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
@@ -316,7 +316,7 @@ fn step_of(landing: &Landing) -> Move {
     Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
 }
 
-/// Gives the landing that was begun and not done.
+/// Returns the landing that was begun and not done.
 fn begun(state: &RunState) -> Option<&Landing> {
     state.landings.last().filter(|landing| !landing.is_done)
 }

@@ -33,8 +33,8 @@ impl Runs {
         Ok(ReviewEntry::listing(&standing, &changes))
     }
 
-    /// Gives what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after it
-    /// was merged, what each attempt changes stands below a line that names the attempt.
+    /// Returns what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after
+    /// it was merged, what each attempt changes stands below a line that names the attempt.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl Runs {
         written.map_err(|source| CoordinatorError::Io { path, source })
     }
 
-    /// Gives the tree of a task's work that a person was shown last; none if nobody looked.
+    /// Returns the tree of a task's work that a person was shown last; none if nobody looked.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl Runs {
         }
     }
 
-    /// Gives the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch has
-    /// that the integration branch does not have.
+    /// Returns the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch
+    /// has that the integration branch does not have.
     ///
     /// What the branch took over from others (to mend a conflict) is not its own. What a merge has brought stays in the
     /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.
@@ -153,7 +153,7 @@ struct Part {
 }
 
 impl Part {
-    /// Gives the line above it where an earlier attempt was merged; git passes over it when it applies the diff.
+    /// Returns the line above it where an earlier attempt was merged; git passes over it when it applies the diff.
     fn headline(&self) -> String {
         let merged = |attempt| format!("attempt {attempt}, merged as {}:\n", self.to);
         self.merged.map_or_else(|| "newest work, not merged:\n".to_owned(), merged)

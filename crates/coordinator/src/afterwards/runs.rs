@@ -43,7 +43,7 @@ impl Runs {
         Self { progress, ..self }
     }
 
-    /// Gives the repository's store of runs.
+    /// Returns the repository's store of runs.
     pub fn store(&self) -> &Store {
         &self.store
     }

@@ -192,7 +192,7 @@ impl ChildHandle {
     }
 }
 
-/// Tells whether a task goes on no more by itself.
+/// Reports whether a task goes on no more by itself.
 fn rests(record: &TaskRecord) -> bool {
     matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting) || record.state.is_settled()
 }
@@ -223,7 +223,7 @@ pub struct ChildEvents {
 }
 
 impl ChildEvents {
-    /// Gives the next fact; none once the run has ended, or if the journal cannot be read, which is logged.
+    /// Returns the next fact; none once the run has ended, or if the journal cannot be read, which is logged.
     pub async fn recv(&mut self) -> Option<Recorded> {
         loop {
             if let Some(fact) = self.read.pop_front() {

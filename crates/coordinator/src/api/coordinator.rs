@@ -152,27 +152,27 @@ impl Coordinator {
         Ok(Self { repo, settings, layout, store, sandbox, redactor, children: tokio::sync::Mutex::default() })
     }
 
-    /// Gives the repository's store of runs.
+    /// Returns the repository's store of runs.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Gives where things lie.
+    /// Returns where things lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Gives the repository.
+    /// Returns the repository.
     pub fn repo(&self) -> &Repo {
         &self.repo
     }
 
-    /// Gives what runs are started with.
+    /// Returns what runs are started with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Gives how commands are confined.
+    /// Returns how commands are confined.
     pub fn confinement(&self) -> Confinement {
         self.sandbox.confinement()
     }
@@ -181,7 +181,7 @@ impl Coordinator {
         &self.sandbox
     }
 
-    /// Gives the roles that a run started now would know.
+    /// Returns the roles that a run started now would know.
     ///
     /// # Errors
     ///
@@ -354,7 +354,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells whether the commit that runs start from may have a file.
+    /// Reports whether the commit that runs start from may have a file.
     pub(crate) fn base_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
         Ok(commit_may_have(&self.repo, &self.base()?.0, path))
     }

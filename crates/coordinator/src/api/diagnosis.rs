@@ -126,7 +126,7 @@ fn identity(is_known: bool) -> Check {
         .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
 }
 
-/// Tells whether the state folder is inside the checkout, which was said already and must not be tried.
+/// Reports whether the state folder is inside the checkout, which was said already and must not be tried.
 fn is_inside(directory: &Path, state_dir: &Path) -> bool {
     let refused = Project::open(directory, state_dir).err();
     matches!(refused, Some(CoordinatorError::Git(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })))

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Says each of its arguments that the shell does not know, one a line.
 const LOOK_UP: &str = r#"for name do command -v -- "$name" >/dev/null || printf '%s\n' "$name"; done"#;
 
-/// Gives those of these names that no command finds; one process, and none without names.
+/// Returns those of these names that no command finds; one process, and none without names.
 pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Result<BTreeSet<String>, CoordinatorError> {
     if names.is_empty() {
         return Ok(BTreeSet::new());

@@ -81,12 +81,12 @@ impl Project {
         self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
     }
 
-    /// Gives the user's working tree.
+    /// Returns the user's working tree.
     pub fn workdir(&self) -> &Path {
         self.repo.workdir()
     }
 
-    /// Gives the repository's runs; none if there has been no run.
+    /// Returns the repository's runs; none if there has been no run.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Project {
         self.base(base)
     }
 
-    /// Gives the commit that somebody has moved a run's integration branch to, if the run's result does not have it.
+    /// Returns the commit that somebody has moved a run's integration branch to, if the run's result does not have it.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Project {
         Ok(integration::strange_tip(&self.repo, &state.run_id, &state.integration)?)
     }
 
-    /// Gives the roles that a run from this revision knows; none means HEAD.
+    /// Returns the roles that a run from this revision knows; none means HEAD.
     ///
     /// # Errors
     ///
@@ -134,18 +134,18 @@ impl Project {
         }
     }
 
-    /// Tells whether a revision names a commit.
+    /// Reports whether a revision names a commit.
     pub fn has_revision(&self, rev: &str) -> bool {
         self.repo.resolve(rev).is_ok()
     }
 
-    /// Tells whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a
+    /// Reports whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a
     /// revision that there is not, nothing is known.
     pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
         self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
     }
 
-    /// Gives what the user should know and what does not stop a run.
+    /// Returns what the user should know and what does not stop a run.
     ///
     /// # Errors
     ///
@@ -178,18 +178,18 @@ impl Project {
         Ok(found)
     }
 
-    /// Tells whether git knows who commits, by these variables or its configuration.
+    /// Reports whether git knows who commits, by these variables or its configuration.
     pub fn has_identity(&self, variables: &BTreeMap<String, String>) -> bool {
         self.repo.identities(variables).is_some()
     }
 
-    /// Gives the version of the git program and where it is.
+    /// Returns the version of the git program and where it is.
     pub fn git(&self) -> String {
         format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
     }
 }
 
-/// Tells whether a commit has a file, as far as it alone tells: where a link leads, on the way or at the end, may be
+/// Reports whether a commit has a file, as far as it alone tells: where a link leads, on the way or at the end, may be
 /// elsewhere.
 pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
@@ -197,7 +197,7 @@ pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     parts.any(|part| !matches!(repo.read_file(commit, part), Ok(None)))
 }
 
-/// Gives the names that a plan may use; `any_model` says that a server of the user's own takes every name.
+/// Returns the names that a plan may use; `any_model` says that a server of the user's own takes every name.
 pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
     let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
     KnownNames {

@@ -80,7 +80,7 @@ impl Board {
         effects
     }
 
-    /// Tells whether the run still ends so in a state that is newer than the one in which that was decided.
+    /// Reports whether the run still ends so in a state that is newer than the one in which that was decided.
     pub(crate) fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
         let mut board = Self { finished: false, ..self.clone() };
         board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
@@ -107,7 +107,7 @@ impl Board {
         self.idle.insert(task.clone(), (now.clone(), times));
     }
 
-    /// Tells whether workers keep leaving a task as they found it.
+    /// Reports whether workers keep leaving a task as they found it.
     fn is_idle(&self, task: &TaskId, state: &RunState) -> bool {
         self.idle.get(task).is_some_and(|(before, times)| state.task(task) == Some(before) && *times >= IDLE_WORKERS)
     }

@@ -73,7 +73,7 @@ impl Run {
         Ok(Self { handle, retries, shutdown, closing, ended })
     }
 
-    /// Gives the run's id.
+    /// Returns the run's id.
     pub fn id(&self) -> &RunId {
         &self.handle.id
     }
@@ -88,7 +88,7 @@ impl Run {
         self.retries.follow()
     }
 
-    /// Gives the store that holds the run's facts and blobs.
+    /// Returns the store that holds the run's facts and blobs.
     pub fn store(&self) -> &Store {
         &self.handle.store
     }
@@ -98,7 +98,7 @@ impl Run {
         self.shutdown.ask(level, EXIT_INTERRUPTED);
     }
 
-    /// Gives the level, for others to raise.
+    /// Returns the level, for others to raise.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
@@ -108,7 +108,7 @@ impl Run {
         self.closing.send_replace(true);
     }
 
-    /// Gives what keeps the run no longer than its dispatcher does.
+    /// Returns what keeps the run no longer than its dispatcher does.
     pub(crate) fn handle(&self) -> &RunHandle {
         &self.handle
     }
@@ -296,7 +296,7 @@ impl Dispatcher {
         }
     }
 
-    /// Tells whether a command is being carried out.
+    /// Reports whether a command is being carried out.
     fn carries_out(&self) -> bool {
         self.names.values().any(|job| matches!(job, Job::Request))
     }
@@ -320,7 +320,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Gives the process that works on the run by its lease.
+    /// Returns the process that works on the run by its lease.
     async fn holder(&self) -> Result<Option<Holder>, CoordinatorError> {
         let run = self.context.run.clone();
         self.context.read(move |store| store.lease(&run)).await
@@ -410,12 +410,12 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
     }
 }
 
-/// Gives the tasks that could go on without a person, were there time.
+/// Returns the tasks that could go on without a person, were there time.
 fn left(state: &RunState) -> Vec<TaskId> {
     state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
 }
 
-/// Tells whether one task was spawned by the other, or by one that it spawned.
+/// Reports whether one task was spawned by the other, or by one that it spawned.
 fn descends(state: &RunState, record: &TaskRecord, from: &TaskId) -> bool {
     let mut parent = record.parent.as_ref();
     // As many steps as there are tasks: a parent that is its own ancestor must not be walked for ever.

@@ -48,13 +48,13 @@ pub(crate) struct Verification {
 }
 
 impl Verification {
-    /// Gives the fact that it begins.
+    /// Returns the fact that it begins.
     pub(crate) fn started(&self) -> Event {
         let Self { task, scope, tree, command } = self;
         Event::VerifyStarted { task: task.clone(), scope: *scope, tree: tree.clone(), command: command.clone() }
     }
 
-    /// Gives the fact of what it said, whose output the blob holds.
+    /// Returns the fact of what it said, whose output the blob holds.
     pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
         let Self { task, scope, tree, command } = self;
         let (passed, exit, duration_ms) = (result.passed, result.exit.clone(), result.duration_ms);

@@ -19,7 +19,7 @@ pub(crate) enum Position {
     Elsewhere { found: Oid, checkout: Option<PathBuf> },
 }
 
-/// Gives the commit that somebody else has moved a run's integration branch to: one that the result does not have.
+/// Returns the commit that somebody else has moved a run's integration branch to: one that the result does not have.
 pub(crate) fn strange_tip(repo: &Repo, run: &RunId, result: &Oid) -> Result<Option<Oid>, GitError> {
     match repo.read_ref(&run.integration_ref())? {
         Some(found) if !repo.contains(result, &found)? => Ok(Some(found)),

@@ -52,7 +52,7 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
 }
 
 impl Verifier {
-    /// Gives the worktree.
+    /// Returns the worktree.
     pub(crate) fn worktree(&self) -> &Worktree {
         &self.worktree
     }
@@ -81,7 +81,7 @@ fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
     }
 }
 
-/// Tells whether a commit has another in it; one that is nowhere any more is in none.
+/// Reports whether a commit has another in it; one that is nowhere any more is in none.
 fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
     repo.contains(newer, older).unwrap_or(false)
 }
@@ -93,7 +93,7 @@ fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
     Ok(worktree)
 }
 
-/// Gives the commands of a check of an exact tree, in their order; the tree is good if all of them pass.
+/// Returns the commands of a check of an exact tree, in their order; the tree is good if all of them pass.
 ///
 /// The project's setup comes first each time: what it makes need not be ignored by git, so it may be gone since the
 /// last check, or belong to another tree.

@@ -10,7 +10,7 @@ pub(crate) fn value_bytes<T: Serialize>(value: &T, what: &'static str) -> Result
     serde_json::to_vec(value).map_err(|source| CoordinatorError::Recorded { what, source })
 }
 
-/// Gives the text of a recorded result (the blob that a `tool.finished` names), as the model was told it.
+/// Returns the text of a recorded result (the blob that a `tool.finished` names), as the model was told it.
 ///
 /// # Errors
 /// The blob is no recorded result.

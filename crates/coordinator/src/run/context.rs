@@ -40,12 +40,12 @@ pub(crate) struct RunContext {
 }
 
 impl RunContext {
-    /// Gives the newest state.
+    /// Returns the newest state.
     pub(crate) fn state(&self) -> Arc<RunState> {
         self.journal.state()
     }
 
-    /// Gives a copy of a task's record.
+    /// Returns a copy of a task's record.
     pub(crate) fn task(&self, id: &TaskId) -> Result<TaskRecord, CoordinatorError> {
         let unknown = || CoordinatorError::UnknownTask { run: self.run.clone(), task: id.clone() };
         self.state().task(id).cloned().ok_or_else(unknown)

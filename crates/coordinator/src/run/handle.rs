@@ -34,7 +34,7 @@ impl RunHandle {
         }
     }
 
-    /// Gives what works on the run, to be used and given back at once; fails if the run has ended.
+    /// Returns what works on the run, to be used and given back at once; fails if the run has ended.
     pub(crate) fn context(&self) -> Result<Arc<RunContext>, CoordinatorError> {
         self.context.upgrade().ok_or_else(|| self.ended())
     }

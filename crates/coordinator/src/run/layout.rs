@@ -34,7 +34,7 @@ impl Layout {
         Self { root: Self::all(state_dir).join(repository_id) }
     }
 
-    /// Gives the folder of the journal and its blobs.
+    /// Returns the folder of the journal and its blobs.
     pub fn journal(&self) -> PathBuf {
         self.root.clone()
     }
@@ -49,27 +49,27 @@ impl Layout {
         state_dir.join("repos")
     }
 
-    /// Gives the folder of a run's worktrees.
+    /// Returns the folder of a run's worktrees.
     pub fn run(&self, run: &RunId) -> PathBuf {
         self.root.join("runs").join(run.as_str())
     }
 
-    /// Gives a task's worktree.
+    /// Returns a task's worktree.
     pub fn worktree(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.run(run).join(task.branch_component())
     }
 
-    /// Gives the worktree in which merged trees are checked; no task's name begins with a dot.
+    /// Returns the worktree in which merged trees are checked; no task's name begins with a dot.
     pub fn verifier(&self, run: &RunId) -> PathBuf {
         self.run(run).join(".verifier")
     }
 
-    /// Gives the file that says which tree of a task's work a person has been shown.
+    /// Returns the file that says which tree of a task's work a person has been shown.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.root.join("shown").join(run.as_str()).join(task.branch_component())
     }
 
-    /// Gives the folder that removed worktrees are moved to before they are deleted.
+    /// Returns the folder that removed worktrees are moved to before they are deleted.
     pub fn trash(&self) -> PathBuf {
         self.root.join("trash")
     }

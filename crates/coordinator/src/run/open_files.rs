@@ -32,12 +32,12 @@ impl OpenFiles {
         Self { needed, allowed: allow_open_files(needed) }
     }
 
-    /// Tells whether no agent will run out of them in the middle of its work.
+    /// Reports whether no agent will run out of them in the middle of its work.
     pub(crate) fn are_enough(&self) -> bool {
         self.allowed >= self.needed
     }
 
-    /// Gives how many agents at once have enough of those that are allowed.
+    /// Returns how many agents at once have enough of those that are allowed.
     pub(crate) fn agents(&self) -> u64 {
         self.allowed.saturating_sub(OPEN_FILES) / OPEN_FILES_PER_AGENT
     }

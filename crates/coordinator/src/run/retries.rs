@@ -35,7 +35,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Tells those who follow; nobody need be there.
+    /// Notifies the followers; nobody need be there.
     pub(crate) fn tell(&self, retry: Retry) {
         // It fails where nobody follows.
         let _ = self.0.send(retry);

@@ -26,7 +26,7 @@ pub enum ShutdownLevel {
 }
 
 impl ShutdownLevel {
-    /// Gives the next higher level; the highest stays.
+    /// Returns the next higher level; the highest stays.
     pub fn next(self) -> Self {
         match self {
             ShutdownLevel::None => ShutdownLevel::Drain,
@@ -74,17 +74,17 @@ impl Shutdown {
         self.raise(level);
     }
 
-    /// Gives the exit code that goes with what was asked for, none if nobody asked.
+    /// Returns the exit code that goes with what was asked for, none if nobody asked.
     pub fn asked_exit_code(&self) -> Option<u8> {
         self.asked.get().copied()
     }
 
-    /// Gives the level that counts now.
+    /// Returns the level that counts now.
     pub fn level(&self) -> ShutdownLevel {
         (*self.own.borrow()).max(*self.run.borrow())
     }
 
-    /// Tells whether the agent itself, and not its run, is asked to end this urgently.
+    /// Reports whether the agent itself, and not its run, is asked to end this urgently.
     pub fn is_own(&self, level: ShutdownLevel) -> bool {
         *self.own.borrow() >= level && *self.run.borrow() < level
     }

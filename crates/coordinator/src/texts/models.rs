@@ -11,7 +11,7 @@ use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
 
-/// Gives what says which model a task's agent has.
+/// Returns what says which model a task's agent has.
 pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> Preferences {
     Preferences {
         flag: settings.model.clone(),
@@ -63,7 +63,7 @@ impl Models {
         Ok(self.catalogue.choose(preferences).await?.name.to_string())
     }
 
-    /// Tells whether a model could be opened.
+    /// Reports whether a model could be opened.
     pub(crate) fn check(&self, name: &str) -> Result<(), ModelError> {
         match &self.given {
             Some(_) => Ok(()),
@@ -80,12 +80,12 @@ impl Models {
     }
 }
 
-/// Tells whether a name is that of scripted replies.
+/// Reports whether a name is that of scripted replies.
 pub(crate) fn is_script(name: &str) -> bool {
     matches!(ModelName::parse(name), Ok(ModelName::Script(_)))
 }
 
-/// Gives a model's name with the path of a script made absolute; any other name as it is.
+/// Returns a model's name with the path of a script made absolute; any other name as it is.
 pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
     match ModelName::parse(name) {
         Ok(ModelName::Script(file)) => {

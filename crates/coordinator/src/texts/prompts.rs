@@ -64,7 +64,7 @@ impl Prompts {
         Ok(Self { project, instructions })
     }
 
-    /// Gives a text with its places filled in.
+    /// Returns a text with its places filled in.
     pub(crate) fn render(&self, name: &str, places: &[(&str, &str)]) -> String {
         let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
         let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Prompts {
         self.render(name, &places)
     }
 
-    /// Gives an agent's whole system text.
+    /// Returns an agent's whole system text.
     pub(crate) fn system(&self, role_body: &str) -> String {
         let mut text = self.render("agent", &[]);
         text.push('\n');

@@ -119,7 +119,7 @@ impl Roles {
         found.flat_map(|found| found.warnings.iter().map(|warning| format!("{}: {warning}", found.origin))).collect()
     }
 
-    /// Gives a role.
+    /// Returns a role.
     ///
     /// # Errors
     ///
@@ -132,13 +132,13 @@ impl Roles {
             .ok_or_else(|| CoordinatorError::UnknownRole { name: name.to_owned(), known: known() })
     }
 
-    /// Gives all roles by name.
+    /// Returns all roles by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FoundRole)> {
         self.found.iter().map(|(name, found)| (name.as_str(), found))
     }
 }
 
-/// Gives the name in a front matter that may be wrong in any other line.
+/// Returns the name in a front matter that may be wrong in any other line.
 fn name_in(text: &str) -> Option<&str> {
     let is_fence = |line: &&str| line.trim_end() == "---";
     let mut lines = text.trim_start_matches('\u{feff}').lines();

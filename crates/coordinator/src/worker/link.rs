@@ -60,7 +60,7 @@ impl WorkerLink {
         Self { context: Arc::clone(context), task: task.clone() }
     }
 
-    /// Gives how the task stands.
+    /// Returns how the task stands.
     pub(crate) fn task(&self) -> Result<TaskRecord, CoordinatorError> {
         self.context.task(&self.task)
     }
@@ -74,27 +74,27 @@ impl WorkerLink {
         blocking("a reader of the journal", move || look(&link)).await
     }
 
-    /// Gives the task's facts, from the first.
+    /// Returns the task's facts, from the first.
     pub(crate) fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
     }
 
-    /// Gives how long the attempt may still be worked on; none if nothing limits it.
+    /// Returns how long the attempt may still be worked on; none if nothing limits it.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.context.state().time_left_of(&self.task)
     }
 
-    /// Gives the messages that the agent has not read, oldest first.
+    /// Returns the messages that the agent has not read, oldest first.
     pub(crate) fn messages(&self) -> Vec<Envelope> {
         self.context.state().messages_for(&self.task).cloned().collect()
     }
 
-    /// Gives the time of the newest fact, by which deadlines are measured, in Unix milliseconds.
+    /// Returns the time of the newest fact, by which deadlines are measured, in Unix milliseconds.
     pub(crate) fn now_ms(&self) -> u64 {
         self.context.state().updated_ms
     }
 
-    /// Gives what people have decided about the agent's calls.
+    /// Returns what people have decided about the agent's calls.
     pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
         let state = self.context.state();
         let calls = state.approvals_of(&self.task);
@@ -123,7 +123,7 @@ impl WorkerLink {
         Ok(id)
     }
 
-    /// Tells whoever follows the run that the task's model is asked again.
+    /// Notifies the followers of the run that the task's model is asked again.
     pub(crate) fn tell(&self, retry: Retry) {
         self.context.retries.tell(retry);
     }
@@ -170,7 +170,7 @@ impl WorkerLink {
         Ok(refusal)
     }
 
-    /// Tells whether a budget limits what the task may reserve.
+    /// Reports whether a budget limits what the task may reserve.
     pub(crate) fn is_capped(&self) -> bool {
         self.context.state().budget.is_capped(&self.task)
     }

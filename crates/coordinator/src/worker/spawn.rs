@@ -1,4 +1,4 @@
-//! Gives tasks to workers: records that an attempt begins, and collects what the worker has to know.
+//! Assigns tasks to workers: records that an attempt begins, and collects what the worker has to know.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::worker::link::WorkerLink;
 use crate::worker::work;
 use crate::worktree::commit;
 
-/// Gives a task to a worker; ends with it.
+/// Assigns a task to a worker; ends with it.
 pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     let link = WorkerLink::new(&context, &task);
     match assign(&context, &task).await {

@@ -158,7 +158,7 @@ fn kept(workplace: &Workplace) -> String {
     format!("the branch is kept, and so is its worktree {}", workplace.git.path().display())
 }
 
-/// Tells whether the agent can decide about a file that is no text.
+/// Reports whether the agent can decide about a file that is no text.
 fn can_decide(workplace: &Workplace) -> bool {
     let role = workplace.assignment.role.as_ref();
     role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
@@ -283,7 +283,7 @@ async fn send_back_conflict(
     Ok(true)
 }
 
-/// Gives the author the reason why its work could not be stored; most of its files may be gone once it has answered.
+/// Returns the author the reason why its work could not be stored; most of its files may be gone once it has answered.
 async fn send_back_unstored(
     workplace: &Workplace,
     record: &TaskRecord,

@@ -43,7 +43,7 @@ impl Workplace {
         Ok(Self { assignment: Arc::new(assignment), link, git, host, scope, policy, shutdown })
     }
 
-    /// Gives the task's id.
+    /// Returns the task's id.
     pub(crate) fn task(&self) -> &TaskId {
         &self.assignment.agent
     }

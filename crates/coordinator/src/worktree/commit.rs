@@ -107,8 +107,8 @@ async fn store(
     Ok(Some(Made { commit, left_out, time }))
 }
 
-/// Gives the files that configure agents and that a tree changes; what one of the commits that it goes on from holds is
-/// as it was.
+/// Returns the files that configure agents and that a tree changes; what one of the commits that it goes on from holds
+/// is as it was.
 async fn configuring(
     context: &RunContext,
     policy: &Policy,
@@ -147,7 +147,7 @@ async fn require_unconfigured(
     if paths.is_empty() { Ok(()) } else { Err(CoordinatorError::Configuration { paths }) }
 }
 
-/// Gives the files that a task's agent has changed through the executor, which had been asked whether it may.
+/// Returns the files that a task's agent has changed through the executor, which had been asked whether it may.
 async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<BTreeSet<PathBuf>, CoordinatorError> {
     let (mut begun, mut written) = (BTreeMap::new(), BTreeSet::new());
     let (run, task) = (context.run.clone(), record.task.id.clone());
@@ -231,7 +231,7 @@ async fn snapshot_tree(
     Ok((taken.tree, left_out))
 }
 
-/// Gives what may be gone without a record: a person wrote what a command does, and an author may confirm that most
+/// Returns what may be gone without a record: a person wrote what a command does, and an author may confirm that most
 /// files have to go. That nothing is left is no agent's word.
 fn permitted_loss(record: &TaskRecord) -> Loss {
     if record.is_command() {
@@ -243,7 +243,7 @@ fn permitted_loss(record: &TaskRecord) -> Loss {
     }
 }
 
-/// Gives what a task's agent has deleted through the executor.
+/// Returns what a task's agent has deleted through the executor.
 async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result<Vec<PathBuf>, CoordinatorError> {
     let (mut begun, mut recorded_deletions) = (BTreeMap::new(), Vec::new());
     let (run, task) = (context.run.clone(), record.task.id.clone());
@@ -278,14 +278,14 @@ pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String
     trailers
 }
 
-/// Tells whether the integration branch holds what a task has committed; a branch without a commit holds nothing.
+/// Reports whether the integration branch holds what a task has committed; a branch without a commit holds nothing.
 pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let own = record.tip.clone().filter(|tip| record.base.as_ref() != Some(tip));
     let (Some(tip), integration) = (own, context.state().integration.clone()) else { return Ok(false) };
     context.git(move |repo| repo.contains(&integration, &tip)).await
 }
 
-/// Gives the time for a commit.
+/// Returns the time for a commit.
 pub(crate) fn unix_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

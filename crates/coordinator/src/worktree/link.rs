@@ -38,7 +38,7 @@ pub(crate) struct Unresolved {
 }
 
 impl Unresolved {
-    /// Tells whether everything is resolved.
+    /// Reports whether everything is resolved.
     pub(crate) fn is_empty(&self) -> bool {
         self.marked.is_empty() && self.untouched.is_empty()
     }
@@ -55,12 +55,12 @@ impl GitLink {
         Ok(Self { context: Arc::clone(context), task: task.clone(), worktree })
     }
 
-    /// Gives the folder of the worktree.
+    /// Returns the folder of the worktree.
     pub(crate) fn path(&self) -> &Path {
         self.worktree.path()
     }
 
-    /// Gives where the files are, for the tools.
+    /// Returns where the files are, for the tools.
     pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
         let path = self.worktree.path().to_owned();
         let root = self.worktree.root().try_clone_to_owned();
@@ -115,7 +115,7 @@ impl GitLink {
         written.await
     }
 
-    /// Gives what is left of the conflict that the agent is mending.
+    /// Returns what is left of the conflict that the agent is mending.
     ///
     /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
@@ -162,14 +162,14 @@ impl GitLink {
         })
     }
 
-    /// Gives the branch's tip and its tree.
+    /// Returns the branch's tip and its tree.
     pub(crate) async fn tip(&self) -> Result<(Oid, Oid), CoordinatorError> {
         let (_, tip) = self.record()?;
         let commit = tip.clone();
         Ok((tip, self.context.git(move |repo| repo.tree_of(&commit)).await?))
     }
 
-    /// Tells whether git ignores a file of the worktree.
+    /// Reports whether git ignores a file of the worktree.
     pub(crate) async fn ignores(&self, file: PathBuf) -> Result<bool, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
         self.context.git(move |repo| repo.ignores(&worktree, &file)).await
@@ -190,7 +190,7 @@ impl GitLink {
         Ok(GitStatus { branch: record.branch.unwrap_or_default(), head: Some(tip), changes: changes.collect() })
     }
 
-    /// Gives the difference of the worktree to the tip, or of the tip to where the attempt began.
+    /// Returns the difference of the worktree to the tip, or of the tip to where the attempt began.
     pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let Some(base) = record.base else { return Ok(String::new()) };
@@ -205,7 +205,7 @@ impl GitLink {
         text.await
     }
 
-    /// Gives the newest commits of the branch, newest first.
+    /// Returns the newest commits of the branch, newest first.
     pub(crate) async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, CoordinatorError> {
         let (_, tip) = self.record()?;
         let commits = self.context.git(move |repo| repo.log(&tip, limit)).await?;
@@ -219,7 +219,7 @@ impl GitLink {
         Ok(commits.into_iter().map(commit).collect())
     }
 
-    /// Gives the task's record and where its branch stands.
+    /// Returns the task's record and where its branch stands.
     fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
         let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
         let record = self.context.task(&self.task)?;

@@ -31,7 +31,7 @@ pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result
     restored.await
 }
 
-/// Gives the ref that holds the merge which was written into a task's worktree.
+/// Returns the ref that holds the merge which was written into a task's worktree.
 pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
     format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
 }
@@ -116,7 +116,7 @@ pub(crate) async fn call_off(
     context.decide(decided).await
 }
 
-/// Tells whether a task fails since it was denied something and could not ask anybody, unless a limit ended it.
+/// Reports whether a task fails since it was denied something and could not ask anybody, unless a limit ended it.
 fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
     let limit =
         matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);

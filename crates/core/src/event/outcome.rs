@@ -77,7 +77,7 @@ pub enum ReturnCause {
 }
 
 impl ReturnCause {
-    /// Tells whether this return begins a new attempt, with fresh rounds and turns.
+    /// Reports whether this return begins a new attempt, with fresh rounds and turns.
     pub fn is_new_attempt(self) -> bool {
         matches!(self, ReturnCause::Rejected | ReturnCause::Retried)
     }

@@ -88,14 +88,14 @@ impl Command {
         self.spellings.iter().any(hits) || self.inner.iter().any(hits_within)
     }
 
-    /// Gives the words of the line, whatever quotes and backslashes stand in them, and those that its escapes write.
+    /// Returns the words of the line, whatever quotes and backslashes stand in them, and those that its escapes write.
     fn words(&self) -> BTreeSet<String> {
         let mut words = loose_words(&self.text);
         self.spellings.iter().for_each(|spelling| words.extend(loose_words(spelling)));
         words
     }
 
-    /// Gives the words of what the line may run, if one of its programs may run anything.
+    /// Returns the words of what the line may run, if one of its programs may run anything.
     fn loose_text(&self) -> Option<BTreeSet<String>> {
         let reaches: Vec<Reach> = self.outer.commands.iter().map(|argv| self.reach(argv)).collect();
         let last = reaches.iter().rposition(|reach| *reach == Reach::Anything);
@@ -279,7 +279,7 @@ impl Name {
     }
 }
 
-/// Gives the words of a text without quotes and backslashes, cut wherever a shell or another language may cut them,
+/// Returns the words of a text without quotes and backslashes, cut wherever a shell or another language may cut them,
 /// and each path's last part.
 fn loose_words(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", "");

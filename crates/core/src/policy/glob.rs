@@ -9,7 +9,7 @@ use super::lexer::{MANY, ONE, PART};
 /// The longest pattern in bytes: rules are typed by people.
 pub(super) const MAX_PATTERN_BYTES: usize = 1024;
 
-/// Tells whether a path relative to the worktree, or a directory above it, matches.
+/// Reports whether a path relative to the worktree, or a directory above it, matches.
 pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let body = pattern.trim_start_matches('/').trim_end_matches('/');
@@ -23,14 +23,14 @@ pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
     (1..=parts.len()).any(|end| parts.get(..end).is_some_and(|above| components_match(&wanted, above)))
 }
 
-/// Tells whether a whole text matches, `*` spanning anything.
+/// Reports whether a whole text matches, `*` spanning anything.
 pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     wildcard(&pattern, &text, |&p| p == '*', |&p, &t| p == '?' || p == t)
 }
 
-/// Tells whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
+/// Reports whether a command matches: as text, and with a closing ` *` or `:*` also without further words.
 pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
     match words {

@@ -232,7 +232,7 @@ fn is_plain_xargs(words: &[String]) -> bool {
     behind_xargs(words).first().is_some_and(|word| INERT.contains(&word.as_str()))
 }
 
-/// Gives the command of an xargs with well-known options only, or its first other option.
+/// Returns the command of an xargs with well-known options only, or its first other option.
 pub(super) fn behind_xargs(words: &[String]) -> &[String] {
     let leading = words.iter().take_while(|word| ["-0", "-r", "-n1"].contains(&word.as_str())).count();
     words.get(leading..).unwrap_or_default()
@@ -287,12 +287,12 @@ pub(super) fn is_assignment(word: &str) -> bool {
     name.is_some_and(|name| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// Gives a program's name without its folder.
+/// Returns a program's name without its folder.
 pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Gives the words without the options before the first that is none, and without any: the value of an option is
+/// Returns the words without the options before the first that is none, and without any: the value of an option is
 /// dropped with it, and in another reading is not.
 pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String>> {
     let without_any: Vec<String> = words.iter().filter(|word| !is_option(word)).cloned().collect();

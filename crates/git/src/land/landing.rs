@@ -108,7 +108,7 @@ impl Repo {
         }
     }
 
-    /// Gives the commit that a branch is at.
+    /// Returns the commit that a branch is at.
     ///
     /// # Errors
     /// [`GitError::BranchGone`].
@@ -117,7 +117,7 @@ impl Repo {
         tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
     }
 
-    /// Gives a place where a branch is checked out: whoever moves it there leaves its files behind. A worktree whose
+    /// Returns a place where a branch is checked out: whoever moves it there leaves its files behind. A worktree whose
     /// folder is gone has no files.
     ///
     /// # Errors
@@ -286,7 +286,7 @@ impl Repo {
         Ok(self.unwatched(place, between)?.into_iter().filter(is_changed).collect())
     }
 
-    /// Tells whether a checkout's index has a commit's version of each file in which two commits differ.
+    /// Reports whether a checkout's index has a commit's version of each file in which two commits differ.
     fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let (handle, index) = (self.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
@@ -305,7 +305,7 @@ impl Repo {
         Ok(true)
     }
 
-    /// Tells whether a commit has something of what the first of two commits has, and the second has not.
+    /// Reports whether a commit has something of what the first of two commits has, and the second has not.
     fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let handle = self.handle()?;
         let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
@@ -351,7 +351,7 @@ fn in_conflict(place: &Place) -> Result<Vec<PathBuf>, GitError> {
     Ok(paths.into_iter().collect())
 }
 
-/// Tells whether a worktree has a branch checked out, or is in the middle of rebasing it.
+/// Reports whether a worktree has a branch checked out, or is in the middle of rebasing it.
 fn names_branch(git_dir: &Path, branch: &str) -> bool {
     let full = branch_ref(branch);
     let says =

@@ -92,7 +92,7 @@ impl Repo {
 }
 
 impl Switch {
-    /// Gives the note's text: its fields, each with a zero byte behind it, and a line break at the end. The last ones
+    /// Returns the note's text: its fields, each with a zero byte behind it, and a line break at the end. The last ones
     /// are three for each file.
     fn text(&self) -> Vec<u8> {
         let Switch { place: Place { path, git_dir }, from, to, index, old, stage } = self;

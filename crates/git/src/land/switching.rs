@@ -201,7 +201,7 @@ impl Repo {
         Ok(added)
     }
 
-    /// Tells whether a file is a beginning of one of these versions, and not its old version.
+    /// Reports whether a file is a beginning of one of these versions, and not its old version.
     fn is_beginning(
         &self,
         (Switch { place, from, .. }, writer): (&Switch, &Writer<'_>),
@@ -227,7 +227,7 @@ impl Repo {
         Ok(false)
     }
 
-    /// Tells whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
+    /// Reports whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
     fn is_version(
         &self,
         (place, writer): (&Place, &Writer<'_>),
@@ -296,7 +296,7 @@ fn found(place: &Place, path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
 }
 
-/// Gives what an index has of a file: which version, and the times and the number by which git knows the file again.
+/// Returns what an index has of a file: which version, and the times and the number by which git knows the file again.
 ///
 /// The size is left out, which git takes away from a file of the index's own age.
 fn known_as(entry: &IndexEntry) -> String {
@@ -305,13 +305,13 @@ fn known_as(entry: &IndexEntry) -> String {
     format!("{id} {ino} {mtime} {ctime}")
 }
 
-/// Gives how the file of an index is, so that one that was written since is told from it.
+/// Returns how the file of an index is, so that one that was written since is told from it.
 fn look_of_index(place: &Place) -> String {
     let look = |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
     std::fs::metadata(place.index_path()).map(look).unwrap_or_default()
 }
 
-/// Gives the mode that git would have of a file.
+/// Returns the mode that git would have of a file.
 fn mode_of(found: &Metadata) -> i32 {
     match (found.is_symlink(), found.mode() & 0o100) {
         (true, _) => 0o120_000,

@@ -65,7 +65,7 @@ pub struct CommitInfo {
 }
 
 impl CommitInfo {
-    /// Gives the first line of the message.
+    /// Returns the first line of the message.
     pub fn subject(&self) -> &str {
         self.message.lines().next().unwrap_or_default()
     }
@@ -92,7 +92,7 @@ impl Repo {
         Ok(changes)
     }
 
-    /// Gives the difference of two trees (or commits) as a unified diff.
+    /// Returns the difference of two trees (or commits) as a unified diff.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -163,7 +163,7 @@ impl Repo {
             .collect()
     }
 
-    /// Gives what is known about one commit.
+    /// Returns what is known about one commit.
     ///
     /// # Errors
     /// If it is missing.
@@ -173,7 +173,7 @@ impl Repo {
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
 
-    /// Gives what is known about a commit; none if the object is another kind, such as the tree of a conflict.
+    /// Returns what is known about a commit; none if the object is another kind, such as the tree of a conflict.
     ///
     /// # Errors
     /// If it is missing.
@@ -262,7 +262,7 @@ impl Repo {
     }
 }
 
-/// Gives the path that a link names, as the tree's root sees it; none if that is outside.
+/// Returns the path that a link names, as the tree's root sees it; none if that is outside.
 fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = link.parent()?.to_owned();
     for part in target.components() {
@@ -277,7 +277,7 @@ fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
 }
 
 impl ChangeStatus {
-    /// Gives git's letter for it.
+    /// Returns git's letter for it.
     pub fn letter(self) -> char {
         match self {
             ChangeStatus::Added => 'A',

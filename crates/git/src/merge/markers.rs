@@ -34,7 +34,7 @@ impl Repo {
         Ok(remaining)
     }
 
-    /// Gives the line, from 1, of the first conflict marker in what is at a path that neither side has there.
+    /// Returns the line, from 1, of the first conflict marker in what is at a path that neither side has there.
     pub(crate) fn new_marker(&self, bytes: &[u8], path: &Path, sides: [&Oid; 2]) -> Result<Option<usize>, GitError> {
         if first_marker(bytes, &[]).is_none() {
             return Ok(None);
@@ -45,7 +45,7 @@ impl Repo {
     }
 }
 
-/// Gives the line, from 1, of the first conflict marker that none of the other texts has.
+/// Returns the line, from 1, of the first conflict marker that none of the other texts has.
 pub(crate) fn first_marker(bytes: &[u8], others: &[Vec<u8>]) -> Option<usize> {
     let is_marker = |line: &&[u8]| MARKERS.iter().any(|marker| line.starts_with(marker));
     let known: HashSet<&[u8]> = others.iter().flat_map(|other| lines(other)).filter(is_marker).collect();

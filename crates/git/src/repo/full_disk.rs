@@ -16,7 +16,7 @@ const UNNAMED: &str = "unable to write ";
 /// What an object may take beyond its content: blocks that are not full, folders, and compression that does not pay.
 const OVERHEAD_BYTES: u64 = 64 << 10;
 
-/// Gives the reason why an object was not written, if the disk is full.
+/// Returns the reason why an object was not written, if the disk is full.
 pub(crate) fn reason(error: &git2::Error, git_dir: &Path, content_bytes: usize) -> Option<git2::Error> {
     let says_so = error.message().contains(NO_SPACE);
     let has_no_room = || {
@@ -27,7 +27,7 @@ pub(crate) fn reason(error: &git2::Error, git_dir: &Path, content_bytes: usize) 
     (says_so || has_no_room()).then(|| git2::Error::from_str(&text()))
 }
 
-/// Gives what git complained of when it wrote a checkout, with the reason if the disk is full.
+/// Returns what git complained of when it wrote a checkout, with the reason if the disk is full.
 pub(crate) fn complaint(ended: &Ended, checkout: &Path) -> String {
     let said = ended.stderr.trim();
     let is_unnamed = said.contains(UNNAMED) && !said.contains(NO_SPACE);

@@ -48,12 +48,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Gives what is open as long as the lock is held, for a program that goes on under it if this process is killed.
+    /// Returns what is open as long as the lock is held, for a program that goes on under it if this process is killed.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<OwnedFd>> {
         std::iter::once(&self.file).chain(&self.repository).map(Arc::clone)
     }
 
-    /// Gives the folder of ours in which who holds the lock may keep what outlives him.
+    /// Returns the folder of ours in which who holds the lock may keep what outlives him.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -158,7 +158,7 @@ pub(crate) fn changed_files(repository: &Repository) -> Result<usize, GitError> 
     Ok(statuses.len())
 }
 
-/// Tells what a repository is in the middle of.
+/// Reports what a repository is in the middle of.
 pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
     match state {
         RepositoryState::Clean => None,
@@ -228,7 +228,7 @@ fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> 
     bounds::read_own(&repository.commondir().join(OWN_ATTRIBUTES))
 }
 
-/// Tells whether an encoding is the one in which git stores text.
+/// Reports whether an encoding is the one in which git stores text.
 pub(crate) fn is_utf8(encoding: &str) -> bool {
     encoding.eq_ignore_ascii_case("utf-8") || encoding.eq_ignore_ascii_case("utf8")
 }

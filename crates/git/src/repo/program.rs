@@ -91,12 +91,12 @@ impl Environment {
         std::env::vars_os().collect()
     }
 
-    /// Gives the path that a variable holds.
+    /// Returns the path that a variable holds.
     fn path(&self, name: &str) -> Option<PathBuf> {
         self.variables.iter().find(|(found, _)| found == name).map(|(_, path)| path.into())
     }
 
-    /// Gives those that say where the user's programs and files are.
+    /// Returns those that say where the user's programs and files are.
     fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
         self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
     }
@@ -114,7 +114,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// Gives the version of the git program that would be used, for example `2.47`, and where it is.
+/// Returns the version of the git program that would be used, for example `2.47`, and where it is.
 ///
 /// # Errors
 /// If there is none, or it cannot be used.
@@ -180,28 +180,28 @@ impl Program {
         Program { environment, ..self }
     }
 
-    /// Gives the same program, whose processes are killed with this.
+    /// Returns the same program, whose processes are killed with this.
     pub(crate) fn killed_by(&self, cancel: &Cancel) -> Self {
         Program { cancel: cancel.clone(), ..self.clone() }
     }
 
-    /// Gives what kills its processes.
+    /// Returns what kills its processes.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Gives the same program, which may take no longer than this to read what is configured.
+    /// Returns the same program, which may take no longer than this to read what is configured.
     #[cfg(test)]
     pub(crate) fn reading_within(self, configuration_timeout: Duration) -> Self {
         Program { configuration_timeout, ..self }
     }
 
-    /// Gives the absolute path of the program.
+    /// Returns the absolute path of the program.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives its version.
+    /// Returns its version.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
@@ -270,7 +270,7 @@ impl Program {
         own.into_iter().chain([system]).collect()
     }
 
-    /// Gives the user's home, if he has one.
+    /// Returns the user's home, if he has one.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.environment.path("HOME")
     }

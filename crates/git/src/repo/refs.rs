@@ -24,7 +24,7 @@ pub struct RefEntry {
 }
 
 impl Repo {
-    /// Gives what a ref names; none if it is absent.
+    /// Returns what a ref names; none if it is absent.
     ///
     /// # Errors
     /// If the name is not allowed or the ref cannot be read.
@@ -105,7 +105,7 @@ impl Repo {
         Err(if lock.exists() { GitError::Locked { path: lock } } else { ended.failure("update-ref") })
     }
 
-    /// Tells whether a ref that could not be moved is there already; if it is not where it was either, that is why.
+    /// Reports whether a ref that could not be moved is there already; if it is not where it was either, that is why.
     fn is_there(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<bool, GitError> {
         let actual = self.read_ref(name)?;
         if actual.as_ref() != Some(new) && actual.as_ref() != expected {
@@ -162,7 +162,7 @@ impl Repo {
     }
 }
 
-/// Gives the full name of a branch.
+/// Returns the full name of a branch.
 pub(crate) fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }

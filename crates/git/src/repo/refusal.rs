@@ -175,7 +175,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Gives the reason and what to do about it apart.
+    /// Returns the reason and what to do about it apart.
     pub fn parts(&self) -> (String, Option<String>) {
         let text = self.to_string();
         match text.split_once("; ") {

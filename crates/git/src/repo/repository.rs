@@ -116,7 +116,7 @@ pub struct CommitSpec {
 }
 
 impl Identities {
-    /// Gives who commits outside of any repository; see [`Repo::identities`].
+    /// Returns who commits outside of any repository; see [`Repo::identities`].
     pub fn of_user(variables: &BTreeMap<String, String>) -> Option<Identities> {
         let configuration = Configuration::of_user(&Program::find().ok()?).ok()?;
         Self::found(&configuration.for_library().ok()?, variables)
@@ -176,7 +176,7 @@ impl Repo {
         Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
     }
 
-    /// Tells this function of each wait for the repository's lock that takes long; the first function that is named
+    /// Calls this function for each wait for the repository's lock that takes long; the first function that is named
     /// stays.
     #[must_use]
     pub fn telling(self, tell: fn(&Waiting)) -> Repo {
@@ -184,9 +184,9 @@ impl Repo {
         self
     }
 
-    /// Gives a handle whose git processes are killed with this, as if this whole process were: whatever they have left
-    /// half made, [`Repo::reconcile`] and the next call mend. None begins after that, and no lock is waited for. A git
-    /// that moves the user's checkout or branch is left alone, and goes on to its end.
+    /// Returns a handle whose git processes are killed with this, as if this whole process were: whatever they have
+    /// left half made, [`Repo::reconcile`] and the next call mend. None begins after that, and no lock is waited for.
+    /// A git that moves the user's checkout or branch is left alone, and goes on to its end.
     ///
     /// What was being done fails with [`GitError::Killed`].
     #[must_use]
@@ -286,43 +286,43 @@ impl Repo {
         }
     }
 
-    /// Gives the directory that all worktrees of the repository share, as a real path.
+    /// Returns the directory that all worktrees of the repository share, as a real path.
     pub fn common_dir(&self) -> &Path {
         &self.shared.common_dir
     }
 
-    /// Gives the user's working tree, as a real path.
+    /// Returns the user's working tree, as a real path.
     pub fn workdir(&self) -> &Path {
         &self.shared.workdir
     }
 
-    /// Gives the git program's absolute path.
+    /// Returns the git program's absolute path.
     pub fn git_path(&self) -> &Path {
         self.program.path()
     }
 
-    /// Gives the git program's version, for example `2.47`.
+    /// Returns the git program's version, for example `2.47`.
     pub fn git_version(&self) -> String {
         self.program.version().to_string()
     }
 
-    /// Gives the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
+    /// Returns the repository's id: 16 hexadecimal digits of a hash of the common directory's real path.
     pub fn id(&self) -> String {
         id_of(&self.shared.common_dir)
     }
 
-    /// Gives the folder of ours for the repository; it is made when something is put there.
+    /// Returns the folder of ours for the repository; it is made when something is put there.
     pub(crate) fn own_folder(&self) -> &Path {
         &self.shared.own_folder
     }
 
-    /// Gives who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
+    /// Returns who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
     /// same of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
 
-    /// Gives what is checked out in the user's working tree.
+    /// Returns what is checked out in the user's working tree.
     ///
     /// # Errors
     /// If HEAD cannot be read.
@@ -377,7 +377,7 @@ impl Repo {
         Ok(ours(oid))
     }
 
-    /// Gives the tree of a commit.
+    /// Returns the tree of a commit.
     ///
     /// # Errors
     /// If there is no such commit.
@@ -385,7 +385,7 @@ impl Repo {
         Ok(ours(tree_of(&*self.handle()?, commit)?.id()))
     }
 
-    /// Tells whether the second commit has the first in its history (or is it).
+    /// Reports whether the second commit has the first in its history (or is it).
     ///
     /// # Errors
     /// If one of them is missing.
@@ -399,7 +399,7 @@ impl Repo {
             .map_err(GitError::library(format!("follow the history of {descendant}")))
     }
 
-    /// Gives the best common ancestor of two commits, if they have one.
+    /// Returns the best common ancestor of two commits, if they have one.
     ///
     /// # Errors
     /// If one of them is missing.
@@ -452,7 +452,7 @@ impl Repo {
         Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
     }
 
-    /// Gives the tree that [`Repo::sync_tree`] has made durable last for a worktree.
+    /// Returns the tree that [`Repo::sync_tree`] has made durable last for a worktree.
     pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
         self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner).get(admin_dir).cloned()
     }
@@ -474,7 +474,7 @@ impl Repo {
 }
 
 impl CommitSpec {
-    /// Gives the message as it is stored. Its words may be a model's: characters that would end it early or move a
+    /// Returns the message as it is stored. Its words may be a model's: characters that would end it early or move a
     /// terminal's cursor are left out, and a line that would sign for somebody is marked as quoted.
     fn text(&self) -> String {
         let mut text = String::new();
@@ -529,12 +529,12 @@ fn id_of(common_dir: &Path) -> String {
     text.chars().take(16).collect()
 }
 
-/// Gives our name of an object.
+/// Returns our name of an object.
 pub(crate) fn ours(oid: git2::Oid) -> Oid {
     Oid::new(oid.to_string())
 }
 
-/// Gives libgit2's name of an object.
+/// Returns libgit2's name of an object.
 pub(crate) fn theirs(oid: &Oid) -> Result<git2::Oid, GitError> {
     git2::Oid::from_str(oid.as_str()).map_err(GitError::library(format!("read the object name {oid:?}")))
 }
@@ -547,7 +547,7 @@ pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<g
         .map_err(GitError::library(format!("read the tree of {treeish}")))
 }
 
-/// Gives which version of a file a tree has, if it has one.
+/// Returns which version of a file a tree has, if it has one.
 pub(crate) fn id_in(tree: &git2::Tree<'_>, path: &Path) -> Option<git2::Oid> {
     tree.get_path(path).ok().map(|entry| entry.id())
 }

@@ -98,12 +98,12 @@ impl Room {
         orchestrate_files::write(&path, text).map_err(GitError::io("write", &path))
     }
 
-    /// Gives the git directory.
+    /// Returns the git directory.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.folder
     }
 
-    /// Gives the working tree.
+    /// Returns the working tree.
     pub(crate) fn work_tree(&self) -> &Path {
         &self.work_tree
     }

@@ -116,8 +116,8 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
 }
 
-/// Tells whether two open folders have a regular file of that name with the same in it; one that cannot be read in the
-/// other is not there.
+/// Reports whether two open folders have a regular file of that name with the same in it; one that cannot be read in
+/// the other is not there.
 pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> Result<bool, Errno> {
     let (file, stat) = open_file(folder, name)?;
     let Ok((other, other_stat)) = open_file(other, name) else { return Ok(false) };
@@ -274,7 +274,7 @@ pub(crate) fn list(folder: impl AsFd) -> Result<Vec<(Vec<u8>, bool)>, Errno> {
     Ok(names)
 }
 
-/// Gives the type of a file.
+/// Returns the type of a file.
 pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

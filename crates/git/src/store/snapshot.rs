@@ -73,7 +73,7 @@ impl Repo {
         Ok(snapshot)
     }
 
-    /// Gives the tree of what a worktree holds at this moment; neither its index nor a ref changes.
+    /// Returns the tree of what a worktree holds at this moment; neither its index nor a ref changes.
     ///
     /// # Errors
     /// Like [`Repo::snapshot`], but nothing is taken for an accident.
@@ -90,7 +90,7 @@ impl Repo {
         self.diff(&self.worktree_head(worktree)?, &tree)
     }
 
-    /// Gives the commit that a worktree's HEAD names.
+    /// Returns the commit that a worktree's HEAD names.
     ///
     /// # Errors
     /// If its branch is gone.
@@ -101,7 +101,7 @@ impl Repo {
         Ok(ours(commit.map_err(failed)?.id()))
     }
 
-    /// Tells whether a tree (or commit) has lost so many files of another that a snapshot of it would be refused.
+    /// Reports whether a tree (or commit) has lost so many files of another that a snapshot of it would be refused.
     ///
     /// # Errors
     /// If a tree is missing.

@@ -252,7 +252,7 @@ impl Stager<'_> {
         }
     }
 
-    /// Tells whether git would store other bytes than the file has; refuses where that needs a program.
+    /// Reports whether git would store other bytes than the file has; refuses where that needs a program.
     fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
         let attribute = |name: &str| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
@@ -382,7 +382,7 @@ pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry 
     }
 }
 
-/// Gives the text of an attribute that is set to one, not merely set or unset.
+/// Returns the text of an attribute that is set to one, not merely set or unset.
 fn named(value: Option<Vec<u8>>) -> Option<String> {
     let value = value?;
     match AttrValue::from_bytes(Some(&value)) {

@@ -160,7 +160,7 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
     }
 }
 
-/// Gives the first folder of a path.
+/// Returns the first folder of a path.
 fn top_of(path: &[u8]) -> PathBuf {
     path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
 }

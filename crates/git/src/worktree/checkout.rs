@@ -77,7 +77,7 @@ impl Repo {
             .try_for_each(|path| remove_new_file(worktree, path))
     }
 
-    /// Gives the files that a worktree's index has.
+    /// Returns the files that a worktree's index has.
     pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, ()>, GitError> {
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;

@@ -104,8 +104,8 @@ impl Repo {
     }
 }
 
-/// Tells whether an error is that of an entry which has gone, or become another, since it was listed: the user works on
-/// in his checkout.
+/// Reports whether an error is that of an entry which has gone, or become another, since it was listed: the user works
+/// on in his checkout.
 fn has_changed(error: Errno) -> bool {
     [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL, Errno::NXIO].contains(&error)
 }

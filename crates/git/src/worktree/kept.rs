@@ -30,7 +30,7 @@ impl Repo {
         }
     }
 
-    /// Tells whether everything below a tree is there: a `git gc --prune=now` beside a run may have taken it.
+    /// Reports whether everything below a tree is there: a `git gc --prune=now` beside a run may have taken it.
     fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
         let (handle, mut missing) = (self.handle()?, false);
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
@@ -44,8 +44,8 @@ impl Repo {
         }
     }
 
-    /// Gives the tree of what is staged in a worktree, if it is none of those that the caller knows of and nothing else
-    /// holds it: a person has staged it, for our snapshots leave the index at what they keep.
+    /// Returns the tree of what is staged in a worktree, if it is none of those that the caller knows of and nothing
+    /// else holds it: a person has staged it, for our snapshots leave the index at what they keep.
     ///
     /// # Errors
     /// If the index or a ref cannot be read.
@@ -65,7 +65,7 @@ impl Repo {
         index.write_tree_to(&*self.handle()?).map(ours).map_err(failed())
     }
 
-    /// Gives the trees that a worktree's branch and our refs hold.
+    /// Returns the trees that a worktree's branch and our refs hold.
     fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
         let handle = self.handle()?;
         let branch = worktree.branch().map(branch_ref).map(|name| self.read_ref(&name)).transpose()?.flatten();

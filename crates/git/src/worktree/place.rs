@@ -20,7 +20,7 @@ impl Place {
         Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
     }
 
-    /// Gives the file of its index.
+    /// Returns the file of its index.
     pub(crate) fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }

@@ -119,7 +119,7 @@ pub(crate) fn put_entry(
     absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
 }
 
-/// Gives the folder where entries come from and go to, and the place of one in it, where nothing is.
+/// Returns the folder where entries come from and go to, and the place of one in it, where nothing is.
 fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
     std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
@@ -136,7 +136,7 @@ fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// Tells whether git was done with making an entry.
+/// Reports whether git was done with making an entry.
 pub(crate) fn is_whole(entry: &Path) -> bool {
     ["commondir", "gitdir", "HEAD"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
 }

@@ -62,14 +62,14 @@ pub(crate) fn shown(common_dir: &Path, admin_dir: &Path) -> Vec<PathBuf> {
     common.chain(of_worktree).chain([common_dir.join("config")]).collect()
 }
 
-/// Gives the configuration that is shown.
+/// Returns the configuration that is shown.
 pub(crate) fn config(common_dir: &Path) -> Mask {
     let path = common_dir.join("config");
     let bytes = harmless(&path).unwrap_or_else(|| PLAIN_CONFIG.to_vec());
     Mask { path, content: Content::File(bytes) }
 }
 
-/// Gives a configuration's bytes if none of its settings is more than it should be.
+/// Returns a configuration's bytes if none of its settings is more than it should be.
 fn harmless(path: &Path) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
     // A comment may hold what was a setting once.

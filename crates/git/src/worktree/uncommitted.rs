@@ -47,7 +47,7 @@ impl Repo {
         Ok(unstored)
     }
 
-    /// Tells whether git ignores a file of a worktree, so that no commit of it will have the file.
+    /// Reports whether git ignores a file of a worktree, so that no commit of it will have the file.
     ///
     /// # Errors
     /// If the rules or the index cannot be read.
@@ -75,7 +75,7 @@ impl Repo {
 }
 
 impl Search<'_> {
-    /// Tells whether a file, or one below a folder, is neither tracked nor in the user's checkout.
+    /// Reports whether a file, or one below a folder, is neither tracked nor in the user's checkout.
     fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
         let mut open = vec![top];
         while let Some((path, is_folder)) = open.pop() {
@@ -91,7 +91,7 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Tells whether the user's checkout has the same; a pipe or a socket holds nothing that could be lost.
+    /// Reports whether the user's checkout has the same; a pipe or a socket holds nothing that could be lost.
     fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);

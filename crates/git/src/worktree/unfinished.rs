@@ -58,7 +58,7 @@ impl Repo {
         Ok(marked)
     }
 
-    /// Gives the commit that a person is merging into a worktree.
+    /// Returns the commit that a person is merging into a worktree.
     fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
         match self.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
             Ok(commit) => Ok(Some(ours(commit))),
@@ -117,7 +117,7 @@ fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError
     }
 }
 
-/// Gives the paths in conflict, each with the sides that have it.
+/// Returns the paths in conflict, each with the sides that have it.
 fn conflicts(index: &Index) -> BTreeMap<Vec<u8>, u8> {
     let mut conflicts = BTreeMap::new();
     for entry in index.iter().filter(|entry| entry.flags & STAGE != 0) {

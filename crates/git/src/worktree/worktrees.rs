@@ -66,32 +66,32 @@ pub struct Removed {
 }
 
 impl Worktree {
-    /// Gives the directory, as a real path.
+    /// Returns the directory, as a real path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives git's own directory for this worktree, below the common directory.
+    /// Returns git's own directory for this worktree, below the common directory.
     pub fn admin_dir(&self) -> &Path {
         &self.admin_dir
     }
 
-    /// Gives git's id of it: the admin directory's name.
+    /// Returns git's id of it: the admin directory's name.
     pub fn id(&self) -> &OsStr {
         self.admin_dir.file_name().unwrap_or_default()
     }
 
-    /// Gives the short name of the branch that is checked out; none if HEAD is detached.
+    /// Returns the short name of the branch that is checked out; none if HEAD is detached.
     pub fn branch(&self) -> Option<&str> {
         self.branch.as_deref()
     }
 
-    /// Gives the open directory, below which every file is to be opened.
+    /// Returns the open directory, below which every file is to be opened.
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// Gives what a process of the worktree's agent sees of it: its files to write, git's to read.
+    /// Returns what a process of the worktree's agent sees of it: its files to write, git's to read.
     ///
     /// The `.git` file is read-only; of git's directories only what git needs to read is there at all
     /// (`shown.rs`). A tier that cannot mask inside a
@@ -218,7 +218,8 @@ impl Repo {
         Ok(worktree)
     }
 
-    /// Gives the command that brings a worktree back to its branch; what is half done in it may have to be ended first.
+    /// Returns the command that brings a worktree back to its branch; what is half done in it may have to be ended
+    /// first.
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
         let git = format!("git -C {}", shell_word(&worktree.path));
         let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
@@ -236,7 +237,7 @@ impl Repo {
         })
     }
 
-    /// Tells whether git refuses to switch a worktree to a branch because of files that are in no commit.
+    /// Reports whether git refuses to switch a worktree to a branch because of files that are in no commit.
     fn holds_up(&self, worktree: &Worktree, repository: &Repository, branch: Option<&str>) -> Result<bool, GitError> {
         // On a branch without a commit there is nothing to compare with.
         let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
@@ -479,7 +480,7 @@ impl Repo {
     }
 }
 
-/// Tells whether a file is all that its folder has.
+/// Reports whether a file is all that its folder has.
 fn is_alone(file: &Path) -> bool {
     let others = |mut files: std::fs::ReadDir| files.any(|other| other.is_ok_and(|other| other.path() != file));
     !file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(others)

@@ -20,7 +20,7 @@ pub(crate) fn prepared() -> (Fixture, Repo, Move) {
     (fixture, repo, landing)
 }
 
-/// Gives the user staged, unstaged, untracked and ignored changes and a stash, none of which overlap.
+/// Returns the user staged, unstaged, untracked and ignored changes and a stash, none of which overlap.
 fn busy_user(fixture: &Fixture) {
     write_files(&fixture.project(), &[("c", "stashed\n")]);
     fixture.git(&["stash", "-q"]);

@@ -49,7 +49,7 @@ fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Move) {
     meanwhile(fixture, "cat");
 }
 
-/// Gives another commit on top of main, which changes no file of the first one.
+/// Adds another commit on top of main, which changes no file of the first one.
 fn another(fixture: &Fixture, landing: &Move) -> Move {
     fixture.git(&["switch", "-q", "-c", "another", landing.from.as_str()]);
     let new = fixture.commit_files(&[("other", "2\n")], "another");

@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use crate::support::{added, delivered, ready, run, sent, spawned, started, store, turn};
 
-/// Gives some fact about some task; whether it can follow is for the state to say.
+/// Returns some fact about some task; whether it can follow is for the state to say.
 fn fact(kind: u8, task: u8, number: u8) -> Event {
     let id = format!("T{}", task % 3);
     let (number, task) = (u64::from(number % 4), id.as_str().into());

@@ -73,7 +73,7 @@ pub(crate) fn delivered(to: &str, sequence: u64) -> Event {
     Event::MessageDelivered { from: Sender::User, to: to.into(), sequence, expired: false }
 }
 
-/// Gives facts as the journal records them, from number one on.
+/// Returns facts as the journal records them, from number one on.
 pub(crate) fn recorded(events: Vec<Event>) -> Vec<Recorded> {
     let numbered = (1..).zip(events);
     numbered.map(|(seq, event)| Recorded { run_id: run(), seq, ts_ms: NOW, v: VERSION, event }).collect()

@@ -66,7 +66,7 @@ fn rejected() -> ModelError {
     ModelError::Rejected { model: "openai/m".into(), endpoint: "http://h/v1".into(), status: 400, message: "no".into() }
 }
 
-/// Gives the waits between attempts in milliseconds, and how it ended.
+/// Returns the waits between attempts in milliseconds, and how it ended.
 fn run(errors: Vec<ModelError>) -> (Vec<u128>, Result<ModelReply, ModelError>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {

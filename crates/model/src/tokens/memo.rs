@@ -26,7 +26,7 @@ struct Halves {
 }
 
 impl Memo {
-    /// Gives the count of a text, by counting if it is not remembered; others are not kept waiting by that.
+    /// Returns the count of a text, by counting if it is not remembered; others are not kept waiting by that.
     pub(super) fn count(&self, text: &str, count: impl FnOnce(&str) -> usize) -> usize {
         if text.len() > LONGEST_BYTES {
             return count(text);

@@ -35,7 +35,7 @@ fn beginning_of(text: &str) -> String {
     format!("{}… [{} more bytes left out]", text.get(..end).unwrap_or_default(), text.len() - end)
 }
 
-/// Gives the arguments as an object for sending back: providers refuse a conversation with anything else.
+/// Returns the arguments as an object for sending back: providers refuse a conversation with anything else.
 pub(crate) fn as_object(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),

@@ -27,7 +27,7 @@ const WITHHELD: &[&str] =
 /// vLLM).
 const BROKEN_OFF: &[&str] = &["error", "insufficient_system_resource", "network_error", "abort"];
 
-/// Gives the body of a request; `max_tokens_key` is how the server calls the limit of the reply.
+/// Returns the body of a request; `max_tokens_key` is how the server calls the limit of the reply.
 pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) -> Value {
     let mut body = json!({
         "model": model,
@@ -324,7 +324,7 @@ struct Fragment<'a> {
 }
 
 impl PartialCall {
-    /// Tells whether a fragment that would continue this call begins another: it is named, it brings
+    /// Reports whether a fragment that would continue this call begins another: it is named, it brings
     /// arguments, and the arguments here are complete. Servers that give every call the same index, or none,
     /// and no ids leave no other sign; others repeat the name on every fragment, so the name alone is none.
     fn is_followed_by(&mut self, piece: &Fragment<'_>) -> bool {

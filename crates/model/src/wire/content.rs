@@ -20,7 +20,7 @@ pub(super) const MAX_ID_CHARS: usize = 256;
 /// The longest name of a tool that providers accept in a conversation.
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
-/// Tells of deltas; the boxed face of the caller's closure.
+/// Reports deltas; the boxed face of the caller's closure.
 pub(crate) type OnDelta<'a> = &'a mut (dyn for<'d> FnMut(Delta<'d>) + Send);
 
 /// Counts the content of a reply against its limit.
@@ -37,7 +37,7 @@ impl ContentMeter {
     }
 }
 
-/// Gives every value of an event; servers that forget the blank line put several into one.
+/// Returns every value of an event; servers that forget the blank line put several into one.
 pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
     if let Ok(value) = serde_json::from_str(data) {
         return Ok(vec![value]);

@@ -170,7 +170,7 @@ fn message_of(error: &Value) -> String {
     if text.is_empty() { "no reason given".to_owned() } else { text }
 }
 
-/// Gives what the provider calls the error, most telling first; numbers as text.
+/// Returns what the provider calls the error, most telling first; numbers as text.
 fn codes_of(error: &Value) -> Vec<String> {
     [error.get("code"), error.get("type"), error.get("status"), error.pointer("/details/error_code")]
         .into_iter()
@@ -185,7 +185,7 @@ fn code_of(error: &Value) -> String {
 }
 
 impl Headers {
-    /// Gives the delay that the headers ask for: milliseconds, seconds, or an HTTP date as seen from `now`.
+    /// Returns the delay that the headers ask for: milliseconds, seconds, or an HTTP date as seen from `now`.
     pub(crate) fn delay(&self, now: SystemTime) -> Option<Duration> {
         let milliseconds = self.retry_after_ms.as_deref().and_then(|text| seconds(text, 1000.0));
         let text = self.retry_after.as_deref().map(str::trim);
@@ -195,7 +195,7 @@ impl Headers {
         })
     }
 
-    /// Gives the time until every rate that is used up is whole again. Rates of which something is left are reported
+    /// Returns the time until every rate that is used up is whole again. Rates of which something is left are reported
     /// along with the others, and are not what the request ran into.
     fn reset(&self, now: SystemTime) -> Option<Duration> {
         let used_up = |allowance: &&Allowance| allowance.remaining.as_deref().is_none_or(|left| left.trim() == "0");

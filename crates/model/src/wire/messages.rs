@@ -25,7 +25,7 @@ const CUT: &[&str] = &["max_tokens", "model_context_window_exceeded"];
 /// Stands for a text that is empty, which the protocol refuses.
 const NOTHING: &str = "(nothing)";
 
-/// Gives the body of a request.
+/// Returns the body of a request.
 ///
 /// Two cache marks: after what never changes, and at the end of the conversation, which only grows.
 pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {

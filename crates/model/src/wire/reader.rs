@@ -52,7 +52,7 @@ impl Reader {
         }
     }
 
-    /// Tells whether the protocol's end has been seen; what comes after it does not count.
+    /// Reports whether the protocol's end has been seen; what comes after it does not count.
     pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Chat(reader) => reader.has_ended(),
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Gives the reply, if the stream came to its end.
+    /// Returns the reply, if the stream came to its end.
     pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
         match self {
             Self::Chat(reader) => reader.finish(request),

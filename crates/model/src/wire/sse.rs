@@ -60,7 +60,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Gives the event that the stream ended in the midst of, if it had data.
+    /// Returns the event that the stream ended in the midst of, if it had data.
     pub(crate) fn finish(mut self) -> Option<Event> {
         let mut events = Vec::new();
         self.end_line(&mut events);

@@ -54,7 +54,7 @@ impl<'a> PlannedCommand<'a> {
         Self { is_vital: self.is_vital && is_run, ..self }
     }
 
-    /// Gives the program that it begins with, if it is one.
+    /// Returns the program that it begins with, if it is one.
     pub fn program(&self) -> Option<&'a str> {
         match self.first {
             FirstWord::Program(name) => Some(name),
@@ -122,7 +122,7 @@ pub fn commands_of_checks<'a>(
     of_run.map(|check| check.vital_only_if(is_made)).into_iter().chain(of_tasks).collect()
 }
 
-/// Gives the tasks that start if nothing fails; none of tasks that have no order.
+/// Returns the tasks that start if nothing fails; none of tasks that have no order.
 fn started(tasks: &[Task]) -> HashSet<TaskId> {
     Schedule::new(tasks).map(|schedule| schedule.waves().into_iter().flatten().collect()).unwrap_or_default()
 }
@@ -143,7 +143,7 @@ impl<'a> FirstWord<'a> {
     }
 }
 
-/// Gives the program that a shell command begins with, if it is one to be found on the search path.
+/// Returns the program that a shell command begins with, if it is one to be found on the search path.
 fn first_program(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
     let word = words.find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
@@ -153,7 +153,7 @@ fn first_program(command: &str) -> Option<&str> {
     (is_plain && !is_defined && !SHELL_WORDS.contains(&word)).then_some(word)
 }
 
-/// Gives the file of the worktree that a shell command begins with, if it is one.
+/// Returns the file of the worktree that a shell command begins with, if it is one.
 fn first_file(command: &str) -> Option<&str> {
     let word = command.split_whitespace().find(|word| !is_plain_assignment(word))?.trim_end_matches(';');
     let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_.+/".contains(c));
@@ -161,14 +161,14 @@ fn first_file(command: &str) -> Option<&str> {
     (is_plain && is_inside).then_some(word)
 }
 
-/// Tells whether a word sets a variable to a text that ends with the word, and by which no other program is found.
+/// Reports whether a word sets a variable to a text that ends with the word, and by which no other program is found.
 fn is_plain_assignment(word: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let is_text = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.+/,:=@%".contains(c));
     word.split_once('=').is_some_and(|(name, text)| is_name(name) && name != "PATH" && is_text(text))
 }
 
-/// Tells whether a command fails as soon as the first one in it does: nothing follows it but what `&&` lets follow.
+/// Reports whether a command fails as soon as the first one in it does: nothing follows it but what `&&` lets follow.
 fn is_one_chain(command: &str) -> bool {
     !command.trim().replace("&&", "").replace(">&", "").contains(['|', ';', '&', '\n'])
 }

@@ -184,7 +184,7 @@ fn push(findings: &mut Vec<Pending>, finding: Pending) {
     }
 }
 
-/// Gives every finding its line and column, in the order of the source.
+/// Returns every finding its line and column, in the order of the source.
 pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Finding> {
     pending.sort_by_key(|finding| finding.offset);
     let mut cursor = source.cursor();
@@ -204,7 +204,7 @@ pub(crate) fn place(mut pending: Vec<Pending>, source: &Source<'_>) -> Vec<Findi
         .collect()
 }
 
-/// Gives every skipped line its number, in the order of the source.
+/// Returns every skipped line its number, in the order of the source.
 pub(crate) fn place_skipped(mut skipped: Vec<(usize, String)>, source: &Source<'_>) -> Vec<Skipped> {
     skipped.sort_by_key(|(offset, _)| *offset);
     skipped.into_iter().map(|(offset, reason)| Skipped { line: source.line_of(offset), reason }).collect()

@@ -92,7 +92,7 @@ pub struct Surroundings<'a> {
     pub settings: &'a RunSettings,
     /// What else keeps it from running.
     pub refused: &'a [PlanError],
-    /// Tells whether what a command begins with is there.
+    /// Reports whether what a command begins with is there.
     pub exists: &'a dyn Fn(FirstWord<'_>) -> bool,
 }
 

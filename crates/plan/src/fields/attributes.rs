@@ -297,7 +297,7 @@ impl LineReader<'_> {
         close + 1
     }
 
-    /// Gives what follows in `(depends on T1)`; whether these are tasks is known once all have been read.
+    /// Returns what follows in `(depends on T1)`; whether these are tasks is known once all have been read.
     fn without_colon(&self, open: usize) -> Option<Located> {
         let inner = self.inline.slice(open + 1..*self.pairs.get(&open)?);
         let blanks = inner.bytes().take(MAX_KEY_BYTES).enumerate().filter(|(_, byte)| *byte == b' ').take(2);
@@ -332,7 +332,7 @@ impl LineReader<'_> {
         line.attributes.set(&Field { key, value: raw.trim(), offset }, findings);
     }
 
-    /// Gives the word before a colon near `start`, and where its value begins.
+    /// Returns the word before a colon near `start`, and where its value begins.
     fn key_before_colon(&self, start: usize) -> Option<(&str, usize)> {
         let rest = self.inline.text.get(start..)?;
         let is_key = |c: char| c.is_ascii_alphabetic() || matches!(c, ' ' | '_' | '-');
@@ -412,7 +412,7 @@ fn unknown_key(word: &str, value: &str, offset: usize, findings: &mut Findings) 
     }
 }
 
-/// Gives the key that a word most likely is a slip of: one letter off, or two in a long word, and no word of its own.
+/// Returns the key that a word most likely is a slip of: one letter off, or two in a long word, and no word of its own.
 fn slip_of(word: &str) -> Option<&'static str> {
     let limit = if word.len() < LONG_WORD { 1 } else { 2 };
     let known = nearest(word, KEYS.iter().map(|(spelling, _)| *spelling))?;
@@ -439,7 +439,7 @@ pub(crate) fn read_detail(inline: &Inline, findings: &mut Findings) -> Option<(K
     (key != Key::Review || value::review(text::unwrap_marks(&located.text)).is_some()).then_some((key, located))
 }
 
-/// Gives the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and where the value begins.
+/// Returns the word before the colon of `key: value`, `**Key**: value` or `_Key: value_`, and where the value begins.
 pub(crate) fn detail_key(text: &str) -> Option<(&str, usize)> {
     let body = text.trim_start_matches(['*', '_']);
     let marks = text.len() - body.len();

@@ -36,7 +36,7 @@ impl Closing {
     }
 }
 
-/// Gives a command without its comments and what its quotes hold; nothing if one of them is not closed.
+/// Returns a command without its comments and what its quotes hold; nothing if one of them is not closed.
 fn outside_quotes(command: &str) -> Option<String> {
     let mut bare = String::with_capacity(command.len());
     let mut open = None;
@@ -58,7 +58,7 @@ fn outside_quotes(command: &str) -> Option<String> {
     open.is_none().then_some(bare)
 }
 
-/// Tells whether a `$(` or `${` has no end.
+/// Reports whether a `$(` or `${` has no end.
 fn ends_in_substitution(bare: &str) -> bool {
     // What ends each group that is open, and whether it began with `$`.
     let mut open: Vec<(char, bool)> = Vec::new();
@@ -75,7 +75,7 @@ fn ends_in_substitution(bare: &str) -> bool {
     open.iter().any(|(_, is_substitution)| *is_substitution)
 }
 
-/// Tells whether a command has no `esac` after its last `case … in`.
+/// Reports whether a command has no `esac` after its last `case … in`.
 fn ends_in_case(bare: &str) -> bool {
     let mut has_in = false;
     let mut commands = bare.rsplit([';', '&', '|', '(', '`', '\n']);

@@ -46,7 +46,7 @@ pub(crate) fn leading(text: &str) -> Option<Leading<'_>> {
     })
 }
 
-/// Tells whether a word looks like an id; other prefixes than the usual ones count before a colon only.
+/// Reports whether a word looks like an id; other prefixes than the usual ones count before a colon only.
 fn has_id_form(word: &str, before_colon: bool) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let (prefix, rest) = word.split_at(letters);
@@ -86,7 +86,7 @@ pub(crate) fn label(text: &str) -> Option<Label<'_>> {
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(Label::Story(text))
 }
 
-/// Gives the slug of a title: lower-case words joined by `_`.
+/// Returns the slug of a title: lower-case words joined by `_`.
 pub(crate) fn slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars().flat_map(char::to_lowercase) {
@@ -107,7 +107,7 @@ pub(crate) fn slug(title: &str) -> String {
     }
 }
 
-/// Gives out slugs, each once.
+/// Hands out slugs, each once.
 pub(crate) struct Slugs {
     taken: HashSet<String>,
     next: std::collections::HashMap<String, usize>,
@@ -119,7 +119,7 @@ impl Slugs {
         Self { taken: written.into_iter().collect(), next: std::collections::HashMap::new() }
     }
 
-    /// Gives the slug of a title, indexed when it repeats.
+    /// Returns the slug of a title, indexed when it repeats.
     pub(crate) fn give(&mut self, title: &str) -> TaskId {
         let base = slug(title);
         let index = self.next.entry(base.clone()).or_insert(1);

@@ -58,7 +58,7 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Gives the indices that a list names, and stops where they are more than `most`; what it does not find is an
+    /// Returns the indices that a list names, and stops where they are more than `most`; what it does not find is an
     /// error.
     pub(crate) fn resolve(&self, list: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut found = Vec::new();
@@ -79,7 +79,7 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Gives what a text names that may be prose as well: all of it has to be tasks.
+    /// Returns what a text names that may be prose as well: all of it has to be tasks.
     pub(crate) fn resolve_likely(&self, text: &Located, most: usize, findings: &mut Findings) -> Vec<usize> {
         let mut unknown = Findings::default();
         let found = self.resolve(text, most, &mut unknown);
@@ -125,7 +125,7 @@ impl<'a> References<'a> {
         found.suggest(near)
     }
 
-    /// Gives the tasks that a piece names: one, a group, or a range.
+    /// Returns the tasks that a piece names: one, a group, or a range.
     fn piece(&self, piece: &str) -> Option<Vec<usize>> {
         let bare = without_words(piece);
         if let Some(found) = self.one(piece).or_else(|| self.one(bare)) {
@@ -179,13 +179,13 @@ impl<'a> References<'a> {
     }
 }
 
-/// Gives the second end of `T003-005` the prefix of the first.
+/// Returns the second end of `T003-005` the prefix of the first.
 fn with_prefix(from: &str, to: &str) -> String {
     let digits = from.len() - from.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     format!("{}{to}", from.get(..from.len() - digits).unwrap_or_default())
 }
 
-/// Gives a number without leading zeros; one like `3.1` as it is.
+/// Returns a number without leading zeros; one like `3.1` as it is.
 fn plain_number(number: &str) -> String {
     number.parse().map_or_else(|_| number.to_owned(), |number: u64| number.to_string())
 }

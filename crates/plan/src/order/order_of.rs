@@ -175,7 +175,7 @@ impl Orderer<'_> {
         self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
     }
 
-    /// Gives the tasks in an order in which all dependencies hold; every cycle is an error.
+    /// Returns the tasks in an order in which all dependencies hold; every cycle is an error.
     fn line(&mut self) -> Option<Vec<usize>> {
         let waits: Vec<Vec<usize>> = self.edges.depends.iter().map(|set| set.iter().copied().collect()).collect();
         let line = topological(&waits).ok();
@@ -272,12 +272,12 @@ impl Orderer<'_> {
         }
     }
 
-    /// Tells whether two tasks run together although they write the same path: both are marked `[P]`.
+    /// Reports whether two tasks run together although they write the same path: both are marked `[P]`.
     fn are_beside(&self, one: usize, other: usize) -> bool {
         [one, other].iter().all(|at| self.draft(*at).is_some_and(|draft| draft.attributes.parallel))
     }
 
-    /// Tells whether a task waits for another already, directly or through others.
+    /// Reports whether a task waits for another already, directly or through others.
     fn comes_after(&mut self, at: usize, earlier: usize) -> bool {
         let mut seen = BTreeSet::from([at]);
         let mut open = vec![at];
@@ -300,7 +300,7 @@ impl Orderer<'_> {
     }
 }
 
-/// Gives the block of a task: barriers stand between blocks.
+/// Returns the block of a task: barriers stand between blocks.
 fn block_of(order: Order, draft: &Draft) -> usize {
     match order {
         Order::Auto => draft.phase,
@@ -309,7 +309,7 @@ fn block_of(order: Order, draft: &Draft) -> usize {
     }
 }
 
-/// Tells whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited
+/// Reports whether what stands behind a barrier waits for this task: what is done, given up or optional is not waited
 /// for.
 fn holds_barrier(draft: &Draft) -> bool {
     let open = !matches!(draft.status, TaskStatus::Done | TaskStatus::Cancelled);

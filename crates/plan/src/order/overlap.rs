@@ -49,24 +49,24 @@ impl Pattern {
         if components.len() > MAX_COMPONENTS { Err("the path is too deep") } else { Ok(Self { components }) }
     }
 
-    /// Tells whether the pattern holds wildcards.
+    /// Reports whether the pattern holds wildcards.
     pub(crate) fn is_glob(&self) -> bool {
         self.components.iter().any(|component| component.contains(['*', '?', '[', '{']))
     }
 
-    /// Gives the path of the components before the first wildcard.
+    /// Returns the path of the components before the first wildcard.
     fn literal_prefix(&self) -> String {
         let plain = |component: &&String| !component.contains(['*', '?', '[', '{']);
         self.components.iter().take_while(plain).map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// Tells whether this may be a directory above what another pattern matches: `a.md` is none above `**/*.rs`.
+    /// Reports whether this may be a directory above what another pattern matches: `a.md` is none above `**/*.rs`.
     fn holds(&self, other: &Pattern) -> bool {
         let named_as_file = self.components.last().is_some_and(|name| name.rfind('.').is_some_and(|dot| dot > 0));
         !named_as_file || !other.is_glob()
     }
 
-    /// Tells whether some path could match both, or lie below what both match.
+    /// Reports whether some path could match both, or lie below what both match.
     pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
         // Row by row: whether the first components of the one and of the other can name the same path.
         let (a, b) = (&self.components, &other.components);
@@ -113,7 +113,7 @@ impl Neighbours {
     }
 }
 
-/// Tells whether some name matches both components.
+/// Reports whether some name matches both components.
 fn component_overlaps(a: &str, b: &str) -> bool {
     if !a.contains(['*', '?', '[', '{']) && !b.contains(['*', '?', '[', '{']) {
         return a == b;
@@ -241,7 +241,7 @@ fn take_over(writers: &mut Vec<usize>, task: usize, beside: impl Fn(usize) -> bo
     writers.push(task);
 }
 
-/// Gives a path and every directory above it, the root (an empty path) included.
+/// Returns a path and every directory above it, the root (an empty path) included.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let above = path.match_indices('/').map(|(at, _)| path.get(..at).unwrap_or_default());
     std::iter::once("").chain(above).chain((!path.is_empty()).then_some(path))

@@ -41,7 +41,7 @@ pub(crate) fn odd_box(text: &str) -> Option<String> {
     (after.starts_with(' ')).then(|| format!("`[{mark}]` is no box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
 }
 
-/// Tells whether a line, wherever it stands, is a bullet with a box.
+/// Reports whether a line, wherever it stands, is a bullet with a box.
 pub(crate) fn looks_like_box(line: &str) -> bool {
     let line = line.trim_start_matches(['>', ' ', '\t']);
     let marker = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
@@ -52,7 +52,7 @@ pub(crate) fn looks_like_box(line: &str) -> bool {
     body.starts_with([' ', '\t']) && read_box(body.trim_start()).is_some()
 }
 
-/// Gives the text after a box, or all of it.
+/// Returns the text after a box, or all of it.
 pub(crate) fn after_box(text: &str) -> &str {
     read_box(text).and_then(|mark| text.get(mark.rest..)).unwrap_or(text)
 }

@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Tells whether the blocks begin with a task's heading that has a field below.
+    /// Reports whether the blocks begin with a task's heading that has a field below.
     fn has_fields(&self, blocks: &[Block]) -> bool {
         let Some((Block::Heading { text, .. }, after)) = blocks.split_first() else {
             return false;
@@ -113,7 +113,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Tells whether a block ends the task whose heading has this level.
+    /// Reports whether a block ends the task whose heading has this level.
     fn ends_task(&self, task_level: u8, block: &Block) -> bool {
         let Block::Heading { level, text } = block else {
             return false;
@@ -141,7 +141,7 @@ impl Walk<'_, '_> {
         self.headings.push((level, excludes.then_some(title)));
     }
 
-    /// Gives the open heading under which boxes are no tasks.
+    /// Returns the open heading under which boxes are no tasks.
     fn excluded(&self) -> Option<&str> {
         self.headings.iter().find_map(|(_, excludes)| excludes.as_deref())
     }
@@ -199,7 +199,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Gives the item's id if all boxes right below it are numbered under it (`2` above `2.1`).
+    /// Returns the item's id if all boxes right below it are numbered under it (`2` above `2.1`).
     fn group_id(&self, item: &Item, line: &Inline, mark: BoxMark) -> Option<String> {
         let id = identify::leading(line.text.get(mark.rest..)?)?.id.to_owned();
         let mut boxes = 0;

@@ -56,7 +56,7 @@ pub(crate) struct Reader<'s, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// Gives the first line of an item, as inline text.
+    /// Returns the first line of an item, as inline text.
     pub(crate) fn first_line(&self, item: &Item) -> Inline {
         match item.blocks.first() {
             Some(Block::Paragraph(range)) => Inline::new(self.source, range.clone()),
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
         push_detail(details, &self.dedented(content..item.range.end));
     }
 
-    /// Gives what a bullet below `files:` names; `Create:` and the like before it is a remark.
+    /// Returns what a bullet below `files:` names; `Create:` and the like before it is a remark.
     fn list_value(&self, item: &Item) -> String {
         let line = self.first_line(item).text;
         match attributes::detail_key(&line) {
@@ -139,7 +139,7 @@ impl Reader<'_, '_> {
         push_detail(details, &self.dedented(block.range()));
     }
 
-    /// Gives a range's lines as written, less the indentation of the first and less what is hidden.
+    /// Returns a range's lines as written, less the indentation of the first and less what is hidden.
     fn dedented(&self, range: Range<usize>) -> String {
         let column = range.start - self.source.line_start(self.source.line_of(range.start));
         let lines = self.source.lines(range);
@@ -231,7 +231,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Gives the items of a list; none for another block.
+/// Returns the items of a list; none for another block.
 pub(crate) fn items_of(block: &Block) -> &[Item] {
     match block {
         Block::List(items) => items,
@@ -245,7 +245,7 @@ fn push_detail(details: &mut Vec<String>, detail: &str) {
     }
 }
 
-/// Gives the first byte from `start` that is neither blank nor cut.
+/// Returns the first byte from `start` that is neither blank nor cut.
 fn skip_cuts(text: &str, start: usize, cuts: &[Range<usize>]) -> usize {
     let mut cuts: Vec<&Range<usize>> = cuts.iter().collect();
     cuts.sort_by_key(|cut| cut.start);

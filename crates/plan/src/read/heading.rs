@@ -23,7 +23,7 @@ const NO_TASKS_AT_END: &[&str] =
 /// Words that make a heading one of work.
 const WORK: &[&str] = &["task", "tasks", "todo", "implementation", "plan", "steps", "phase", "stage"];
 
-/// Tells whether boxes under such a heading are no tasks.
+/// Reports whether boxes under such a heading are no tasks.
 pub(crate) fn holds_no_tasks(title: &str) -> bool {
     let title = title.to_lowercase();
     let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -35,7 +35,7 @@ pub(crate) fn holds_no_tasks(title: &str) -> bool {
     begins || (ends && !words.iter().any(|word| WORK.contains(word)))
 }
 
-/// Tells whether a heading says Phase N or Stage N.
+/// Reports whether a heading says Phase N or Stage N.
 pub(crate) fn is_phase(title: &str) -> bool {
     let title = title.to_lowercase();
     let words: Vec<&str> = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -87,7 +87,7 @@ pub(crate) fn task(title: &str) -> Option<TaskHeading<'_>> {
     Some(TaskHeading { id: found.id.to_owned(), rest: start + found.rest, number })
 }
 
-/// Gives a heading's words without marks.
+/// Returns a heading's words without marks.
 pub(crate) fn title(raw: &str) -> String {
     let raw = raw.trim_start_matches('#').trim();
     let open = raw.trim_end_matches('#');

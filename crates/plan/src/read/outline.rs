@@ -59,7 +59,7 @@ impl Opaque {
 }
 
 impl Block {
-    /// Gives the bytes that the block spans.
+    /// Returns the bytes that the block spans.
     pub(crate) fn range(&self) -> Range<usize> {
         match self {
             Block::Heading { text, .. } => text.clone(),
@@ -72,7 +72,7 @@ impl Block {
     }
 }
 
-/// Gives the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
+/// Returns the offset of the first line whose markers nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(source: &Source<'_>) -> Option<usize> {
     source.lines(0..source.text.len()).into_iter().find(|(_, line)| depth(line) > MAX_DEPTH).map(|(offset, _)| offset)
 }

@@ -26,22 +26,22 @@ impl<'a> Source<'a> {
         Self { text, line_starts }
     }
 
-    /// Gives the number of the line, from 1, that holds a byte.
+    /// Returns the number of the line, from 1, that holds a byte.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Gives the byte offset where a line (from 1) begins.
+    /// Returns the byte offset where a line (from 1) begins.
     pub(crate) fn line_start(&self, line: usize) -> usize {
         self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 
-    /// Gives the text of a range, empty if the range is none.
+    /// Returns the text of a range, empty if the range is none.
     pub(crate) fn slice(&self, range: Range<usize>) -> &'a str {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Gives the lines of a range with the offset of each, without their line ends.
+    /// Returns the lines of a range with the offset of each, without their line ends.
     pub(crate) fn lines(&self, range: Range<usize>) -> Vec<(usize, &'a str)> {
         let mut lines = Vec::new();
         let mut line = self.line_of(range.start);
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
         lines
     }
 
-    /// Gives a cursor that turns rising offsets into positions.
+    /// Returns a cursor that turns rising offsets into positions.
     pub(crate) fn cursor(&self) -> Cursor<'_, 'a> {
         Cursor { source: self, line: 1, offset: 0, column: 1 }
     }
@@ -71,7 +71,7 @@ pub(crate) struct Cursor<'s, 'a> {
 }
 
 impl Cursor<'_, '_> {
-    /// Gives line and column (both from 1, the column in characters) of an offset not below the last one.
+    /// Returns line and column (both from 1, the column in characters) of an offset not below the last one.
     pub(crate) fn position(&mut self, offset: usize) -> (usize, usize) {
         let line = self.source.line_of(offset);
         if line != self.line {
@@ -108,14 +108,14 @@ impl Inline {
         inline
     }
 
-    /// Gives the source's offset of a byte of the text.
+    /// Returns the source's offset of a byte of the text.
     pub(crate) fn offset(&self, at: usize) -> usize {
         let line = self.starts.partition_point(|(start, _)| *start <= at);
         let (start, offset) = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         offset + at.saturating_sub(start)
     }
 
-    /// Gives the text of a range, empty if the range is none.
+    /// Returns the text of a range, empty if the range is none.
     pub(crate) fn slice(&self, range: Range<usize>) -> &str {
         self.text.get(range).unwrap_or_default()
     }

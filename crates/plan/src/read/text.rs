@@ -85,7 +85,7 @@ pub(crate) fn parentheses(text: &str, outside: &[Range<usize>]) -> HashMap<usize
     pairs
 }
 
-/// Gives the text without the given ranges and hidden characters, blanks collapsed, line by line.
+/// Returns the text without the given ranges and hidden characters, blanks collapsed, line by line.
 pub(crate) fn without(text: &str, cuts: &[Range<usize>]) -> Vec<String> {
     let mut cuts: Vec<Range<usize>> = cuts.to_vec();
     cuts.sort_by_key(|cut| cut.start);

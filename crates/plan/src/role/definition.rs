@@ -196,7 +196,7 @@ pub enum RoleWarning {
 }
 
 impl Role {
-    /// Gives what the role lets its agents use at all.
+    /// Returns what the role lets its agents use at all.
     pub fn grant(&self) -> Grant {
         let named = self.tools.as_ref().map(|tools| tools.iter().map(String::as_str).collect::<Vec<_>>());
         let mut grant = Grant::of_tools(named.unwrap_or_else(|| DEFAULT_TOOLS.to_vec()));

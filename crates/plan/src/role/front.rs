@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         RoleError::FrontMatter { role: self.role.to_owned(), line: line + 1, reason: reason.to_owned() }
     }
 
-    /// Gives the line of a key in the file.
+    /// Returns the line of a key in the file.
     fn line(&self, key: &str) -> usize {
         let is_key = |line: &str| line.trim_start().trim_start_matches(['"', '\'']).starts_with(key);
         self.text.lines().position(is_key).map_or(1, |at| at + 2)
@@ -337,7 +337,7 @@ fn decision(value: &Value) -> Option<RuleDecision> {
     serde_json::from_value(value.clone()).ok()
 }
 
-/// Gives the canonical name of a tool in a list; `Bash(git:*)` is the tool before the parenthesis.
+/// Returns the canonical name of a tool in a list; `Bash(git:*)` is the tool before the parenthesis.
 fn tool(name: &str) -> String {
     tool_names::canonical(name.split('(').next().unwrap_or(name))
 }

@@ -27,7 +27,7 @@ pub fn run_helper_if_asked() {
     std::process::exit(supervisor::run(control, spec).map_or(MISUSED, |()| 0));
 }
 
-/// Tells whether this process called [`run_helper_if_asked`], so that it can serve as its own helper.
+/// Reports whether this process called [`run_helper_if_asked`], so that it can serve as its own helper.
 #[must_use]
 pub fn helper_installed() -> bool {
     INSTALLED.load(Ordering::SeqCst)

@@ -33,7 +33,7 @@ const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 /// A ruleset that only waits to be applied.
 pub(super) struct Ruleset(RulesetCreated);
 
-/// Tells whether Landlock keeps signals inside.
+/// Reports whether Landlock keeps signals inside.
 pub(super) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
 }

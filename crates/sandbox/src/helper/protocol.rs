@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Account;
 use crate::tier::Confinement;
 
-/// Tells the helper what to run and how to hold it.
+/// Sends the helper what to run and how to hold it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) confinement: Confinement,
@@ -42,7 +42,7 @@ pub(crate) struct Spec {
     pub(crate) scratch: Option<OsString>,
 }
 
-/// Tells the helper what to do with the job's processes.
+/// Sends the helper what to do with the job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Ask all of them to end.
@@ -64,7 +64,7 @@ impl Order {
     }
 }
 
-/// Tells the coordinator how far the job is.
+/// Informs the coordinator how far the job is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The program is about to be run, confined: without another word it was killed.

@@ -36,12 +36,12 @@ pub(super) struct Call {
     pub(super) program: BpfProgram,
 }
 
-/// Gives the verdict that refuses with an error number.
+/// Returns the verdict that refuses with an error number.
 pub(super) fn refusal(errno: i32) -> u32 {
     ERRNO | errno.cast_unsigned()
 }
 
-/// Gives the program that returns a verdict.
+/// Returns the program that returns a verdict.
 pub(super) fn verdict(verdict: u32) -> sock_filter {
     instruction(RETURN, verdict, 0, 0)
 }
@@ -88,7 +88,7 @@ fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// Gives the kernel's number of this architecture (linux/audit.h); of those that filters can be compiled for.
+/// Returns the kernel's number of this architecture (linux/audit.h); of those that filters can be compiled for.
 fn architecture() -> Result<u32, String> {
     match std::env::consts::ARCH {
         "x86_64" => Ok(0xc000_003e),

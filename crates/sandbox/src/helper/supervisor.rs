@@ -207,7 +207,7 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, disk: Option<Disk>) -> io
     told.and(cleared)
 }
 
-/// Tells what the job's folders hold now, and ends a program by the limit that has ended above it.
+/// Reports what the job's folders hold now, and ends a program by the limit that has ended above it.
 fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
     let is_over = match &end {
         End::Program(status) => disk.ends_over() || disk.has_no_room() && wrote_too_much(*status),

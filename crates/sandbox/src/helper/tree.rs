@@ -14,7 +14,7 @@ const FIRST_PASS: Duration = Duration::from_millis(1);
 /// The longest wait between two passes: who hangs in the kernel for seconds is not looked for all the time.
 const LONGEST_PASS: Duration = Duration::from_millis(50);
 
-/// Tells how much the descendants use together.
+/// Reports how much the descendants use together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
     /// Threads, so that a bomb of threads counts too.

@@ -77,7 +77,7 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
     }
 }
 
-/// Gives the addresses of strings as C lists them.
+/// Returns the addresses of strings as C lists them.
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
 }
@@ -124,7 +124,7 @@ fn execute(order: &Order<'_>) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Gives each signal its default meaning again, and lets all of them through.
+/// Returns each signal its default meaning again, and lets all of them through.
 ///
 /// One that came while all were held back was meant for us: it is forgotten by being ignored for an instant.
 fn reset_signals() {

@@ -8,7 +8,7 @@ use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::Tool;
 
-/// Gives a project's own description file of a tool, by the tool's name.
+/// Returns a project's own description file of a tool, by the tool's name.
 pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<PromptFile>;
 
 /// A tool's name, its embedded description file, and what makes it from what that file says.
@@ -40,7 +40,7 @@ const BUILT_INS: &[BuiltIn] = &[
     built_in!("send_message_to_agent", agents::SendMessageToAgent),
 ];
 
-/// Gives the names of the built-in tools.
+/// Returns the names of the built-in tools.
 pub fn builtin_names() -> Vec<&'static str> {
     BUILT_INS.iter().map(|(name, ..)| *name).collect()
 }

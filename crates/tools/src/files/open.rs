@@ -51,12 +51,12 @@ impl Files {
         Files { root: Arc::clone(&worktree.root), worktree: worktree.path.clone(), guard, max_bytes }
     }
 
-    /// Gives the largest size of a file that is read or written, in bytes.
+    /// Returns the largest size of a file that is read or written, in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
 
-    /// Tells whether a search may show a path.
+    /// Reports whether a search may show a path.
     pub fn shows(&self, path: &str) -> bool {
         self.guard.shows(path)
     }
@@ -102,7 +102,7 @@ impl Files {
         Ok((opened, bytes))
     }
 
-    /// Gives the real path of a directory, relative to the worktree.
+    /// Returns the real path of a directory, relative to the worktree.
     ///
     /// # Errors
     /// As [`Files::open`]; `Retry` if it is no directory.
@@ -111,7 +111,7 @@ impl Files {
         Ok(real)
     }
 
-    /// Gives the absolute path of a directory of the worktree, for a process to start in.
+    /// Returns the absolute path of a directory of the worktree, for a process to start in.
     ///
     /// # Errors
     /// As [`Files::directory`].
@@ -120,7 +120,7 @@ impl Files {
         Ok(if real.is_empty() { self.worktree.clone() } else { self.worktree.join(real) })
     }
 
-    /// Tells what a path is without following a link at its end; nothing if it does not exist.
+    /// Reports what a path is without following a link at its end; nothing if it does not exist.
     ///
     /// # Errors
     /// As [`Files::open`].

@@ -105,7 +105,7 @@ impl Decoded {
         Ok(if self.has_mark { [self.encoding.mark(), &body].concat() } else { body })
     }
 
-    /// Tells whether most lines end with carriage return and line feed.
+    /// Reports whether most lines end with carriage return and line feed.
     pub fn has_crlf(&self) -> bool {
         let crlf = self.text.matches("\r\n").count();
         crlf > 0 && crlf * 2 >= self.text.matches('\n').count()

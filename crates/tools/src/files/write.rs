@@ -76,7 +76,7 @@ impl Files {
         Ok(real)
     }
 
-    /// Tells whether a path is a link itself.
+    /// Reports whether a path is a link itself.
     ///
     /// # Errors
     /// As [`Files::open`].

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::said;
 
-/// Gives the text without the duration at its end, which no two runs share.
+/// Returns the text without the duration at its end, which no two runs share.
 fn without_duration(text: &str) -> &str {
     text.rsplit_once(", ").map_or(text, |(before, _)| before)
 }

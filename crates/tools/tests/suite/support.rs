@@ -32,7 +32,7 @@ pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Tri
     })
 }
 
-/// Gives the sandbox that holds nothing back, for tests that start nothing or only commands of their own.
+/// Returns the sandbox that holds nothing back, for tests that start nothing or only commands of their own.
 pub(crate) fn unconfined() -> Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap()).clone()
@@ -58,7 +58,7 @@ pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
     ToolHarness::new(registry, unconfined()).unwrap()
 }
 
-/// Gives a policy of rules as typed.
+/// Returns a policy of rules as typed.
 pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
     let text = |(decision, rule): &(RuleDecision, &str)| RuleText {
         decision: *decision,
@@ -68,7 +68,7 @@ pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
     Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>()).unwrap())
 }
 
-/// Gives the message of a failure, and the text of a success after `ok: `.
+/// Returns the message of a failure, and the text of a success after `ok: `.
 pub(crate) fn said(output: &ToolOutput) -> String {
     match &output.error {
         Some(error) => match output.error_kind {

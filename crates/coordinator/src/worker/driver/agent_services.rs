@@ -53,7 +53,7 @@ impl Lost {
     }
 }
 
-/// Gives the services of an agent's calls.
+/// Returns the services of an agent's calls.
 pub(super) fn services(desk: &Arc<AgentDesk>) -> Services {
     Services {
         git: Arc::clone(desk) as Arc<dyn GitService>,

@@ -247,8 +247,8 @@ impl AgentDriver for LoopDriver {
     }
 }
 
-/// Gives how large a result may be in a turn of so many calls: at most a quarter of the bound, and half of it together,
-/// so that the turn and those before it still leave a context that can work.
+/// Returns how large a result may be in a turn of so many calls: at most a quarter of the bound, and half of it
+/// together, so that the turn and those before it still leave a context that can work.
 fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
     let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
     (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
@@ -275,7 +275,7 @@ async fn failed(
     Ok(DriverEnd::Failed(cause, error))
 }
 
-/// Gives the name of the tool that a call started.
+/// Returns the name of the tool that a call started.
 fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
     let started = facts.iter().rev().find_map(|fact| match &fact.event {
         Event::ToolStarted { call_id, tool, .. } if call_id == call => Some(tool.clone()),
@@ -310,7 +310,7 @@ async fn close_interrupted(
     workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
 }
 
-/// Tells how an agent's end ends the stretch of work.
+/// Reports how an agent's end ends the stretch of work.
 fn end_of(finish: Finish) -> DriverEnd {
     let (cause, text) = match finish {
         Finish::Done(report) => return DriverEnd::Finished(report),

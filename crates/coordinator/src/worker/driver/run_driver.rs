@@ -103,7 +103,7 @@ fn error_kind(result: Option<&CheckResult>) -> Option<ErrorKind> {
     }
 }
 
-/// Gives what the command said that made the branch's tip.
+/// Returns what the command said that made the branch's tip.
 fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
     let mut results = link.history()?.into_iter().filter_map(|fact| match fact.event {
         Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),

@@ -93,7 +93,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     built.map_err(|error| invalid(&format!("`pattern`: {error}")))
 }
 
-/// Tells a file from what may be a directory.
+/// Distinguishes a file from what may be a directory.
 fn is_file(files: &Files, path: &str) -> Result<bool, ToolError> {
     match files.open(path) {
         Ok(_) => Ok(true),

@@ -53,7 +53,7 @@ pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
     glob.map(|glob| glob.compile_matcher()).map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
 }
 
-/// Gives a path relative to the directory that was asked about.
+/// Returns a path relative to the directory that was asked about.
 fn below<'a>(directory: &str, path: &'a str) -> &'a str {
     path.strip_prefix(directory).unwrap_or(path).trim_start_matches('/')
 }

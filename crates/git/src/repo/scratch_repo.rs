@@ -219,7 +219,8 @@ mod tests {
         std::fs::create_dir_all(left.join("refs/heads")).unwrap();
         sweep_in(place.path()).unwrap();
         assert_eq!((held.path().exists(), left.exists()), (true, false));
-        drop(locked);
+        // A process that another test is starting may still have a copy of the file.
+        flock(&locked, FlockOperation::Unlock).unwrap();
         sweep_in(place.path()).unwrap();
         assert!(!held.path().exists());
     }

@@ -27,10 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked whether the coordinator is still there.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often a command follows a run from hand to hand: each time another process was quicker, or ended.
+/// How often a request follows a run from hand to hand: each time another process was quicker, or ended.
 const HANDS: usize = 8;
 
-/// A command to a run, with its number once it has been sent.
+/// A request to a run, with its number once it has been sent.
 struct Asked<'a> {
     store: &'a Store,
     run: &'a RunId,
@@ -38,7 +38,7 @@ struct Asked<'a> {
     sent: Option<InboxId>,
 }
 
-/// Sends a command to a live coordinator and says what it answered, or that it has ended.
+/// Sends a request to a live coordinator and says what it answered, or that it has ended.
 pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) -> Result<u8, CommandError> {
     let id = send(store, run, request)?;
     match answer(store, run, id)? {
@@ -48,9 +48,9 @@ pub(crate) fn ask(store: &Store, run: &RunId, request: &Request, as_json: bool) 
     }
 }
 
-/// Sends a command; without a live coordinator takes the run over, and gives the run's exit code.
+/// Sends a request; without a live coordinator takes the run over, and gives the run's exit code.
 ///
-/// Who works on the run may change at any moment: the command goes to whoever took it in between, and is carried out
+/// Who works on the run may change at any moment: the request goes to whoever took it in between, and is carried out
 /// here if that one ends without an answer.
 pub(crate) fn ask_or_take_over(
     context: &Context,
@@ -79,7 +79,7 @@ pub(crate) fn ask_or_take_over(
     Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows how it stands")))
 }
 
-/// Writes a command down for the process that works on the run; one that does something else with it takes none.
+/// Writes a request down for the process that works on the run; one that does something else with it takes none.
 fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, CommandError> {
     match store.lease(run)? {
         Some(holder) if holder.purpose != Purpose::Run => Err(JournalError::Held { run: run.clone(), holder }.into()),
@@ -105,7 +105,7 @@ fn unanswered(run: &RunId) -> CommandError {
     CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
 }
 
-/// Takes the run over for a command; none if another process was quicker, or has answered it before it ended.
+/// Takes the run over for a request; none if another process was quicker, or has answered it before it ended.
 fn take_over(
     context: &Context,
     asked: &Asked<'_>,

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_line_is_never_wider_than_the_screen() {
         let table = [
-            ("T1 running", 24, "⠋ T1 running        65s".replace("65s", "1m05s"), 23),
+            ("T1 running", 24, "⠋ T1 running        1m05s".to_owned(), 23),
             ("a line that is too long", 20, "⠋ a line that 1m05s".to_owned(), 19),
             ("日本語 running", 14, "⠋ 日本  1m05s".to_owned(), 13),
         ];

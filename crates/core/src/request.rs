@@ -2,7 +2,10 @@
 //!
 //! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what
 //! was decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name.
-//! No text here names a command line: how to go on after a refusal is worded by whoever shows it.
+//! How to go on after a refusal is worded by whoever shows it. The texts of [`MessageRefused`] alone still name command
+//! lines.
+//!
+//! [`MessageRefused`]: crate::run_state::MessageRefused
 
 mod refused;
 

@@ -516,7 +516,8 @@ fn while_it_runs(scene: &Scene, acts: impl FnOnce(&Path) -> Outcome) -> Result<R
         .rule(done("T1"));
     let model = script.write_to(&scene.home.path().join("model.jsonl"))?;
     let plan = scene.write("plan.md", "- [ ] T1 Wait\n- [ ] T2 Make it (run: touch made)\n")?;
-    let arguments = ["run", &plan, "--model", &model, "--output-format", "stream-json"];
+    // One agent: git itself dies where another worktree is just being made.
+    let arguments = ["run", &plan, "--model", &model, "--max-agents", "1", "--output-format", "stream-json"];
     let running = scene.home.orchestrate(scene.repository.path(), &arguments).start()?;
     let line = running.line(|line| line.contains("\"tool.started\"") && line.contains("until test"))?;
     let run = at(&lines(&line)?[0], "/run_id")?.as_str().unwrap_or_default().to_owned();

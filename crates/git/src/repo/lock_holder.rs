@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +11,11 @@ use std::time::Duration;
 const SIGNATURE_BYTES: usize = 64;
 /// Where the kernel lists who holds which lock.
 const LOCKS: &str = "/proc/locks";
+/// How often the list is read for a lock that is held. The kernel gives it piece by piece, and a lock that moves up
+/// between two pieces, since one before it has gone, is in neither.
+const MOST_READS: usize = 4;
+/// As much of the list as the kernel gives in one piece.
+const LOCKS_PIECE: usize = 64 * 1024;
 
 /// What one of ours does under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +91,8 @@ impl Holder {
     pub(crate) fn find(file: &File) -> Option<Self> {
         let signed = signature(file);
         // The kernel knows best. It shows none for a process that has ended or is in another container.
-        let pid = file.metadata().ok().and_then(|found| locker(&std::fs::read_to_string(LOCKS).ok()?, found.ino()));
+        let found = file.metadata().ok().map(|found| found.ino());
+        let pid = found.and_then(|inode| (0..MOST_READS).find_map(|_| locker(&kernels_locks().ok()?, inode)));
         let pid = pid.or(signed.as_ref().map(|signed| signed.pid))?;
         let signed = signed.filter(|signed| signed.pid == pid);
         let (work, taken_before) = signed.map_or((None, None), |signed| (signed.work, signed.taken_before));
@@ -155,6 +161,22 @@ fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     file.read_at(bytes, 0)
 }
 
+/// Reads the kernel's list of locks in as large pieces as it gives: the standard library asks for a few bytes first.
+fn kernels_locks() -> io::Result<String> {
+    let mut file = File::open(LOCKS)?;
+    let mut locks = vec![0; LOCKS_PIECE];
+    let mut length = 0;
+    loop {
+        match file.read(locks.get_mut(length..).unwrap_or_default())? {
+            0 => break,
+            read => length += read,
+        }
+        locks.resize(length + LOCKS_PIECE, 0);
+    }
+    locks.truncate(length);
+    String::from_utf8(locks).map_err(io::Error::other)
+}
+
 /// Finds in the kernel's list of locks who holds the one on a file with this number; one that waits holds none.
 fn locker(locks: &str, inode: u64) -> Option<u32> {
     let of_line = |line: &str| -> Option<u32> {
@@ -168,6 +190,8 @@ fn locker(locks: &str, inode: u64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
@@ -177,6 +201,27 @@ mod tests {
                      4: FLOCK  ADVISORY  WRITE 10 08:01:43 0 EOF\n4: -> FLOCK  ADVISORY  WRITE 11 08:01:44 0 EOF";
         let found = [41, 42, 43, 44].map(|inode| locker(locks, inode));
         assert_eq!(found, [None, Some(8), Some(10), None]);
+    }
+
+    #[test]
+    fn who_holds_it_is_found_while_other_locks_come_and_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let create = |name: String| File::create(folder.path().join(name)).unwrap();
+        let held = create("held".to_owned());
+        held.lock().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let others: Vec<File> = (0..8).map(|number| create(number.to_string())).collect();
+                while !is_over.load(Ordering::Relaxed) {
+                    others.iter().for_each(|other| other.lock().unwrap());
+                    others.iter().for_each(|other| other.unlock().unwrap());
+                }
+            });
+            let found = (0..2000).filter(|_| Holder::find(&held).is_some()).count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(found, 2000);
+        });
     }
 
     #[test]

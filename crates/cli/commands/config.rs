@@ -104,7 +104,7 @@ fn require_rules(layer: Layer) -> Result<(), CommandError> {
 }
 
 /// Sets a key, or adds a rule to its list, and leaves every other byte as it is; gives the text and what the key is set
-/// to. None if the text is no TOML, or has something else at that place.
+/// to. `None` if the text is no TOML, or has something else at that place.
 fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     let mut file: DocumentMut = before.parse().ok()?;
     let (table, name): (&mut dyn TableLike, _) = match key.name.split_once('.') {
@@ -131,7 +131,7 @@ fn edited(before: &str, key: &Key, given: &str) -> Option<(String, String)> {
     Some((after, now))
 }
 
-/// Returns the list of rules at a place with one more; none if there is something else.
+/// Returns the list of rules at a place with one more, or `None` if there is something else.
 fn with_rule(place: &Item, rule: &str) -> Option<Array> {
     let mut rules = if place.is_none() { Array::new() } else { place.as_array()?.clone() };
     if !rules.iter().any(|there| there.as_str() == Some(rule)) {

@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Returns a message as its reader was told it; none if it came too late for that.
+    /// Returns a message as its reader was told it, or `None` if it came too late for that.
     fn delivered(&self, event: &Event) -> Option<String> {
         let Event::MessageDelivered { to, from, sequence, expired: false } = event else { return None };
         self.letters.get(&(to.clone(), from.clone(), *sequence)).map(Envelope::render)

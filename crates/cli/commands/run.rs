@@ -77,7 +77,7 @@ async fn require_programs(
 }
 
 /// Returns the plan's path from the top of the checkout, or from the root if it is elsewhere, so that its boxes are
-/// found wherever the landing is typed; none for what is no file.
+/// found wherever the landing is typed; `None` for what is no file.
 fn place_of(context: &Context, plan: &Path, project: &Project) -> Option<String> {
     let real = context.directory.join(plan).canonicalize().ok()?;
     let place = real.strip_prefix(project.workdir()).unwrap_or(&real);

@@ -87,7 +87,7 @@ fn send(store: &Store, run: &RunId, request: &Request) -> Result<InboxId, Comman
     }
 }
 
-/// Waits for an answer; none if it takes too long, or if nobody is there any more to give one.
+/// Waits for an answer, or `None` if it takes too long, or if nobody is there any more to give one.
 fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, CommandError> {
     let mut waited = Duration::ZERO;
     loop {
@@ -105,7 +105,7 @@ fn unanswered(run: &RunId) -> CommandError {
     CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
 }
 
-/// Takes the run over for a request; none if another process was quicker, or has answered it before it ended.
+/// Takes the run over for a request, or `None` if another process was quicker, or has answered it before it ended.
 fn take_over(
     context: &Context,
     asked: &Asked<'_>,

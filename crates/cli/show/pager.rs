@@ -36,7 +36,7 @@ pub(crate) fn show(context: &Context, text: &str) -> Result<(), CommandError> {
     if shown { Ok(()) } else { output::bytes(text) }
 }
 
-/// Chooses the pager; none if the person wants none.
+/// Chooses the pager, or `None` if the person wants none.
 fn chosen(variables: &BTreeMap<String, String>) -> Option<String> {
     let said = ["GIT_PAGER", "PAGER"].into_iter().find_map(|name| variables.get(name));
     let pager = said.map_or(USUAL, |pager| pager.trim());

@@ -28,7 +28,7 @@ pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
     milestone(event).or_else(|| question(run_id, event)).or_else(closer)
 }
 
-/// Returns the line of a request that waits to be sent again; none where nobody would notice.
+/// Returns the line of a request that waits to be sent again, or `None` where nobody would notice.
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
     let Retry { task, error, attempt, most, wait } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());

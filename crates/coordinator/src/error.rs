@@ -135,7 +135,7 @@ pub enum CoordinatorError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// How many lines the file has; none if there is no such file.
+        /// How many lines the file has, or `None` if there is no such file.
         lines: Option<usize>,
     },
     /// A branch of a run is not where the run left it.
@@ -267,7 +267,7 @@ impl CoordinatorError {
         matches!(self, Self::Git(GitError::Killed))
     }
 
-    /// Reports how it fails the task that it came up in; none if it concerns the whole run, as a full disk does.
+    /// Reports how it fails the task that it came up in, or `None` if it concerns the whole run, as a full disk does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,

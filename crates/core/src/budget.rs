@@ -44,7 +44,7 @@ struct Node {
     if .task.is_some() { ". Its plan gives it that budget, so more takes a changed plan and a new run" } else { "" }
 )]
 pub struct Exhausted {
-    /// The task whose budget it is; none if it is the run's.
+    /// The task whose budget it is, or `None` if it is the run's.
     pub task: Option<TaskId>,
     /// Its cap.
     pub cap: u64,

@@ -96,9 +96,9 @@ pub enum Event {
         task: TaskId,
         /// Counts from 1.
         attempt: u32,
-        /// The role; none for a `run:` task.
+        /// The role; `None` for a `run:` task.
         agent: Option<String>,
-        /// `provider/model`; none for a `run:` task.
+        /// `provider/model`; `None` for a `run:` task.
         model: Option<String>,
         /// The branch's short name.
         branch: String,
@@ -112,7 +112,7 @@ pub enum Event {
     WorktreePrepared {
         /// The task.
         task: TaskId,
-        /// The commit that was merged into it; none means that its setup has run.
+        /// The commit that was merged into it; `None` means that its setup has run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
@@ -216,7 +216,7 @@ pub enum Event {
         tool: String,
         /// How it ended.
         outcome: ToolOutcome,
-        /// The class of its failure; none for a command that ran and ended with another code than 0.
+        /// The class of its failure; `None` for a command that ran and ended with another code than 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_class: Option<ErrorKind>,
         /// Why it failed, in one line.
@@ -402,7 +402,7 @@ pub enum Event {
     TaskMerged {
         /// The task.
         task: TaskId,
-        /// The integration branch's new tip; none for a report.
+        /// The integration branch's new tip; `None` for a report.
         commit: Option<Oid>,
         /// The integration branch's tip before.
         target: Option<Oid>,

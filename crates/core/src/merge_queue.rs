@@ -162,7 +162,7 @@ impl MergeQueue {
         }
     }
 
-    /// Decides the next step of merging; none if there is nothing to do now.
+    /// Decides the next step of merging, or `None` if there is nothing to do now.
     pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
         let Some(current) = &self.current else {
             let (task, candidate) = situation.candidate.clone()?;

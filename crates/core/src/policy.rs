@@ -248,7 +248,7 @@ impl Rule {
         &self.id
     }
 
-    /// Returns the canonical names of the tools that it is about; none for a rule about a permission.
+    /// Returns the canonical names of the tools that it is about; `None` for a rule about a permission.
     pub fn tools(&self) -> &[String] {
         &self.tools
     }

@@ -51,7 +51,7 @@ pub struct Report {
     pub run_id: RunId,
     /// How it stands; `stopped` if it should be running and no coordinator is alive.
     pub status: String,
-    /// The exit code; none while it runs.
+    /// The exit code, or `None` while it runs.
     pub exit_code: Option<u8>,
     /// The branch that holds the merged result.
     pub integration_branch: String,
@@ -181,7 +181,7 @@ impl From<Usage> for ReportUsage {
     }
 }
 
-/// Decides how a run ends if nothing more can be done now; none while something can.
+/// Decides how a run ends if nothing more can be done now, or `None` while something can.
 ///
 /// Tasks whose worker is alive count as work to do, so the caller asks only when none is.
 pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {

@@ -73,7 +73,7 @@ pub enum Request {
     Stop {
         /// How hard.
         level: StopLevel,
-        /// The process that it is meant for; none for whichever works on the run.
+        /// The process that it is meant for; `None` for whichever works on the run.
         #[serde(default)]
         holder: Option<Holder>,
     },
@@ -81,7 +81,7 @@ pub enum Request {
     StopAgent {
         /// The agent.
         agent: AgentId,
-        /// The process that it is meant for; none for whichever works on the run.
+        /// The process that it is meant for; `None` for whichever works on the run.
         holder: Option<Holder>,
     },
 }

@@ -136,7 +136,7 @@ pub struct ReviewEntry {
     pub attempt: u32,
     /// The branch's short name.
     pub branch: String,
-    /// The commit with the finished work; none while there is none.
+    /// The commit with the finished work, or `None` while there is none.
     pub commit: Option<Oid>,
     /// Its tree, which an approval is bound to.
     pub tree: Option<Oid>,
@@ -297,7 +297,7 @@ impl Kind {
     }
 }
 
-/// Finds what a file decides about; none if others decide about it.
+/// Finds what a file decides about, or `None` if others decide about it.
 fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();

@@ -100,7 +100,7 @@ pub struct Approval {
     pub arguments: serde_json::Value,
     /// The rule that asks.
     pub rule: String,
-    /// What the person said; none while nobody has answered.
+    /// What the person said, or `None` while nobody has answered.
     pub decision: Option<Verdict>,
 }
 
@@ -175,7 +175,7 @@ impl RunState {
         })
     }
 
-    /// Folds a whole journal; none for an empty one.
+    /// Folds a whole journal; `None` for an empty one.
     ///
     /// # Errors
     ///
@@ -419,20 +419,20 @@ impl RunState {
         self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)
     }
 
-    /// Returns how long the run may still be worked on; none if nothing limits it.
+    /// Returns how long the run may still be worked on, or `None` if nothing limits it.
     pub fn time_left(&self) -> Option<Duration> {
         let limit = self.settings.timeout_ms?;
         Some(Duration::from_millis(limit.saturating_sub(self.worked_ms())))
     }
 
-    /// Returns how long the newest attempt at a task may still be worked on; none if nothing limits it.
+    /// Returns how long the newest attempt at a task may still be worked on, or `None` if nothing limits it.
     pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
         let record = self.task(task)?;
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
-    /// Returns the limit that has stopped a task, so that nothing but more of it lets the task go on; none if it ended
-    /// otherwise, or by a limit that each attempt has anew.
+    /// Returns the limit that has stopped a task, so that nothing but more of it lets the task go on, or `None` if it
+    /// ended otherwise, or by a limit that each attempt has anew.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
         let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
         let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
@@ -581,7 +581,7 @@ impl RunState {
         self.approvals.get(call)
     }
 
-    /// Decides the next step of merging; none if there is nothing to do now.
+    /// Decides the next step of merging, or `None` if there is nothing to do now.
     ///
     /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.
     pub fn next_merge(&self) -> Option<MergeStep> {

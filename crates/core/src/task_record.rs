@@ -218,7 +218,7 @@ pub struct TaskRecord {
     pub last_tool: Option<String>,
     /// Milliseconds for which the newest attempt was worked on before whoever works on it now began.
     pub worked_before_ms: u64,
-    /// What [`crate::RunState::worked_ms`] was when somebody began to work on it; none while nobody does.
+    /// What [`crate::RunState::worked_ms`] was when somebody began to work on it, or `None` while nobody does.
     pub working_since: Option<u64>,
 }
 
@@ -371,7 +371,7 @@ impl TaskRecord {
         }
     }
 
-    /// Facts about tool calls; none if the fact is another.
+    /// Facts about tool calls, or `None` if the fact is another.
     fn apply_call(&mut self, event: &Event) -> Option<Result<(), String>> {
         Some(match event {
             Event::ToolStarted { call_id, tool, .. } => self.require(&[TaskState::Running]).map(|()| {

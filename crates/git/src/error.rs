@@ -36,9 +36,9 @@ pub enum GitError {
     RefMoved {
         /// The full name of the ref.
         name: String,
-        /// Where the caller believed it to be; none means absent.
+        /// Where the caller believed it to be; `None` means absent.
         expected: Option<Oid>,
-        /// Where it is; none means absent.
+        /// Where it is; `None` means absent.
         actual: Option<Oid>,
     },
     /// A ref's name is not one that git allows.

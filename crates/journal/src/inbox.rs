@@ -88,7 +88,7 @@ pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool>
     Ok(changed > 0)
 }
 
-/// Reads the answer to a command; none while it is open.
+/// Reads the answer to a command, or `None` while it is open.
 pub(crate) fn answer_of(connection: &Connection, id: InboxId) -> rusqlite::Result<Option<Option<Reply>>> {
     connection
         .prepare_cached("SELECT done, answer FROM inbox WHERE id = ?1")?

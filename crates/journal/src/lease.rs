@@ -80,7 +80,7 @@ impl Lease {
     }
 }
 
-/// Reports who holds the lease of a run; none if nobody does, whatever the file says.
+/// Reports who holds the lease of a run, or `None` if nobody does, whatever the file says.
 pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, JournalError> {
     let path = path(folder, run);
     let file = match File::open(&path) {

@@ -247,7 +247,7 @@ impl Store {
         blobs::read(&self.inner.database, &self.lock(), &self.inner.files, id)
     }
 
-    /// Reports which live process holds a run; none if nobody does.
+    /// Reports which live process holds a run, or `None` if nobody does.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl Store {
         self.query(|connection| inbox::open(connection, run))
     }
 
-    /// Returns the answer to a command; none while it is open.
+    /// Returns the answer to a command, or `None` while it is open.
     ///
     /// # Errors
     ///
@@ -287,7 +287,7 @@ impl Store {
         self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchCommand(id))
     }
 
-    /// Waits for the answer to a command; none if there is none in time, and the command stays open.
+    /// Waits for the answer to a command, or `None` if there is none in time, and the command stays open.
     ///
     /// # Errors
     ///
@@ -406,7 +406,7 @@ impl Raw {
         })
     }
 
-    /// Returns the fact; none if its type is not known here.
+    /// Returns the fact, or `None` if its type is not known here.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
         if self.v > VERSION {
             return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });

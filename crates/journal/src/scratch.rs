@@ -32,7 +32,7 @@ impl Scratch {
         Self { run: run.clone(), now, durable, next: None, accepted: Vec::new() }
     }
 
-    /// Returns the state with everything accepted so far; none while the run has not begun.
+    /// Returns the state with everything accepted so far, or `None` while the run has not begun.
     pub(crate) fn state(&self) -> Option<&RunState> {
         self.next.as_ref().or(self.durable.as_deref())
     }
@@ -76,7 +76,7 @@ impl Scratch {
         self.accepted = accepted;
     }
 
-    /// Returns the new state; none if nothing was accepted.
+    /// Returns the new state, or `None` if nothing was accepted.
     pub(crate) fn into_next(self) -> Option<RunState> {
         self.next
     }

@@ -35,7 +35,7 @@ const GROUP: usize = 256;
 
 /// One request: decides on the newest state, and is told what became of it.
 pub(crate) trait Job: Send {
-    /// Returns what to record; none if the requester wants nothing recorded after all.
+    /// Returns what to record, or `None` if the requester wants nothing recorded after all.
     fn decide(&mut self, state: &RunState) -> Option<Batch>;
     /// Reports whether it is recorded only where no command of the run is open.
     fn is_last(&self) -> bool;

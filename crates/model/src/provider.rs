@@ -35,7 +35,7 @@ struct Row {
     default_base: &'static str,
     /// What stands between the base that the variable holds and the protocol's own paths.
     path: &'static str,
-    /// Variables that may hold the key, first found wins; none means that the provider wants no key.
+    /// Variables that may hold the key, first found wins; `None` means that the provider wants no key.
     keys: &'static [&'static str],
     /// What is asked when nobody names a model; servers of one's own are asked what they have.
     default_model: Option<&'static str>,

@@ -52,8 +52,8 @@ impl Role {
     }
 }
 
-/// Splits a file into front matter and body, which may hold `---` lines of its own; none if the front matter has no
-/// end.
+/// Splits a file into front matter and body, which may hold `---` lines of its own; returns `None` if the front matter
+/// has no end.
 fn split(text: &str) -> Option<(Option<&str>, &str)> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return Some((None, text)) };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Returns how much memory this process and those that it starts can have together: the machine's, or less if a
-/// control group holds them; none if the kernel does not say.
+/// control group holds them, or `None` if the kernel does not say.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     found(|path| std::fs::read_to_string(path).ok())

@@ -30,7 +30,7 @@ pub struct ConfigFile {
     pub environment: BTreeMap<String, String>,
 }
 
-/// Reads a configuration file; none if there is no such file.
+/// Reads a configuration file, or `None` if there is no such file.
 ///
 /// # Errors
 /// Everything that is wrong with it.

@@ -152,7 +152,7 @@ impl Key {
         format!("--{}", self.name.replace('_', "-"))
     }
 
-    /// Returns the value that counts when nobody says anything; none if there is none.
+    /// Returns the value that counts when nobody says anything, or `None` if there is none.
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
         let count = |number: usize| Some(Value::Number(number as u64));

@@ -18,7 +18,7 @@ use crate::layers::{Given, Layer, Place, Source};
 pub struct Chosen {
     /// The value.
     pub value: Value,
-    /// Its place; none if it is the default.
+    /// Its place, or `None` if it is the default.
     pub place: Option<Place>,
 }
 

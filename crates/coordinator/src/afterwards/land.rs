@@ -56,7 +56,7 @@ pub struct Landed {
     pub to: Oid,
     /// Whether the branch had new commits, so that a merge was made.
     pub merged: bool,
-    /// The checkout whose files changed with it; none if the branch is checked out nowhere.
+    /// The checkout whose files changed with it, or `None` if the branch is checked out nowhere.
     pub checkout: Option<PathBuf>,
     /// What became of the plan's boxes.
     pub boxes: Boxes,

@@ -82,7 +82,7 @@ impl Runs {
         Err(CoordinatorError::NoPlace { run, task, file, line, lines: most })
     }
 
-    /// Counts the lines of a file as a commit has it; none if it has no such file.
+    /// Counts the lines of a file as a commit has it, or `None` if it has no such file.
     fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
         let path: PathBuf = Path::new(file).components().filter(|part| *part != Component::CurDir).collect();
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -108,7 +108,7 @@ impl Runs {
         written.map_err(|source| CoordinatorError::Io { path, source })
     }
 
-    /// Returns the tree of a task's work that a person was shown last; none if nobody looked.
+    /// Returns the tree of a task's work that a person was shown last, or `None` if nobody looked.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Runs {
 
 /// What lies between two commits, of one attempt's work.
 struct Part {
-    /// The attempt that was merged; none for the newest work, which is not.
+    /// The attempt that was merged; `None` for the newest work, which is not.
     merged: Option<u32>,
     from: Oid,
     to: Oid,

@@ -26,15 +26,15 @@ const EVENTS_AT_ONCE: usize = 256;
 /// A child to be spawned.
 #[derive(Clone, Debug, Default)]
 pub struct ChildSpec {
-    /// Its id; none means `child-<n>`.
+    /// Its id; `None` means `child-<n>`.
     pub id: Option<TaskId>,
     /// What it has to do, in one line.
     pub task: String,
     /// What else it has to know.
     pub details: Vec<String>,
-    /// Its role; none means the run's default.
+    /// Its role; `None` means the run's default.
     pub role: Option<String>,
-    /// `provider/model`; none means the run's.
+    /// `provider/model`; `None` means the run's.
     pub model: Option<String>,
     /// Shell command that must exit 0 in its worktree.
     pub verify: Option<String>,
@@ -122,8 +122,8 @@ impl Coordinator {
         Ok(reports)
     }
 
-    /// Ends the children's run once nothing is left to do, and gives its report; none if no child was spawned. Whoever
-    /// has [`ChildHandle`]s left can still read with them.
+    /// Ends the children's run once nothing is left to do, and gives its report, or `None` if no child was spawned.
+    /// Whoever has [`ChildHandle`]s left can still read with them.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ pub struct ChildEvents {
 }
 
 impl ChildEvents {
-    /// Returns the next fact; none once the run has ended, or if the journal cannot be read, which is logged.
+    /// Returns the next fact, or `None` once the run has ended, or if the journal cannot be read, which is logged.
     pub async fn recv(&mut self) -> Option<Recorded> {
         loop {
             if let Some(fact) = self.read.pop_front() {

@@ -49,7 +49,7 @@ pub struct Settings {
     pub run: RunSettings,
     /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`.
     pub state_dir: PathBuf,
-    /// A program whose first line of `main` is [`crate::run_helper_if_asked`]; none means this one.
+    /// A program whose first line of `main` is [`crate::run_helper_if_asked`]; `None` means this one.
     pub helper: Option<PathBuf>,
     /// Keys and endpoints, and what git's variables say about who commits.
     pub environment: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ pub struct Settings {
     pub script_pace: Duration,
     /// How commands are confined.
     pub confinement: ConfinementChoice,
-    /// The revision that runs start from; none means HEAD.
+    /// The revision that runs start from; `None` means HEAD.
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
     pub user_config_dir: Option<PathBuf>,

@@ -70,8 +70,8 @@ impl Project {
         Ok(self.repo.require_ready()?)
     }
 
-    /// Requires that a run can be recorded, and can start from this revision; none means HEAD. Of a revision that there
-    /// is not, nothing is known.
+    /// Requires that a run can be recorded, and can start from this revision; `None` means HEAD. Of a revision that
+    /// there is not, nothing is known.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Project {
         self.repo.workdir()
     }
 
-    /// Returns the repository's runs; none if there has been no run.
+    /// Returns the repository's runs, or `None` if there has been no run.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Project {
         moved::find(&self.repo, state_dir)
     }
 
-    /// Returns the commit that a run from this revision starts from; none means HEAD.
+    /// Returns the commit that a run from this revision starts from; `None` means HEAD.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Project {
         Ok(integration::strange_tip(&self.repo, &state.run_id, &state.integration)?)
     }
 
-    /// Returns the roles that a run from this revision knows; none means HEAD.
+    /// Returns the roles that a run from this revision knows; `None` means HEAD.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Project {
         self.repo.resolve(rev).is_ok()
     }
 
-    /// Reports whether the commit that a run from this revision starts from may have a file; none means HEAD. Of a
+    /// Reports whether the commit that a run from this revision starts from may have a file; `None` means HEAD. Of a
     /// revision that there is not, nothing is known.
     pub fn may_have(&self, base: Option<&str>, path: &str) -> bool {
         self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
@@ -155,7 +155,7 @@ impl Project {
     }
 
     /// Lists the files, of the project and of the user's folder, that a run from this revision passes over although
-    /// they are written for programs such as this; none means HEAD.
+    /// they are written for programs such as this; `None` means HEAD.
     ///
     /// # Errors
     ///

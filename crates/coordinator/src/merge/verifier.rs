@@ -70,7 +70,7 @@ fn note(worktree: &Worktree) -> PathBuf {
     worktree.admin_dir().join(PASSED)
 }
 
-/// Takes the note of the last check away, and gives the commit that it names; none if that check has not passed.
+/// Takes the note of the last check away, and gives the commit that it names, or `None` if that check has not passed.
 fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
     let path = note(worktree);
     let taken = std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));

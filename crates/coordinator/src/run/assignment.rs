@@ -27,7 +27,7 @@ pub(crate) struct Assignment {
     pub(crate) base: Oid,
     /// The task.
     pub(crate) task: Task,
-    /// Who works on it; none for a `run:` task.
+    /// Who works on it; `None` for a `run:` task.
     pub(crate) role: Option<AssignedRole>,
     /// The rules for its calls: the run's, and those of the role that narrow them.
     pub(crate) rules: Vec<RuleText>,

@@ -74,7 +74,7 @@ impl Shutdown {
         self.raise(level);
     }
 
-    /// Returns the exit code that goes with what was asked for, none if nobody asked.
+    /// Returns the exit code that goes with what was asked for, or `None` if nobody asked.
     pub fn asked_exit_code(&self) -> Option<u8> {
         self.asked.get().copied()
     }

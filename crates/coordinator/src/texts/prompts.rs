@@ -98,7 +98,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
-/// Reads a text of the project as a commit has it; none if it has no such file.
+/// Reads a text of the project as a commit has it, or `None` if it has no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
     let unusable = |reason: String| CoordinatorError::BadFile { path: path.to_owned(), reason };
     let bytes = match repo.read_file_within(base, path, PROJECT_TEXT_BYTES) {

@@ -79,7 +79,7 @@ impl WorkerLink {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
     }
 
-    /// Returns how long the attempt may still be worked on; none if nothing limits it.
+    /// Returns how long the attempt may still be worked on, or `None` if nothing limits it.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.context.state().time_left_of(&self.task)
     }

@@ -29,7 +29,7 @@ pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shu
     }
 }
 
-/// Makes the assignment of a task; one that is ready begins its next attempt. None if there is nothing more to do.
+/// Makes the assignment of a task; one that is ready begins its next attempt. `None` if there is nothing more to do.
 async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
     if context.task(task)?.state == TaskState::Ready {
         spawn(context, task).await?;

@@ -41,7 +41,7 @@ pub(crate) struct NewTip<'a> {
     pub(crate) policy: &'a Policy,
 }
 
-/// Commits the worktree as it stands onto the task's branch; none if there is nothing to commit.
+/// Commits the worktree as it stands onto the task's branch, or `None` if there is nothing to commit.
 pub(crate) async fn commit_worktree(
     context: &RunContext,
     record: &TaskRecord,

@@ -134,7 +134,7 @@ impl GitLink {
         found.await
     }
 
-    /// Commits the worktree as it stands onto the branch; none if there is nothing to commit.
+    /// Commits the worktree as it stands onto the branch, or `None` if there is nothing to commit.
     pub(crate) async fn commit(&self, message: &str, policy: &Policy) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record()?;
         let made = commit::commit_worktree(&self.context, &record, &self.worktree, NewTip { message, policy }).await?;

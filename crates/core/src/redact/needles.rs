@@ -74,7 +74,7 @@ impl Needles {
         found
     }
 
-    /// Compares what stands around a piece with the rest of its form; none if that is too little of it.
+    /// Compares what stands around a piece with the rest of its form, or `None` if that is too little of it.
     fn extended(&self, bytes: &[u8], site: Site, piece: Range<usize>) -> Option<Found> {
         let form = self.forms.get(site.form)?;
         let before = form.text.get(..site.at)?.iter().rev();

@@ -66,7 +66,7 @@ impl View {
         at(part.start).start..at(part.end.saturating_sub(1)).end
     }
 
-    /// Returns the view with each escape as what it stands for; none if there is no escape.
+    /// Returns the view with each escape as what it stands for, or `None` if there is no escape.
     pub(super) fn unescaped(&self) -> Option<Self> {
         if !self.bytes.iter().any(|byte| b"\\%&".contains(byte)) {
             return None;
@@ -86,7 +86,7 @@ impl View {
         (out.bytes.len() < self.bytes.len()).then_some(out)
     }
 
-    /// Returns the view without white space; none if it has none.
+    /// Returns the view without white space, or `None` if it has none.
     pub(super) fn squeezed(&self) -> Option<Self> {
         let is_spaced = self.bytes.iter().any(u8::is_ascii_whitespace);
         is_spaced.then(|| self.only(|byte| !byte.is_ascii_whitespace()))
@@ -97,7 +97,7 @@ impl View {
         self.only(is_in_skeleton)
     }
 
-    /// Returns the view without the `0x` of numbers; none if there are no such numbers.
+    /// Returns the view without the `0x` of numbers, or `None` if there are no such numbers.
     pub(super) fn without_prefixes(&self) -> Option<Self> {
         let is_prefix = |at: usize| matches!(self.bytes.get(at..at + 3), Some([b'0', b'x' | b'X', digit]) if digit.is_ascii_hexdigit());
         if !(0..self.bytes.len()).any(is_prefix) {
@@ -116,7 +116,7 @@ impl View {
         Some(out)
     }
 
-    /// Returns the columns of a dump: what it holds as numbers, and as text; none if no line begins like one.
+    /// Returns the columns of a dump: what it holds as numbers, and as text, or `None` if no line begins like one.
     pub(super) fn columns(&self) -> Option<[Self; 2]> {
         let (mut numbers, mut text) = (Self::default(), Self::default());
         let (mut from, mut is_dump) = (0, false);

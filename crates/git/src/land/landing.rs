@@ -320,7 +320,7 @@ impl Repo {
         Err(GitError::RefMoved { name: branch_ref(branch), expected, actual })
     }
 
-    /// Finds the checkout of a git directory; none if it says nowhere where that is.
+    /// Finds the checkout of a git directory, or `None` if it says nowhere where that is.
     fn worktree_of(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
         let recorded = git_dir.join("gitdir");
         match std::fs::read(&recorded) {

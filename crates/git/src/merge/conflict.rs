@@ -36,7 +36,7 @@ const LINK: i32 = 0o120_000;
 pub struct WrittenConflict {
     /// The tree that was written.
     pub tree: Oid,
-    /// The files in conflict; none if both sides went together after all.
+    /// The files in conflict, or `None` if both sides went together after all.
     pub files: Vec<ConflictFile>,
     /// What git says about it.
     pub messages: Vec<String>,
@@ -127,7 +127,7 @@ impl Repo {
     }
 }
 
-/// Opens the folder of a file in conflict; none if it is not there, or something else is in its place.
+/// Opens the folder of a file in conflict, or `None` if it is not there, or something else is in its place.
 fn folder_of<'p>(worktree: &Worktree, path: &'p Path) -> Result<Option<(OwnedFd, &'p [u8])>, GitError> {
     let (folder, name) = openat::split(path.as_os_str().as_bytes());
     match openat::open_folder(worktree.root(), folder) {

@@ -173,7 +173,7 @@ impl Repo {
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
 
-    /// Returns what is known about a commit; none if the object is another kind, such as the tree of a conflict.
+    /// Returns what is known about a commit, or `None` if the object is another kind, such as the tree of a conflict.
     ///
     /// # Errors
     /// If it is missing.
@@ -184,8 +184,8 @@ impl Repo {
         Ok(found.as_commit().map(commit_info))
     }
 
-    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to; none if it stores nothing
-    /// there.
+    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to, or `None` if it stores
+    /// nothing there.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -202,7 +202,7 @@ impl Repo {
         }
     }
 
-    /// Reads a file as a commit (or tree) has it; none if it has none there. A link is followed within the tree.
+    /// Reads a file as a commit (or tree) has it, or `None` if it has none there. A link is followed within the tree.
     ///
     /// # Errors
     /// If the commit is missing, and if a link leads to no file of the same tree.
@@ -242,7 +242,7 @@ impl Repo {
         Err(GitError::Io { doing: "read", path: path.to_owned(), source })
     }
 
-    /// Lists the files directly in a folder as a commit (or tree) has it; none if it has no such folder.
+    /// Lists the files directly in a folder as a commit (or tree) has it, or `None` if it has no such folder.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -262,7 +262,7 @@ impl Repo {
     }
 }
 
-/// Returns the path that a link names, as the tree's root sees it; none if that is outside.
+/// Returns the path that a link names, as the tree's root sees it, or `None` if that is outside.
 fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = link.parent()?.to_owned();
     for part in target.components() {

@@ -69,7 +69,7 @@ pub struct Holder {
     pub pid: u32,
     /// What it does, if it is one of ours.
     pub work: Option<Work>,
-    /// The name of its program; none if it has ended, and a program that it has started goes on under the lock.
+    /// The name of its program, or `None` if it has ended, and a program that it has started goes on under the lock.
     pub program: Option<String>,
     /// Whether somebody has stopped it (`kill -STOP`).
     pub is_stopped: bool,

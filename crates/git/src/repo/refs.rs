@@ -24,7 +24,7 @@ pub struct RefEntry {
 }
 
 impl Repo {
-    /// Returns what a ref names; none if it is absent.
+    /// Returns what a ref names, or `None` if it is absent.
     ///
     /// # Errors
     /// If the name is not allowed or the ref cannot be read.

@@ -76,7 +76,7 @@ pub(crate) struct Handle<'a> {
 pub struct Head {
     /// The commit.
     pub commit: Oid,
-    /// The short name of the branch; none if HEAD is detached.
+    /// The short name of the branch, or `None` if HEAD is detached.
     pub branch: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Room {
     folder: PathBuf,
     /// A working tree with nothing in it, except attributes for a git that must find them as files.
     work_tree: PathBuf,
-    /// What removes the room, and tells a sweep that it is in use; none for that of a git which goes on without us.
+    /// What removes the room, and tells a sweep that it is in use; `None` for that of a git which goes on without us.
     _own: Option<(TemporaryFolder, OwnedFd)>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn is_patterns(name: &[u8]) -> bool {
     FILES.contains(&name)
 }
 
-/// Says why git should not read a file of patterns; none if it may.
+/// Says why git should not read a file of patterns, or `None` if it may.
 pub(crate) fn excess(text: &[u8]) -> Option<String> {
     if text.len() as u64 > MAX_BYTES {
         return Some(format!("it has {} bytes, and {MAX_BYTES} are read", text.len()));
@@ -100,7 +100,7 @@ pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Ex
     Ok(None)
 }
 
-/// Says why git should not read a file of patterns in an open folder; none if it may, or if there is none.
+/// Says why git should not read a file of patterns in an open folder, or `None` if it may, or if there is none.
 pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>, GitError> {
     let failed = || GitError::errno("read", path_of(name));
     let Some(stat) = openat::look(&folder, name).map_err(failed())? else { return Ok(None) };
@@ -119,7 +119,7 @@ pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>
     }
 }
 
-/// Reads a file of patterns of the user's own, which may be a link; none if there is none.
+/// Reads a file of patterns of the user's own, which may be a link, or `None` if there is none.
 pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     let Some(bytes) = read_info(path)? else { return Ok(None) };
     match excess(&bytes) {

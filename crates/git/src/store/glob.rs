@@ -8,7 +8,7 @@
 /// A pattern, ready to be matched.
 #[derive(Debug)]
 pub(crate) struct Glob {
-    /// What has to come one behind the other; none if nothing can match.
+    /// What has to come one behind the other, or `None` if nothing can match.
     tokens: Option<Vec<Token>>,
     ignore_case: bool,
 }
@@ -123,7 +123,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the tokens; none if the pattern has an end that git does not accept, so that it matches nothing.
+    /// Returns the tokens, or `None` if the pattern has an end that git does not accept, so that it matches nothing.
     fn tokens(&self) -> Option<Vec<Token>> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -165,7 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a bracket expression from behind its `[`; none if it does not end, or names a class that there is not.
+    /// Reads a bracket expression from behind its `[`, or `None` if it does not end, or names a class that there is
+    /// not.
     fn bracket(&self, mut at: usize) -> Option<(Token, usize)> {
         let byte = |at: usize| self.pattern.get(at).copied();
         let negated = matches!(byte(at)?, b'!' | b'^');

@@ -49,7 +49,7 @@ struct Pattern {
     base: usize,
     /// What has to be there as it is, at the beginning.
     plain: Vec<u8>,
-    /// What follows; none if nothing does.
+    /// What follows, or `None` if nothing does.
     glob: Option<Glob>,
     negated: bool,
     folders_only: bool,
@@ -138,7 +138,7 @@ impl Rules {
 }
 
 impl Pattern {
-    /// Reads one line; none if it says nothing.
+    /// Reads one line, or `None` if it says nothing.
     fn parse(line: &[u8], base: &[u8], ignore_case: bool) -> Option<Pattern> {
         if line.is_empty() || line.starts_with(b"#") {
             return None;

@@ -108,7 +108,7 @@ pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
     }
 }
 
-/// Reads a regular file of an open folder, and its state while it was open; none if it is over the limit.
+/// Reads a regular file of an open folder, and its state while it was open, or `None` if it is over the limit.
 pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
     let (file, stat) = open_file(folder, name)?;
     let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));

@@ -106,7 +106,7 @@ fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> 
     Ok(undecided)
 }
 
-/// Reads a file of a worktree; none if it is not there, or is no file, or is too large.
+/// Reads a file of a worktree, or `None` if it is not there, or is no file, or is too large.
 fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
     let (folder, name) = openat::split(path);
     let opened = openat::open_folder(worktree.root(), folder);

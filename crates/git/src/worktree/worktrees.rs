@@ -40,7 +40,7 @@ const NO_ENTRY: &str = "git has no entry for it; look at its files, and delete t
 pub struct WorktreeSpec {
     /// Where; its last component becomes git's id of it, so make it unique and plain ASCII.
     pub path: PathBuf,
-    /// The short name of its branch, made at `base` unless it is there; none detaches HEAD at `base`.
+    /// The short name of its branch, made at `base` unless it is there; `None` detaches HEAD at `base`.
     pub branch: Option<String>,
     /// The commit that it starts from.
     pub base: Oid,
@@ -61,7 +61,7 @@ pub struct Worktree {
 #[must_use = "the files are still in the trash: call `delete`"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Where the files are now; none if there were none.
+    /// Where the files are now, or `None` if there were none.
     pub trashed: Option<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ impl Worktree {
         self.admin_dir.file_name().unwrap_or_default()
     }
 
-    /// Returns the short name of the branch that is checked out; none if HEAD is detached.
+    /// Returns the short name of the branch that is checked out, or `None` if HEAD is detached.
     pub fn branch(&self) -> Option<&str> {
         self.branch.as_deref()
     }

@@ -41,7 +41,7 @@ impl Other {
         self.child.id()
     }
 
-    /// Waits for the next line that the scenario says; none once the process has ended.
+    /// Waits for the next line that the scenario says, or `None` once the process has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();

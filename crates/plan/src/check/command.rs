@@ -38,7 +38,7 @@ pub struct PlannedCommand<'a> {
     pub first: FirstWord<'a>,
     /// The whole command.
     pub text: &'a str,
-    /// The plan's line of the command, from 1; none if it does not stand in the plan.
+    /// The plan's line of the command, from 1, or `None` if it does not stand in the plan.
     pub line: Option<usize>,
     /// Whether something fails for certain if what it begins with is not there.
     pub is_vital: bool,

@@ -231,7 +231,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns the items of a list; none for another block.
+/// Returns the items of a list; `None` for another block.
 pub(crate) fn items_of(block: &Block) -> &[Item] {
     match block {
         Block::List(items) => items,

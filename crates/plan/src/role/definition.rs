@@ -23,11 +23,11 @@ pub struct Role {
     pub description: String,
     /// The system prompt.
     pub prompt: String,
-    /// The canonical names of its tools in the order of the file; none means the default set.
+    /// The canonical names of its tools in the order of the file; `None` means the default set.
     pub tools: Option<Vec<String>>,
     /// The canonical names of tools that it never has.
     pub disallowed: Vec<String>,
-    /// `provider/model`; none means the run's.
+    /// `provider/model`; `None` means the run's.
     pub model: Option<String>,
     /// Turns of one attempt.
     pub max_turns: Option<u32>,
@@ -37,7 +37,7 @@ pub struct Role {
     pub max_output_tokens: Option<u32>,
     /// What a task of this role ends with.
     pub delivers: Delivers,
-    /// The permissions that it has; none means those of its tools.
+    /// The permissions that it has; `None` means those of its tools.
     pub permissions: Option<BTreeSet<Permission>>,
     /// The channels that it listens to.
     pub channels: Vec<String>,

@@ -42,7 +42,7 @@ enum End {
     Ordered,
     CoordinatorGone,
     Over(Report),
-    /// It has not begun; none if the child has already reported what failed.
+    /// It has not begun; `None` if the child has already reported what failed.
     NotStarted(Option<Report>),
 }
 

@@ -111,8 +111,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Finds the descendants from parent to child, without looking at anybody else's processes; none where the kernel does
-/// not list children (`CONFIG_PROC_CHILDREN`).
+/// Finds the descendants from parent to child, without looking at anybody else's processes; returns `None` where the
+/// kernel does not list children (`CONFIG_PROC_CHILDREN`).
 fn family_by_children() -> Option<BTreeMap<i32, Stat>> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut open = children_of_thread(own, own)?;

@@ -32,7 +32,7 @@ pub(crate) struct Program {
     pub(crate) directory: Option<CString>,
     /// Its standard input, output and error.
     pub(crate) streams: [OwnedFd; 3],
-    /// The process with whose calling thread it dies; none if it goes on.
+    /// The process with whose calling thread it dies, or `None` if it goes on.
     pub(crate) dies_with: Option<Pid>,
 }
 

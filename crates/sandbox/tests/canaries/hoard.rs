@@ -15,7 +15,7 @@ const WAIT: Duration = Duration::from_secs(90);
 /// Some looks of the supervisor.
 const SOME_LOOKS: Duration = Duration::from_millis(300);
 
-/// Makes one of the attempts; none if it is not one of these.
+/// Makes one of the attempts, or `None` if it is not one of these.
 pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
     if name == "share-with-children" {
         return Some(share_with_children());

@@ -89,7 +89,7 @@ impl LoopDriver {
         Ok(())
     }
 
-    /// Sends a request; none means that the agent goes on.
+    /// Sends a request; `None` means that the agent goes on.
     async fn ask(
         &mut self,
         workplace: &Workplace,
@@ -163,7 +163,7 @@ impl LoopDriver {
         }
     }
 
-    /// Runs calls in their order; none means that the agent goes on.
+    /// Runs calls in their order; `None` means that the agent goes on.
     async fn call(
         &mut self,
         workplace: &Workplace,

@@ -59,7 +59,7 @@ impl AgentDriver for RunDriver {
 }
 
 impl RunDriver {
-    /// Records the command's end; none means that nobody saw it.
+    /// Records the command's end; `None` means that nobody saw it.
     async fn record_end(
         &self,
         workplace: &Workplace,

@@ -474,7 +474,7 @@ mod tests {
 
     #[test]
     fn compactions_stay_some_turns_apart_however_long_an_agent_works() {
-        let (turns, bound) = (200, 3_000);
+        let (turns, bound) = (100, 3_000);
         // Results too short to be collapsed, such that collapsing frees a little, and large ones.
         for words in [20, 100, 200] {
             let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;

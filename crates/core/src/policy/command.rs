@@ -378,7 +378,7 @@ mod tests {
         for text in ["a;".repeat(10_000), "a".repeat(1 << 20), wrapped, nested] {
             assert_eq!(Command::read(&text), Err(TooComplex), "{}", text.len());
         }
-        for text in ["[".repeat(60_000), "{a,".repeat(20_000), "\"".repeat(60_000)] {
+        for text in ["[".repeat(20_000), "{a,".repeat(7_000), "\"".repeat(20_000)] {
             let _ = Command::read(&text);
         }
     }

@@ -178,13 +178,23 @@ fn own_path() -> OsString {
 /// user may write to; a link leads no further than its target may be.
 #[must_use]
 pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_program = |path: &PathBuf| {
-        let found = path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let is_trusted_program = |path: &PathBuf| {
         let folder = || path.canonicalize().ok()?.parent().map(Path::to_owned);
-        found && folder().is_some_and(|folder| is_trusted(&folder))
+        is_program(path) && folder().is_some_and(|folder| is_trusted(&folder))
     };
-    trusted_folders(search).map(|folder| folder.join(name)).find(is_program)
+    trusted_folders(search).map(|folder| folder.join(name)).find(is_trusted_program)
+}
+
+/// Finds a program of which [`trusted_program`] says nothing because each one in the search path is passed over.
+#[must_use]
+pub fn untrusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
+    let passed_over = || std::env::split_paths(search).map(|folder| folder.join(name)).find(|path| is_program(path));
+    if trusted_program(search, name).is_none() { passed_over() } else { None }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// Leaves out of a search path what [`trusted_program`] passes over.
@@ -242,7 +252,9 @@ mod tests {
         let passed_over = ["repository/tools/bin", "worktree/bin", "everybodys", "linked", "way", "absent"];
         assert_eq!(trusted_program(&search(&passed_over), "bwrap"), None);
         assert_eq!(trusted_program(OsStr::new(".::bin"), "bwrap"), None);
+        assert_eq!(untrusted_program(&search(&passed_over), "bwrap"), Some(at("repository/tools/bin/bwrap")));
         assert_eq!(trusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), Some(at("bin/bwrap")));
+        assert_eq!(untrusted_program(&search(&[&passed_over[..], &["bin"]].concat()), "bwrap"), None);
         assert_eq!(trusted_search_path(&search(&["way", "bin", "worktree/bin"])), search(&["bin"]));
     }
 

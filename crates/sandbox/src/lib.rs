@@ -36,7 +36,7 @@ mod view;
 pub use cancel::Cancel;
 pub use error::SandboxError;
 pub use helper::{HELPER_ARG, helper_installed, run_helper_if_asked};
-pub use host::trusted_program;
+pub use host::{trusted_program, untrusted_program};
 pub use job::{Captured, Content, Exit, Finished, HostView, Job, Limits, Mask, View};
 pub use launch::confined_search_path;
 pub use machine::memory_bytes;

@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program};
+use orchestrate_sandbox::{Cancel, SandboxError, Trusted, TrustedOutput, trusted, trusted_program, untrusted_program};
 
 use crate::error::GitError;
 use crate::repo::lock::Held;
@@ -160,7 +160,8 @@ impl Program {
 
     /// Like [`Program::find`], in this search path, of which folders that we cannot trust are passed over.
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
-        let path = trusted_program(search, "git").ok_or(Refusal::GitMissing)?;
+        let missing = || untrusted_program(search, "git").map_or(Refusal::GitMissing, Refusal::GitNotTrusted);
+        let path = trusted_program(search, "git").ok_or_else(missing)?;
         let unknown = |found: String| Refusal::GitTooOld { path: path.clone(), found };
         let environment = Environment::of_process();
         let printed = bare(&path, &environment).arg("--version").output();
@@ -397,5 +398,13 @@ mod tests {
     #[test]
     fn an_absent_git_and_relative_folders_are_refused() {
         assert_eq!(Program::find_in(OsStr::new("/nowhere:.:bin")).unwrap_err(), Refusal::GitMissing);
+    }
+
+    #[test]
+    fn a_git_that_others_could_have_put_there_is_refused_by_name() {
+        let (folder, search) = fake_git("#!/bin/sh\necho git version 2.45.0\n");
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        let refusal = Program::find_in(&search).unwrap_err();
+        assert_eq!(refusal, Refusal::GitNotTrusted(folder.path().join("git")));
     }
 }

@@ -112,10 +112,14 @@ pub enum Refusal {
     #[error("{0} is in progress in it; finish or abort that first")]
     InProgress(Operation),
     /// Git is not installed.
-    #[error(
-        "git is not installed, or not on PATH, of which relative folders, those in repositories and those that everybody may write are passed over; install git {OLDEST} or newer"
-    )]
+    #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
     GitMissing,
+    /// Git is only where an agent or another user could have put it.
+    #[error(
+        "{path} is not used as git: its folder is relative, part of a repository or writable by every user, so others could have put it there; install git {OLDEST} or newer elsewhere on PATH",
+        path = .0.display()
+    )]
+    GitNotTrusted(PathBuf),
     /// Git is too old.
     #[error("{path} is {found}; install git {OLDEST} or newer")]
     GitTooOld {

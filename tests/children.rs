@@ -1,6 +1,5 @@
 //! The library's face: children spawned from a program, messages to them, their merging, and the examples.
 
-use std::process::Command;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -12,7 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::run::{Stage, done, runtime, write};
-use crate::support::{Case, Outcome, Rule, Script, case, fail};
+use crate::support::{Case, Outcome, Rule, Script, case, fail, workspace_cargo};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -249,10 +248,7 @@ fn that_are_still_held_lock_nothing() -> Outcome {
 
 /// Runs an example as a stranger would; it needs no key, and makes its own sample.
 fn example(name: &str, says: &str) -> Outcome {
-    let ran = Command::new(env!("CARGO"))
-        .args(["run", "-q", "-p", "orchestrate", "--offline", "--example", name])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()?;
+    let ran = workspace_cargo(&["run", "-q", "-p", "orchestrate", "--offline", "--example", name]).output()?;
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     if ran.status.success() && out.contains(says) { Ok(()) } else { fail(format!("{out}\n{err}")) }
 }

@@ -7,7 +7,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use super::who::User;
-use crate::support::{Outcome, REQUIRE, fail};
+use crate::support::{Outcome, REQUIRE, fail, workspace_cargo};
 
 /// The modules that hold attacks: a test that is in one of them is a row of the table. Those of decisions start
 /// nothing.
@@ -18,9 +18,6 @@ const CANARIES: &str = "canaries";
 const NO_ATTACK: &str = "usable::";
 /// The table's own tests, whose module a pattern fits that is sought anywhere in a name.
 const THE_TABLE: &str = "table_of_attacks::";
-
-/// How variables begin that cargo has set for this test, and of which one changed lets libraries be built again.
-const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"];
 
 /// A test program and which of its tests are attacks.
 pub(super) struct Suite {
@@ -35,13 +32,7 @@ pub(super) struct Suite {
 
 /// Returns the programs of this workspace that hold attacks, built.
 pub(super) fn all() -> Result<Vec<Suite>, Failed> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "--no-run", "--message-format=json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-    for (name, _) in std::env::vars_os() {
-        if OF_THIS_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
-            cargo.env_remove(name);
-        }
-    }
+    let mut cargo = workspace_cargo(&["test", "--no-run", "--message-format=json"]);
     let built = cargo.stderr(Stdio::inherit()).output()?;
     if !built.status.success() {
         return fail("the tests cannot be built");

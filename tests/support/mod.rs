@@ -18,7 +18,7 @@ pub(crate) use case::{Case, Need, Outcome, REQUIRE, case, fail, judging, sandbox
 pub(crate) use json::{at, lines};
 pub(crate) use model::{answering, write_or_end};
 pub(crate) use played::Played;
-pub(crate) use program::{Home, Invocation, Ran, Running, until};
+pub(crate) use program::{Home, Invocation, Ran, Running, until, workspace_cargo};
 pub(crate) use repository::{Fingerprint, Repository, git};
 pub(crate) use script::{Rule, Script};
 pub(crate) use server::{ModelServer, Reply};

@@ -286,3 +286,19 @@ pub(crate) fn until<T>(patience: Duration, mut look: impl FnMut() -> Result<Opti
         thread::park_timeout(LOOK_AGAIN);
     }
 }
+
+/// How variables begin that cargo has set for this test. A cargo that sees other values of them builds libraries anew,
+/// and so does the next one outside of the test.
+const OF_THIS_TEST: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_"];
+
+/// Prepares to start cargo on this workspace, as from a terminal.
+pub(crate) fn workspace_cargo(arguments: &[&str]) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    for (name, _) in std::env::vars_os() {
+        if OF_THIS_TEST.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
+}

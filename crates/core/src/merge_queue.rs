@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
+use crate::rounds::{AfterFault, GivenUp};
 use crate::settings::RunSettings;
+use crate::task_record::TaskRecord;
 
 /// The merge in progress and the checks that have been done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -98,6 +100,8 @@ pub enum MergeStep {
         task: TaskId,
         /// Why the work would go back once more.
         cause: ReturnCause,
+        /// How the task ends.
+        end: GivenUp,
         /// The evidence.
         evidence: Evidence,
     },
@@ -209,16 +213,16 @@ pub struct Situation<'a> {
     pub integration: &'a Oid,
     /// The first task that may be merged, with its commit.
     pub candidate: Option<(TaskId, Oid)>,
-    /// How often the work of the task whose merge is in progress has come back.
-    pub rounds: u32,
+    /// The task whose merge is in progress.
+    pub current: Option<&'a TaskRecord>,
 }
 
 impl Situation<'_> {
     fn give_back(&self, task: TaskId, cause: ReturnCause, evidence: Evidence) -> MergeStep {
-        if self.rounds < self.settings.merge_rounds {
-            MergeStep::Return { task, cause, onto: self.integration.clone(), evidence }
-        } else {
-            MergeStep::GiveUp { task, cause, evidence }
+        let decided = self.current.map(|record| record.after_fault(cause, self.settings.merge_rounds));
+        match decided.unwrap_or(AfterFault::Return) {
+            AfterFault::Return => MergeStep::Return { task, cause, onto: self.integration.clone(), evidence },
+            AfterFault::GiveUp(end) => MergeStep::GiveUp { task, cause, end, evidence },
         }
     }
 }

@@ -600,12 +600,11 @@ impl RunState {
             return None;
         }
         let candidate = self.tasks().find(|record| self.is_candidate(record));
-        let rounds = merges.current().and_then(|task| self.task(task)).map_or(0, |record| record.rounds);
         merges.next(&Situation {
             settings: &self.settings,
             integration: &self.integration,
             candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit.clone()?))),
-            rounds,
+            current: merges.current().and_then(|task| self.task(task)),
         })
     }
 

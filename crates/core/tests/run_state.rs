@@ -10,7 +10,7 @@ use orchestrate_core::run_state::Verify;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::{TaskStatus, Work};
 use orchestrate_core::{
-    BlobId, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+    BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
 };
 
 /// A run that is told fact by fact.
@@ -234,7 +234,10 @@ fn a_red_merged_tree_goes_back_a_bounded_number_of_times() {
             assert_eq!(story.state.next_merge(), Some(MergeStep::Return { task, cause, onto, evidence }));
             story.tell(returned("a", ReturnCause::RunCheck));
         } else {
-            assert_eq!(story.state.next_merge(), Some(MergeStep::GiveUp { task, cause, evidence }));
+            assert_eq!(
+                story.state.next_merge(),
+                Some(MergeStep::GiveUp { task, cause, end: GivenUp::Conflicted, evidence })
+            );
         }
     }
     assert_eq!(story.state.integration, oid("base"));

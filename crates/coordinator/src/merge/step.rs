@@ -6,7 +6,7 @@
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::merge_queue::Gate;
-use orchestrate_core::{Evidence, MergeStep, Oid, RunState, TaskId};
+use orchestrate_core::{Evidence, GivenUp, MergeStep, Oid, RunState, TaskId};
 use orchestrate_git::{CommitSpec, Merge};
 use orchestrate_journal::{Batch, Blob};
 
@@ -17,7 +17,7 @@ use crate::merge::verifier;
 use crate::run::context::RunContext;
 use crate::run::shutdown::Shutdown;
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::work::{after_reruns, after_returns, with_failing_lines};
+use crate::worker::work::{after_rounds, with_failing_lines};
 use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
 
 /// Carries out one step and records what came of it.
@@ -41,13 +41,11 @@ pub(crate) async fn carry_out(
             let returned = Event::TaskReturned { task, cause, text: evidence.id().clone(), onto: Some(onto) };
             record_if_next(context, decided, |_| Batch::from(returned).with_blob(evidence)).await
         }
-        MergeStep::GiveUp { task, cause, evidence } => {
+        MergeStep::GiveUp { task, cause, end, evidence } => {
             let message = give_up_message(context, &task, cause, &evidence).await?;
-            // Without an agent nobody can mend a red tree, and a person has nothing to resolve.
-            let is_red = cause != ReturnCause::Conflict && context.task(&task)?.is_command();
-            let ended = match is_red {
-                true => Event::TaskFailed { task, cause: FailureCause::Check, message },
-                false => Event::TaskConflicted { task, cause, message },
+            let ended = match end {
+                GivenUp::Failed => Event::TaskFailed { task, cause: FailureCause::Check, message },
+                GivenUp::Conflicted => Event::TaskConflicted { task, cause, message },
             };
             record_if_next(context, decided, |_| ended.into()).await
         }
@@ -188,7 +186,7 @@ async fn give_up_message(
     };
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
-    let again = if record.is_command() { after_reruns(record.rounds) } else { after_returns(record.rounds) };
+    let again = after_rounds(&record);
     let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
     match evidence {
         Evidence::Conflict(_) => Ok(text),

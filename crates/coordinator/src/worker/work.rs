@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
-use orchestrate_core::{TaskRecord, TaskState, failing_lines};
+use orchestrate_core::{AfterFault, TaskRecord, TaskState, failing_lines};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
@@ -257,6 +257,11 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     Ok(false)
 }
 
+/// Reports whether work with this fault goes back to its author once more.
+fn goes_back(workplace: &Workplace, record: &TaskRecord, fault: ReturnCause) -> bool {
+    record.after_fault(fault, workplace.assignment.limits.merge_rounds) == AfterFault::Return
+}
+
 async fn send_back_conflict(
     workplace: &Workplace,
     record: &TaskRecord,
@@ -268,7 +273,7 @@ async fn send_back_conflict(
         ("undecided", "nothing was decided about ", &left.untouched),
     ];
     let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
-    if record.rounds >= assignment.limits.merge_rounds {
+    if !goes_back(workplace, record, ReturnCause::Conflict) {
         let left: Vec<String> = kinds.map(|(_, what, files)| format!("{what}{}", files.join(", "))).collect();
         let message = format!("{}; {}", left.join("; "), kept(workplace));
         let conflicted = Event::TaskConflicted { task, cause: ReturnCause::Conflict, message };
@@ -291,7 +296,7 @@ async fn send_back_unstored(
     error: CoordinatorError,
 ) -> Result<bool, CoordinatorError> {
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
-    if record.is_command() || record.rounds >= assignment.limits.merge_rounds {
+    if !goes_back(workplace, record, cause) {
         workplace.link.contain(error).await?;
         return Ok(false);
     }
@@ -320,20 +325,15 @@ async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, 
     after_red_check(workplace, record, &command, &result).await
 }
 
-/// Says how often work has been returned; nothing if it never was.
-pub(crate) fn after_returns(rounds: u32) -> String {
-    match rounds {
+/// Says how often work has been returned to its agent, or its command has run again; nothing if it never was.
+pub(crate) fn after_rounds(record: &TaskRecord) -> String {
+    match record.rounds {
         0 => String::new(),
+        _ if record.is_command() => {
+            ", also after its command ran again on the newer result; it has no agent to mend it".to_owned()
+        }
         1 => ", also after it was returned to its agent once".to_owned(),
-        _ => format!(", also after it was returned to its agent {rounds} times"),
-    }
-}
-
-/// Says that a command ran again on what was merged meanwhile; nothing if it never did. It has no agent to mend it.
-pub(crate) fn after_reruns(rounds: u32) -> String {
-    match rounds {
-        0 => String::new(),
-        _ => ", also after its command ran again on the newer result; it has no agent to mend it".to_owned(),
+        rounds => format!(", also after it was returned to its agent {rounds} times"),
     }
 }
 
@@ -349,10 +349,8 @@ async fn after_red_check(
     result: &CheckResult,
 ) -> Result<bool, CoordinatorError> {
     let (link, assignment) = (&workplace.link, &workplace.assignment);
-    let can_mend = matches!(record.task.work, Work::Agent(_));
-    if !can_mend || record.rounds >= assignment.limits.merge_rounds {
-        let again = if can_mend { after_returns(record.rounds) } else { after_reruns(record.rounds) };
-        let text = format!("`{command}` ended with {}{again}", result.exit);
+    if !goes_back(workplace, record, ReturnCause::TaskCheck) {
+        let text = format!("`{command}` ended with {}{}", result.exit, after_rounds(record));
         link.fail(FailureCause::Check, with_failing_lines(text, &result.output)).await?;
         return Ok(false);
     }

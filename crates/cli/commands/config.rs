@@ -1,8 +1,5 @@
 //! `config`: shows every setting with its source, sets the user's own, and lists and gives consents.
 
-use std::fs::{File, Permissions};
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use orchestrate_files::{Links, read_plain};
@@ -16,9 +13,6 @@ use crate::context::{Context, of_consents};
 use crate::error::CommandError;
 use crate::show::asked;
 use crate::show::output;
-
-/// The mode of a new configuration file: it may hold keys.
-const PRIVATE: u32 = 0o600;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, CommandError> {
@@ -169,21 +163,7 @@ fn write(path: &Path, text: &str) -> Result<(), CommandError> {
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(path);
     orchestrate_files::create_folder(folder).map_err(failed)?;
-    let mode = std::fs::metadata(path).map_or(PRIVATE, |there| there.permissions().mode());
-    let temporary = path.with_extension(format!("toml.{}", std::process::id()));
-    let replaced = (|| {
-        let mut file = orchestrate_files::create_new_file(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        File::open(folder)?.sync_all()
-    })();
-    replaced.map_err(|error: std::io::Error| {
-        // Only what this process made is taken away; the file itself is as it was.
-        let _ = std::fs::remove_file(&temporary);
-        failed(error)
-    })
+    orchestrate_files::replace(path, text.as_bytes()).map_err(failed)
 }
 
 fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandError> {

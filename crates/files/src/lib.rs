@@ -8,10 +8,12 @@ mod place;
 mod plain;
 mod private;
 mod removal;
+mod replacement;
 mod temporary;
 
 pub use place::{Misplaced, close_to_others, require_own};
 pub use plain::{Links, read_plain};
-pub use private::{create_file, create_folder, create_new_file, open_or_create, write};
+pub use private::{create_file, create_folder, open_or_create, write};
 pub use removal::{remove_folder, remove_folder_below};
+pub use replacement::{replace, replace_by_way_of, sync_folder};
 pub use temporary::TemporaryFolder;

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The mode of a folder.
 pub(crate) const FOLDER: u32 = 0o700;
 /// The mode of a file.
-const FILE: u32 = 0o600;
+pub(crate) const FILE: u32 = 0o600;
 
 /// Creates a folder, and the folders above it that are missing.
 ///
@@ -37,14 +37,6 @@ pub fn create_folder(folder: &Path) -> Result<()> {
 /// If it cannot be made or written.
 pub fn create_file(path: &Path) -> Result<File> {
     open(OpenOptions::new().write(true).create(true).truncate(true), path)
-}
-
-/// Creates an empty file where nothing is.
-///
-/// # Errors
-/// If something is there, or it cannot be made.
-pub fn create_new_file(path: &Path) -> Result<File> {
-    open(OpenOptions::new().write(true).create_new(true), path)
 }
 
 /// Opens a file to read and write it, and creates it if it is missing.

@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use orchestrate_files::{Misplaced, close_to_others, create_folder, remove_folder, require_own, write};
+use orchestrate_files::{
+    Misplaced, close_to_others, create_folder, remove_folder, replace, replace_by_way_of, require_own, write,
+};
 
 #[test]
 fn what_its_owner_may_not_write_is_removed_and_links_are_not_followed() {
@@ -23,6 +25,40 @@ fn what_its_owner_may_not_write_is_removed_and_links_are_not_followed() {
     remove_folder(&gone).unwrap();
     assert!(kept.exists() && gone.symlink_metadata().is_err());
     assert_eq!(remove_folder(&gone).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_file_is_replaced_in_one_step_and_keeps_its_mode() {
+    let top = tempfile::tempdir().unwrap();
+    let names = || {
+        let mut names: Vec<_> = top.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let (file, other) = (top.path().join("file"), top.path().join("other"));
+    write(&other, b"other").unwrap();
+    replace(&file, b"new").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let before = std::fs::File::open(&file).unwrap();
+    replace(&file, b"newer").unwrap();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!([std::io::read_to_string(before).unwrap(), std::fs::read_to_string(&file).unwrap()], ["new", "newer"]);
+    // A link goes, and what it led to stays.
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&other, &file).unwrap();
+    replace(&file, b"newest").unwrap();
+    assert_eq!(file.symlink_metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read(&other).unwrap(), b"other");
+    // What a process left that was killed is taken away, and a link in its place is not written through.
+    std::os::unix::fs::symlink(&other, top.path().join("half")).unwrap();
+    replace_by_way_of("half", &file, b"last").unwrap();
+    assert_eq!([&file, &other].map(|path| std::fs::read(path).unwrap()), [b"last".to_vec(), b"other".to_vec()]);
+    assert_eq!(names(), ["file", "other"]);
+    // What fails leaves nothing beside it.
+    create_folder(&top.path().join("folder")).unwrap();
+    replace(&top.path().join("folder"), b"").unwrap_err();
+    replace_by_way_of("half", &top.path().join("folder"), b"").unwrap_err();
+    assert_eq!(names(), ["file", "folder", "other"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use orchestrate_files::{TemporaryFolder, create_folder, open_or_create, write};
+use orchestrate_files::{TemporaryFolder, create_folder, open_or_create, replace, write};
 use rustix::fs::Mode;
 
 #[test]
@@ -15,10 +15,11 @@ fn what_is_made_is_private_whatever_the_umask() {
         let place = top.path().join(format!("{mask:o}"));
         create_folder(&place.join("below")).unwrap();
         write(&place.join("file"), b"x").unwrap();
+        replace(&place.join("replaced"), b"x").unwrap();
         drop(open_or_create(&place.join("opened")).unwrap());
         let temporary = TemporaryFolder::create("x-", Some(&place)).unwrap();
         rustix::process::umask(before);
         assert_eq!([&place, &place.join("below"), temporary.path()].map(mode), [0o700; 3]);
-        assert_eq!(["file", "opened"].map(|name| mode(&place.join(name))), [0o600; 2]);
+        assert_eq!(["file", "replaced", "opened"].map(|name| mode(&place.join(name))), [0o600; 3]);
     }
 }

@@ -4,8 +4,8 @@
 //! becomes durable with the facts that name it; a larger one is a file, complete and synced before those facts are
 //! written, so a fact never names a blob that is not there. Nothing is ever deleted here.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::ids::BlobId;
@@ -124,23 +124,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     let folder = path.parent().unwrap_or(path);
     orchestrate_files::create_folder(folder)?;
-    let half = path.with_extension(format!("{}.new", std::process::id()));
-    let written = write_file(&half, bytes).and_then(|()| fs::rename(&half, path));
-    if let Err(error) = written {
-        // What is left of a half-written file only takes space; the error to report is the first.
-        let _ = fs::remove_file(&half);
-        return Err(error);
-    }
-    sync_folder(folder)?;
-    folder.parent().map_or(Ok(()), sync_folder)
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = orchestrate_files::create_file(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    orchestrate_files::replace(path, bytes)?;
+    // The folder itself may be new.
+    folder.parent().map_or(Ok(()), orchestrate_files::sync_folder)
 }

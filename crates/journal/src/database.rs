@@ -4,7 +4,7 @@
 //! `journal.db` is either a journal or damaged, and a damaged one is never written to. Write-ahead logging lets
 //! others read while the sequencer writes; `synchronous=FULL` makes a commit durable when it returns.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -147,8 +147,7 @@ fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
     // Nobody looks for a leftover of this name, and the error to report is the first.
     let _ = fs::remove_file(&half);
     made?;
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| JournalError::io(folder, error))
+    orchestrate_files::sync_folder(folder).map_err(|error| JournalError::io(folder, error))
 }
 
 fn fill(path: &Path) -> Result<(), JournalError> {

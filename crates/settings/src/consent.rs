@@ -6,7 +6,6 @@
 //! This module asks nobody; whoever has a terminal does.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -109,11 +108,7 @@ impl Consents {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         orchestrate_files::create_folder(directory)?;
         let text = serde_json::to_vec_pretty(&self.given)?;
-        let temporary = self.path.with_extension(format!("json.{}", std::process::id()));
-        let mut file = orchestrate_files::create_file(&temporary)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, &self.path)
+        orchestrate_files::replace(&self.path, &text)
     }
 }
 

@@ -3,11 +3,10 @@
 //! The file is written only if it is the plan that the run read, boxes of these tasks apart; everything else in it
 //! stays byte for byte, and it is replaced in one step. The edit stays uncommitted.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use orchestrate_core::{RunId, RunState, TaskId};
-use orchestrate_files::{Links, read_plain};
+use orchestrate_files::{Links, read_plain, replace_by_way_of};
 use orchestrate_journal::Store;
 use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
 
@@ -88,26 +87,11 @@ pub(crate) fn write(
     }))
 }
 
-/// Replaces a file in one step, its permissions kept.
+/// Replaces the plan file.
 ///
 /// What is half written is called after the run, whose lease we hold: one that was killed left it, and we take its
 /// name.
 fn replace(path: &Path, text: &str, run: &RunId) -> std::io::Result<()> {
-    let permissions = std::fs::metadata(path)?.permissions();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{run}"));
-    drop(std::fs::remove_file(&temporary));
-    let written = || {
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-        file.set_permissions(permissions)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    let done = written();
-    if done.is_err() {
-        // What is half written must not stay beside the user's files.
-        drop(std::fs::remove_file(&temporary));
-    }
-    done
+    replace_by_way_of(&format!(".{name}.{run}"), path, text.as_bytes())
 }

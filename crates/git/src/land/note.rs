@@ -3,8 +3,7 @@
 //! It is one file in our folder of the repository, and only ever whole: a new one is written beside it, synced, and
 //! takes its place. It says nothing of what git has done since; that is seen from the files (`switching.rs`).
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -58,20 +57,9 @@ pub(crate) enum Stage {
 impl Repo {
     /// Makes a note, in the place of the one before, before what it speaks of begins.
     pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
-        let [next, place] = [NEXT_NOTE, NOTE].map(|name| self.own_folder().join(name));
-        let write = || {
-            let mut file = orchestrate_files::create_file(&next)?;
-            file.write_all(&switch.text())?;
-            file.sync_all()?;
-            std::fs::rename(&next, &place)?;
-            File::open(self.own_folder())?.sync_all()
-        };
-        let written = write().map_err(GitError::io("write", &place));
-        if written.is_err() {
-            // It may hold the last of a full disk.
-            let _ = std::fs::remove_file(&next);
-        }
-        written
+        let place = self.own_folder().join(NOTE);
+        let written = orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, &switch.text());
+        written.map_err(GitError::io("write", &place))
     }
 
     /// Reads the note, if there is one; what has never been one of ours says nothing.

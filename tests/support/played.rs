@@ -3,7 +3,7 @@
 use libtest_mimic::Failed;
 use orchestrate_coordinator::Coordinator;
 use orchestrate_core::event::{Event, FailureCause, Recorded};
-use orchestrate_core::{BlobId, ModelRequest, Report, TaskId, TaskState};
+use orchestrate_core::{BlobId, Message, ModelRequest, Report, TaskId, TaskState};
 
 use super::{Outcome, fail};
 
@@ -56,6 +56,24 @@ impl Played {
             _ => None,
         });
         ids.into_iter().map(|id| Ok(serde_json::from_slice(&self.coordinator.store().blob(id)?)?)).collect()
+    }
+
+    /// Returns everything that is not the model's own in the requests of a task.
+    pub(crate) fn told(&self, of: &str) -> Result<String, Failed> {
+        let requests = self.requests()?;
+        let of_task = requests.iter().filter(|request| request.origin.task.as_str() == of);
+        let texts = of_task.flat_map(|request| &request.messages).flat_map(|message| match message {
+            Message::User { text } => vec![text.as_str()],
+            Message::Tool { results } => results.iter().map(|result| result.text.as_str()).collect(),
+            Message::Assistant { .. } => Vec::new(),
+        });
+        Ok(texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Requires that a task's agent was told all of this, in whatever words.
+    pub(crate) fn require_told(&self, of: &str, facts: &[&str]) -> Outcome {
+        let told = self.told(of)?;
+        if facts.iter().all(|fact| told.contains(fact)) { Ok(()) } else { fail(told) }
     }
 
     /// Reads a blob as text.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
+use orchestrate_core::event::ReturnCause;
 use serde_json::{Map, Value, json};
 
 /// The rules of a scripted model, in the order in which they are tried.
@@ -56,6 +57,12 @@ impl Rule {
     /// Limits the rule to one request of the agent, counted from 1 across attempts.
     pub(crate) fn turn(mut self, turn: u32) -> Self {
         self.when.insert("turn".to_owned(), json!(turn));
+        self
+    }
+
+    /// Limits the rule to the first request after the work came back for this cause.
+    pub(crate) fn returned(mut self, cause: ReturnCause) -> Self {
+        self.when.insert("returned".to_owned(), json!(cause));
         self
     }
 

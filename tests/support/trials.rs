@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use libtest_mimic::{Completion, Failed};
+use orchestrate_core::event::ReturnCause;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -89,10 +90,12 @@ fn lived_in_repository() -> Outcome {
 fn script_is_json_lines() -> Outcome {
     let script = Script::default()
         .rule(Rule::task("T1").turn(2).last_contains("FAILED").times(1).call("grep", &json!({ "pattern": "x" })))
+        .rule(Rule::any().returned(ReturnCause::TaskCheck).text("mended"))
         .rule(Rule::any().text("done").usage(json!({ "output_tokens": 1 })));
     let expected = [
         json!({ "task": "T1", "times": 1, "when": { "turn": 2, "last_contains": "FAILED" },
                 "reply": { "text": "", "tool_calls": [{ "name": "grep", "arguments": { "pattern": "x" } }] } }),
+        json!({ "when": { "returned": "task_check" }, "reply": { "text": "mended" } }),
         json!({ "reply": { "text": "done", "usage": { "output_tokens": 1 } } }),
     ];
     same(&json!(lines(&script.to_text())?), &json!(expected))?;

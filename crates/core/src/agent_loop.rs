@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall, ToolSpec};
+use crate::event::ReturnCause;
 use crate::ids::{CallId, TaskId};
 
 /// How often in a row a reply may be empty before the agent is given up.
@@ -101,6 +102,8 @@ pub enum AgentFact {
     },
     /// Work came back: a conflict, a red check, a rejection. It reopens a finished agent.
     Returned {
+        /// Why.
+        cause: ReturnCause,
         /// What to mend, with the evidence.
         text: String,
     },
@@ -136,6 +139,9 @@ pub struct AgentLoop {
     empty_replies: u32,
     cut_replies: u32,
     repeats: Repeats,
+    /// Why the work came back, until a model has replied to that.
+    #[serde(default)]
+    returned: Option<ReturnCause>,
     /// The calls of a newest reply that was withheld in part, which a journal of before may have run all the same.
     #[serde(default)]
     withheld: Vec<ToolCall>,
@@ -173,8 +179,9 @@ impl AgentLoop {
             attempt_turns: 0,
             empty_replies: 0,
             cut_replies: 0,
-            withheld: Vec::new(),
             repeats: Repeats::default(),
+            returned: None,
+            withheld: Vec::new(),
         }
     }
 
@@ -227,7 +234,7 @@ impl AgentLoop {
             AgentFact::Replied { reply } => self.replied(reply),
             AgentFact::ToolEnded { answer } => self.tool_ended(answer),
             AgentFact::Delivered { text } => self.heard(text),
-            AgentFact::Returned { text } => self.returned(text),
+            AgentFact::Returned { cause, text } => self.returned(cause, text),
             AgentFact::AttemptStarted => {
                 self.attempt_turns = 0;
                 Ok(())
@@ -259,7 +266,7 @@ impl AgentLoop {
             tools: self.spec.tools.clone(),
             messages: self.context.sent(),
             max_output_tokens: self.spec.max_output_tokens,
-            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1 },
+            origin: Origin { task: self.spec.task.clone(), turn: self.turn + 1, returned: self.returned },
         }
     }
 
@@ -269,6 +276,7 @@ impl AgentLoop {
         }
         self.turn += 1;
         self.attempt_turns += 1;
+        self.returned = None;
         let ModelReply { text, tool_calls, stop, raw, .. } = reply;
         self.withheld = if stop == StopReason::Refusal { tool_calls.clone() } else { Vec::new() };
         if text.trim().is_empty() && tool_calls.is_empty() {
@@ -386,8 +394,9 @@ impl AgentLoop {
         Ok(())
     }
 
-    fn returned(&mut self, text: String) -> Result<(), IllegalFact> {
+    fn returned(&mut self, cause: ReturnCause, text: String) -> Result<(), IllegalFact> {
         self.answer_open_calls();
+        self.returned = Some(cause);
         self.state = State::Ready;
         (self.empty_replies, self.cut_replies) = (0, 0);
         self.repeats = Repeats::default();
@@ -503,6 +512,10 @@ mod tests {
         }
     }
 
+    fn returned(cause: ReturnCause, text: &str) -> AgentFact {
+        AgentFact::Returned { cause, text: text.to_owned() }
+    }
+
     fn after(facts: Vec<AgentFact>) -> AgentLoop {
         let mut agent = agent();
         for fact in facts {
@@ -555,7 +568,7 @@ mod tests {
         // Its calls are answered, so that it can be sent on if a person asks for another try.
         let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
         assert!(results.len() == 2 && results.iter().all(|result| result.is_error));
-        agent.apply(AgentFact::Returned { text: "once more".to_owned() }).unwrap();
+        agent.apply(returned(ReturnCause::Retried, "once more")).unwrap();
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
     }
 
@@ -585,8 +598,28 @@ mod tests {
     fn a_text_alone_finishes_and_a_return_reopens() {
         let mut agent = after(vec![reply("done", &[], StopReason::EndTurn)]);
         assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Done("done".to_owned())));
-        agent.apply(AgentFact::Returned { text: "the check is red".to_owned() }).unwrap();
+        agent.apply(returned(ReturnCause::TaskCheck, "the check is red")).unwrap();
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
+    }
+
+    #[test]
+    fn the_first_request_after_a_return_names_its_cause() {
+        let named = |agent: &AgentLoop| match agent.next_step(&ByteBound) {
+            Step::CallModel(request) => request.origin.returned,
+            step => panic!("{step:?}"),
+        };
+        let mut agent = agent();
+        assert_eq!(named(&agent), None);
+        agent.apply(reply("done", &[], StopReason::EndTurn)).unwrap();
+        agent.apply(returned(ReturnCause::Conflict, "mend it")).unwrap();
+        // A message that is heard on the way takes nothing from it, and neither does another process.
+        agent.apply(AgentFact::Delivered { text: "hurry".to_owned() }).unwrap();
+        let mut agent: AgentLoop = serde_json::from_str(&serde_json::to_string(&agent).unwrap()).unwrap();
+        assert_eq!(named(&agent), Some(ReturnCause::Conflict));
+        for fact in [reply("", &["a"], StopReason::ToolCalls), ended("a")] {
+            agent.apply(fact).unwrap();
+        }
+        assert_eq!(named(&agent), None);
     }
 
     #[test]

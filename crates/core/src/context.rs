@@ -407,7 +407,7 @@ mod tests {
             tools: Vec::new(),
             messages: context.sent(),
             max_output_tokens: 10,
-            origin: Origin { task: TaskId::from("T1"), turn: 1 },
+            origin: Origin { task: TaskId::from("T1"), turn: 1, returned: None },
         }
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::block::block;
+use crate::event::ReturnCause;
 use crate::ids::{CallId, TaskId};
 
 /// One request to a model, complete: nothing is added to it on the way but the provider's own framing.
@@ -33,6 +34,9 @@ pub struct Origin {
     pub task: TaskId,
     /// This agent's request number, from 1, counted across attempts.
     pub turn: u32,
+    /// Why the work came back, in the first request after it did; `None` in every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned: Option<ReturnCause>,
 }
 
 /// One entry of a conversation.
@@ -247,6 +251,19 @@ mod tests {
             line => line.to_owned(),
         };
         answer.render().text.lines().map(shown).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Requests are kept in journals: one of before is read, and one that answers to no return is written as ever.
+    #[test]
+    fn an_origin_names_a_return_only_if_there_is_one() {
+        let written = r#"{"task":"T1","turn":2}"#;
+        let origin = Origin { task: "T1".into(), turn: 2, returned: None };
+        assert_eq!(serde_json::from_str::<Origin>(written).unwrap(), origin);
+        assert_eq!(serde_json::to_string(&origin).unwrap(), written);
+        let origin = Origin { returned: Some(ReturnCause::RunCheck), ..origin };
+        let written = r#"{"task":"T1","turn":2,"returned":"run_check"}"#;
+        assert_eq!(serde_json::to_string(&origin).unwrap(), written);
+        assert_eq!(serde_json::from_str::<Origin>(written).unwrap(), origin);
     }
 
     #[test]

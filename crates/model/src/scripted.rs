@@ -1,5 +1,19 @@
 //! A model whose replies stand in a file: `script:FILE`, JSON Lines, one [`Rule`] each.
 //!
+//! A rule names what it answers (`task`, `when`, both may be missing), the `reply`, and how many `times` at most:
+//!
+//! ```json
+//! {"task": "T1", "when": {"returned": "conflict"}, "reply": {"tool_calls": [{"name": "git_status"}]}, "times": 1}
+//! ```
+//!
+//! Everything that `when` names has to fit the request:
+//!
+//! - `turn`: the number of the agent's request, from 1, counted across attempts;
+//! - `returned`: the request is the first after the work came back to its agent for this cause, as `task.returned` has
+//!   it: `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, `rejected` or `retried`. No rule has to know
+//!   in which words the agent is told so;
+//! - `last_contains`: a part of the newest message, or of one of the newest tool results.
+//!
 //! The first rule that fits answers. A rule with `times` is used up after that many replies, counted over
 //! the whole run: each reply names its rule in [`ModelReply::raw`], so that a resumed run counts again from
 //! the replies in its journal ([`ScriptedModel::resume`]). Nothing here looks at a clock or a random number.
@@ -10,6 +24,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orchestrate_core::conversation::RawBlocks;
+use orchestrate_core::event::ReturnCause;
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -48,6 +63,7 @@ struct Rule {
 #[serde(deny_unknown_fields)]
 struct When {
     turn: Option<u32>,
+    returned: Option<ReturnCause>,
     last_contains: Option<String>,
 }
 
@@ -192,9 +208,10 @@ impl Model for ScriptedModel {
 
 impl Rule {
     fn fits(&self, request: &ModelRequest) -> bool {
-        let Self { task, when: When { turn, last_contains }, .. } = self;
+        let Self { task, when: When { turn, returned, last_contains }, .. } = self;
         task.as_ref().is_none_or(|task| task == request.origin.task.as_str())
             && turn.is_none_or(|turn| turn == request.origin.turn)
+            && returned.is_none_or(|cause| request.origin.returned == Some(cause))
             && last_contains.as_ref().is_none_or(|part| last_contains_text(request, part))
     }
 }

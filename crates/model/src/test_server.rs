@@ -117,6 +117,6 @@ pub(crate) fn request(model: &str) -> ModelRequest {
         tools: Vec::new(),
         messages: vec![Message::User { text: "go".to_owned() }],
         max_output_tokens: 100,
-        origin: Origin { task: TaskId::new("T1"), turn: 3 },
+        origin: Origin { task: TaskId::new("T1"), turn: 3, returned: None },
     }
 }

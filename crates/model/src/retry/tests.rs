@@ -44,7 +44,7 @@ fn request() -> ModelRequest {
         tools: Vec::new(),
         messages: Vec::new(),
         max_output_tokens: 1,
-        origin: Origin { task: TaskId::new("T1"), turn: 1 },
+        origin: Origin { task: TaskId::new("T1"), turn: 1, returned: None },
     }
 }
 

@@ -12,7 +12,7 @@ fn request(task: &str, turn: u32, last: Message) -> ModelRequest {
         tools: Vec::new(),
         messages: vec![last],
         max_output_tokens: 100,
-        origin: Origin { task: TaskId::new(task), turn },
+        origin: Origin { task: TaskId::new(task), turn, returned: None },
     }
 }
 
@@ -58,6 +58,28 @@ fn the_first_rule_that_fits_answers() {
         ask(&model, &request("T9", 7, user("fine"))).unwrap_err().to_string(),
         "answer turn 7 of task T9: no rule of script:demo.jsonl fits; add one, or raise the `times` of one that did"
     );
+}
+
+#[test]
+fn a_rule_names_the_cause_of_a_return_and_no_words_of_it() {
+    let script = concat!(
+        r#"{"when": {"returned": "conflict"}, "reply": {"text": "resolve"}}"#,
+        "\n",
+        r#"{"when": {"returned": "task_check", "turn": 3}, "reply": {"text": "mend"}}"#,
+        "\n",
+        r#"{"reply": {"text": "go on"}}"#,
+    );
+    let model = ScriptedModel::parse(NAME, script).unwrap();
+    let after = |returned, turn| {
+        let request = request("T1", turn, user("any words, a conflict among them"));
+        let request = ModelRequest { origin: Origin { returned, ..request.origin.clone() }, ..request };
+        ask(&model, &request).unwrap().text
+    };
+    assert_eq!(after(Some(ReturnCause::Conflict), 2), "resolve");
+    assert_eq!(after(Some(ReturnCause::TaskCheck), 3), "mend");
+    assert_eq!(after(Some(ReturnCause::TaskCheck), 2), "go on");
+    assert_eq!(after(Some(ReturnCause::RunCheck), 3), "go on");
+    assert_eq!(after(None, 3), "go on");
 }
 
 #[test]
@@ -112,6 +134,11 @@ fn a_bad_line_is_named() {
         ),
         (r#"{"reply": {}}"#, "`reply` has neither `text` nor `tool_calls`"),
         (r#"{"reply": {"tool_calls": [{"name": ""}]}}"#, "a tool call has an empty `name` (arguments {})"),
+        (
+            r#"{"when": {"returned": "clash"}, "reply": {"text": "x"}}"#,
+            "unknown variant `clash`, expected one of `conflict`, `task_check`, `run_check`, `deletions`, `unstorable`, \
+             `rejected`, `retried`, at column 29",
+        ),
         (r#"{"task": "T1"}"#, "missing field `reply`, at column 14"),
     ] {
         let error = ScriptedModel::parse(NAME, &format!("{good}\n\n{line}\n")).unwrap_err();

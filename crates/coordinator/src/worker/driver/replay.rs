@@ -47,7 +47,8 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
                 if cause.is_new_attempt() {
                     agent.apply(AgentFact::AttemptStarted)?;
                 }
-                agent.apply(AgentFact::Returned { text: String::from_utf8_lossy(&link.blob(text)?).into_owned() })?;
+                let text = String::from_utf8_lossy(&link.blob(text)?).into_owned();
+                agent.apply(AgentFact::Returned { cause: *cause, text })?;
             }
             Event::ContextCompacted { compaction, .. } => {
                 agent.apply(AgentFact::Compacted { compaction: compaction.clone() })?;

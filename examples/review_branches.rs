@@ -24,7 +24,7 @@ const PLAN: &str = "# Two changes\n\n- [ ] T1 Add the adder\n- [ ] T2 Add the do
 const SCRIPT: &str = r#"
 {"task": "T1", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "add.sh", "content": "echo $(($1 + $2))\n"}}]}}
 {"task": "T2", "when": {"turn": 1}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "double.sh", "content": "echo $(($1 * 2))\n"}}, {"name": "delete_file", "arguments": {"path": "tests/all.sh"}}]}}
-{"task": "T2", "when": {"last_contains": "Keep the tests"}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "tests/all.sh", "content": "test -e README.md\n"}}]}}
+{"task": "T2", "when": {"returned": "rejected"}, "reply": {"tool_calls": [{"name": "write_file", "arguments": {"path": "tests/all.sh", "content": "test -e README.md\n"}}]}}
 {"reply": {"text": "Done."}}
 "#;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, PlanInput, ShutdownLevel};
 use orchestrate_core::TaskState::{Conflicted, Failed as FailedTask, Merged};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText};
 use orchestrate_core::{RunId, RunState, Task, TaskRecord};
@@ -80,8 +80,8 @@ fn a_commit_of_markers() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let commits = json!({"message": "Take both"});
         script
-            .rule(Rule::task(task).last_contains("has been merged into your worktree").call("git_commit", &commits))
-            .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
+            .rule(Rule::task(task).returned(ReturnCause::Conflict).times(1).call("git_commit", &commits))
+            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
     });
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
 }
@@ -90,8 +90,8 @@ fn markers_left_once() -> Outcome {
     let stage = Stage::new()?;
     let script = clash(Script::default(), |script, task| {
         script
-            .rule(Rule::task(task).last_contains("has been merged into your worktree").text("Looks fine."))
-            .rule(read(Rule::task(task).last_contains("still hold conflict markers"), "src/lib.txt"))
+            .rule(Rule::task(task).returned(ReturnCause::Conflict).times(1).text("Looks fine."))
+            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
     });
     require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
 }
@@ -102,10 +102,13 @@ fn markers_of_another_merge() -> Outcome {
     let markers = "one\n<<<<<<< HEAD\nT1\n=======\nT2\n>>>>>>> mine\nthree\n";
     let script = clash(Script::default(), |script, task| {
         script
-            .rule(put(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt", markers))
-            .rule(read(Rule::task(task).last_contains(">\nsrc/lib.txt:2\n</data-"), "src/lib.txt"))
+            .rule(put(Rule::task(task).returned(ReturnCause::Conflict).times(1), "src/lib.txt", markers))
+            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
     });
-    require_both(&stage, &stage.play(CLASH, &script, |_| {})?)
+    let played = stage.play(CLASH, &script, |_| {})?;
+    require_both(&stage, &played)?;
+    let told = format!("{}{}", played.told("T1")?, played.told("T2")?);
+    if told.contains("src/lib.txt:2\n") { Ok(()) } else { fail(told) }
 }
 
 /// T1 moves a file away and makes a folder in its place, T2 changes both; whoever comes second has to decide. A file
@@ -115,7 +118,8 @@ fn moved_away(decide: impl Fn(Rule) -> Rule) -> Script {
         .rule(shell(Rule::task("T1").turn(1), "rm kept.txt README.md && mkdir kept.txt && echo 1 > kept.txt/in"))
         .rule(shell(Rule::task("T2").turn(1), "echo 2 > kept.txt; echo 2 > README.md; printf '\\0' > src/lib.txt"));
     ["T1", "T2"].into_iter().fold(script, |script, task| {
-        script.rule(decide(Rule::task(task).last_contains("stand exactly as the merge has left them"))).rule(done(task))
+        let sent_back = || Rule::task(task).returned(ReturnCause::Conflict);
+        script.rule(sent_back().times(1).text("Looks fine.")).rule(decide(sent_back())).rule(done(task))
     })
 }
 
@@ -144,7 +148,7 @@ fn undecided_conflict() -> Outcome {
     if !states.contains(&Merged) || !states.contains(&Conflicted) || played.report.exit_code != Some(3) {
         return fail(played.story());
     }
-    if error.contains("nothing was decided about README.md (modify/delete), kept.txt~") {
+    if error.contains("README.md (modify/delete), kept.txt~") {
         return Ok(());
     }
     fail(error)
@@ -155,7 +159,7 @@ fn binary_clash() -> Script {
     ["T1", "T2"].into_iter().fold(Script::default(), |script, task| {
         script
             .rule(put(Rule::task(task).turn(1), "data.bin", &format!("{task}\0")))
-            .rule(read(Rule::task(task).last_contains("mended by hand"), "src/lib.txt"))
+            .rule(read(Rule::task(task).returned(ReturnCause::Retried), "src/lib.txt"))
             .rule(done(task))
     })
 }
@@ -172,9 +176,8 @@ fn binary_without_shell() -> Outcome {
         return fail(played.story());
     }
     let error = conflicted.error.as_ref().map(|error| error.message.as_str()).unwrap_or_default();
-    let is_clear = error.starts_with("it conflicts in data.bin (")
-        && error.contains("neither `run_shell_command` nor `delete_file`");
-    if !is_clear || played.report.exit_code != Some(3) {
+    let facts = ["data.bin (", "`run_shell_command`", "`delete_file`"];
+    if !facts.iter().all(|fact| error.contains(fact)) || played.report.exit_code != Some(3) {
         return fail(error);
     }
     let task = conflicted.id.clone();
@@ -198,7 +201,7 @@ fn binary_with_delete() -> Outcome {
     let script = ["T1", "T2"].into_iter().fold(
         Script::default().rule(put(Rule::task("T1").turn(1), "kept.txt", "\0")).rule(delete(Rule::task("T2").turn(1))),
         |script, task| {
-            let mends = Rule::task(task).last_contains("has been merged into your worktree");
+            let mends = Rule::task(task).returned(ReturnCause::Conflict);
             script.rule(delete(mends)).rule(done(task))
         },
     );
@@ -213,11 +216,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
     let stage = Stage::new()?;
     let script = Script::default()
         .rule(put(Rule::task("T2").turn(1), "src/lib.txt", "one\nT2\nthree\n"))
-        .rule(
-            Rule::task("T2")
-                .last_contains("has been merged into your worktree")
-                .call("read_file", &json!({"path": "."})),
-        )
+        .rule(Rule::task("T2").returned(ReturnCause::Conflict).call("read_file", &json!({"path": "."})))
         .rule(done("T2"));
     let plan = "- [ ] T1 a (run: ln -sf /nowhere src/lib.txt)\n- [ ] T2 b\n";
     let review = |settings: &mut orchestrate_coordinator::Settings| {
@@ -237,7 +236,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
 fn what_a_person_puts_there() -> Outcome {
     let stage = Stage::new()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+        script.rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
     });
     let plan = format!("{CLASH}- [ ] T3 c (run: false)\n");
     let mut played = stage.play(&plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
@@ -300,9 +299,7 @@ fn a_vanished_worktree() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
         script
-            .rule(
-                Rule::task(task).last_contains("has been merged into your worktree").call("run_shell_command", &sleep),
-            )
+            .rule(Rule::task(task).returned(ReturnCause::Conflict).call("run_shell_command", &sleep))
             // What it wrote and read before is not there any more; it looks again.
             .rule(read(Rule::task(task).turn(4), "src/lib.txt"))
     });
@@ -339,7 +336,7 @@ fn a_vanished_entry() -> Outcome {
     let script = clash(Script::default(), |script, task| {
         let sleep = json!({"command": "sleep 60"});
         script
-            .rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+            .rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
             .rule(Rule::task(task).turn(5).call("run_shell_command", &sleep))
     });
     let run = stopped_in_repair(&stage, (&script, 5), |worktree| {
@@ -385,7 +382,7 @@ fn a_command_starts_anew() -> Outcome {
 fn a_child_that_conflicts() -> Outcome {
     let stage = Stage::new()?;
     let script = clash(Script::default(), |script, task| {
-        script.rule(read(Rule::task(task).last_contains("has been merged into your worktree"), "src/lib.txt"))
+        script.rule(read(Rule::task(task).returned(ReturnCause::Conflict), "src/lib.txt"))
     });
     let coordinator = stage.coordinator(&script, |_| {})?;
     let child = |id: &str| ChildSpec { id: Some(id.into()), ..ChildSpec::new("change the second line") };
@@ -403,7 +400,7 @@ fn deletions_are_confirmed() -> Outcome {
     let remove = json!({"command": "rm -r src kept.txt README.md"});
     let script = Script::default()
         .rule(Rule::task("T1").turn(1).call("run_shell_command", &remove))
-        .rule(Rule::task("T1").last_contains("without a recorded deletion").text("The task asks for it."))
+        .rule(Rule::task("T1").returned(ReturnCause::Deletions).text("The task asks for it."))
         .rule(done("T1"));
     let played = stage.play("- [ ] T1 remove\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged)])?;
@@ -420,7 +417,7 @@ fn an_empty_tree() -> Outcome {
     let anew = format!("mkdir -p src && touch {}", files.join(" "));
     let delete = |rule: Rule, file: &str| rule.call("delete_file", &json!({ "path": file }));
     let recorded = Script::default().rule(emptied("T1")).rule(done("T1").turn(2));
-    let recorded = recorded.rule(shell(Rule::task("T1").last_contains("as long as a file is left"), &anew));
+    let recorded = recorded.rule(shell(Rule::task("T1").returned(ReturnCause::Deletions), &anew));
     let script = recorded
         .rule(files.iter().fold(Rule::task("T1").turn(4), |rule, file| delete(rule, file)))
         .rule(done("T1"))
@@ -448,16 +445,14 @@ fn unstorable_work() -> Outcome {
     let stage = Stage::new()?;
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "mkdir -p lib/.GIT && echo 1 > lib/.GIT/kept && echo 1 > one.txt"))
-        .rule(shell(
-            Rule::task("T1").last_contains("store lib/.GIT/kept: git takes no such path"),
-            "mv lib/.GIT lib/git",
-        ))
+        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), "mv lib/.GIT lib/git"))
         .rule(done("T1"))
         .rule(shell(Rule::task("T2").turn(1), "mkdir .git. && touch .git./x"))
-        .rule(shell(Rule::task("T2").last_contains("cannot be stored in git as it stands"), "rm -r .git."))
+        .rule(shell(Rule::task("T2").returned(ReturnCause::Unstorable), "rm -r .git."))
         .rule(done("T2"));
     let played = stage.play("- [ ] T1 make\n- [ ] T2 look @reviewer\n", &script, |_| {})?;
     played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    played.require_told("T1", &["lib/.GIT/kept"])?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch, "lib"])?;
     if files == "lib/git/kept" { Ok(()) } else { fail(files) }
 }
@@ -469,11 +464,11 @@ fn unstorable_in_between() -> Outcome {
     let spoils = |rule: Rule| shell(rule, "mkdir .GIT && touch .GIT/x");
     let mut script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), "rm -r src kept.txt README.md"))
-        .rule(spoils(Rule::task("T1").last_contains("without a recorded deletion")))
+        .rule(spoils(Rule::task("T1").returned(ReturnCause::Deletions)))
         .rule(write("T2", "two.txt", "2\n"))
-        .rule(spoils(Rule::task("T2").last_contains("not so")));
+        .rule(spoils(Rule::task("T2").returned(ReturnCause::Rejected)));
     for task in ["T1", "T2"] {
-        let mends = Rule::task(task).last_contains("cannot be stored in git as it stands");
+        let mends = Rule::task(task).returned(ReturnCause::Unstorable);
         script = script.rule(shell(mends, "rm -r .GIT")).rule(done(task));
     }
     let plan = "- [ ] T1 remove\n- [ ] T2 make (review: required)\n";
@@ -492,7 +487,7 @@ fn unstorable_for_good() -> Outcome {
     let played = stage.play(&plan, &script, |_| {})?;
     played.require(1, &[("T1", FailedTask), ("T2", FailedTask), ("T3", Merged)])?;
     for task in ["T1", "T2"] {
-        played.require_failure(task, FailureCause::Worktree, "store .GIT/kept: git takes no such path")?;
+        played.require_failure(task, FailureCause::Worktree, ".GIT/kept")?;
         let worktree = played.coordinator.layout().worktree(&played.report.run_id, &task.into());
         if std::fs::read_to_string(worktree.join(".GIT/kept"))? != "kept\n" {
             return fail("the file is gone");
@@ -519,15 +514,15 @@ fn configuration_by_commands() -> Outcome {
     let spoil = "echo 1 > Orchestrate.toml && mkdir .orchestrate && echo 1 > .orchestrate/x && rm old.tool && \
                  echo 1 > a.Tool && echo 1 > one.txt";
     let mend = "rm -r Orchestrate.toml .orchestrate a.Tool && echo old > old.tool";
-    let told = "`.orchestrate/x`, `Orchestrate.toml`, `a.Tool`, `old.tool`: it configures agents";
     let script = Script::default()
         .rule(shell(Rule::task("T1").turn(1), spoil))
-        .rule(shell(Rule::task("T1").last_contains(told), mend))
+        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), mend))
         .rule(done("T1"));
     let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > ORCHESTRATE.TOML)\n- [ ] T3 make (run: touch three)\n";
     let played = stage.play(plan, &script, |_| {})?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
-    played.require_failure("T2", FailureCause::Worktree, "store `ORCHESTRATE.TOML`: it configures agents")?;
+    played.require_told("T1", &["`.orchestrate/x`", "`Orchestrate.toml`", "`a.Tool`", "`old.tool`"])?;
+    played.require_failure("T2", FailureCause::Worktree, "`ORCHESTRATE.TOML`")?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     let has = |name: &str| files.lines().any(|file| file == name);
     let spoilt = ["Orchestrate.toml", "ORCHESTRATE.TOML", ".orchestrate/x", "a.Tool"].into_iter().any(has);
@@ -540,17 +535,17 @@ fn opened_to_a_tool() -> Outcome {
     let rule =
         |rule: &str| RuleText { decision: RuleDecision::Allow, rule: rule.to_owned(), source: "--allow".to_owned() };
     let spoil = "echo 1 > agents/command.md && echo 1 > orchestrate.toml";
-    let told = "`agents/command.md`, `orchestrate.toml`: it configures agents";
     let script = Script::default()
         .rule(put(Rule::task("T1").turn(1), "agents/tool.md", "1\n"))
         .rule(shell(Rule::task("T1").turn(2), spoil))
-        .rule(shell(Rule::task("T1").last_contains(told), "rm agents/command.md orchestrate.toml"))
+        .rule(shell(Rule::task("T1").returned(ReturnCause::Unstorable), "rm agents/command.md orchestrate.toml"))
         .rule(done("T1"));
     let plan = "- [ ] T1 make\n- [ ] T2 make (run: echo 1 > b.tool)\n- [ ] T3 make (run: echo 1 > c.tool)\n";
     let played = stage.play(plan, &script, |settings| {
         settings.run.rules = vec![rule("write_file(**)"), rule("file_write(/c.tool)")];
     })?;
     played.require(1, &[("T1", Merged), ("T2", FailedTask), ("T3", Merged)])?;
+    played.require_told("T1", &["`agents/command.md`", "`orchestrate.toml`"])?;
     let files = stage.repository.git(&["ls-tree", "-r", "--name-only", &played.report.integration_branch])?;
     let has = |name: &str| files.lines().any(|file| file == name);
     let spoilt = ["agents/command.md", "orchestrate.toml", "b.tool"].into_iter().any(has);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
-use orchestrate_core::event::{Event, FailureCause};
+use orchestrate_core::event::{Event, FailureCause, ReturnCause};
 use orchestrate_core::request::Request;
 use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
@@ -151,11 +151,7 @@ fn a_conflict_goes_back_to_its_author() -> Outcome {
     for task in ["T1", "T2"] {
         script = script
             .rule(write(task, "src/lib.txt", &format!("one\n{task}\nthree\n")))
-            .rule(
-                Rule::task(task)
-                    .last_contains("conflicts with what other agents have merged")
-                    .call("read_file", &json!({"path": "src/lib.txt"})),
-            )
+            .rule(Rule::task(task).returned(ReturnCause::Conflict).call("read_file", &json!({"path": "src/lib.txt"})))
             .rule(
                 Rule::task(task)
                     .last_contains("<<<<<<<")
@@ -175,6 +171,7 @@ fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
         .rule(write("T1", "answer.txt", "41\n"))
         .rule(
             Rule::task("T1")
+                .returned(ReturnCause::TaskCheck)
                 .last_contains("got 41")
                 .call("write_file", &json!({"path": "answer.txt", "content": "42\n"})),
         )

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use libtest_mimic::Failed;
+use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::event::{Event, ToolOutcome};
 use rustix::process::Signal;
 use serde_json::json;
@@ -41,12 +42,8 @@ fn sleeping_play() -> Play {
     let command = format!("sleep {0} & setsid sleep {0} & sleep {0}", seconds());
     let one = || Rule::task("T1");
     let script = Script::default()
-        .rule(
-            one()
-                .last_contains("ERROR: interrupted: ")
-                .call("write_file", &json!({"path": "woken.txt", "content": "1\n"})),
-        )
-        .rule(one().last_contains("made woken.txt").text("Done."))
+        .rule(one().last_contains(INTERRUPTED).call("write_file", &json!({"path": "woken.txt", "content": "1\n"})))
+        .rule(one().last_contains("woken.txt").text("Done."))
         .rule(one().call("run_shell_command", &json!({ "command": command })));
     Play { plan: "- [ ] T1 sleep\n", script }
 }

@@ -363,7 +363,7 @@ fn parked_at_a_desk() -> Result<(Desk, String), Failed> {
     let run = ["run", "plan.md", "--model", &model, "--ask", "run_shell_command(touch*)"];
     let ran = desk.home.orchestrate(desk.repository.path(), &run).env("ORCHESTRATE_ASK", "park").run()?.exits(3)?;
     // What is shown of it in a line says that it is not all.
-    says(&ran, &["more characters): `orchestrate approve", "shows all of it and asks"])?;
+    says(&ran, &["more characters): `orchestrate approve", "shows it in full and asks"])?;
     let call = desk.types(&["status", "--json"], 0)?.json()?;
     let call = at(&call, "/approvals/0/call")?.as_str().unwrap_or_default().get(..8).unwrap_or_default().to_owned();
     Ok((desk, call))
@@ -381,7 +381,7 @@ fn what_is_approved_is_what_was_shown() -> Outcome {
     for wrong in ["0123456789ab", "", &hash[..4], &format!("{hash}0")] {
         says(&desk.types(&["approve", &call, "--hash", wrong], 2)?, &["nothing was decided"])?;
     }
-    says(&desk.types(&["approve", &call, "--tree", &hash], 2)?, &["it has --hash"])?;
+    says(&desk.types(&["approve", &call, "--tree", &hash], 2)?, &["use --hash for a call"])?;
     let waits = desk.types(&["status", "--json"], 0)?.json()?;
     if *at(&waits, "/approvals/0/hash")? != json!(hash)
         || *at(&waits, "/approvals/0/arguments/command")? != json!(hiding())
@@ -434,7 +434,7 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
             return fail(status);
         }
         for arguments in [["approve", &call].as_slice(), &["approve", &call, "--hash", "0123456789ab"]] {
-            says(&types(arguments)?.exits(2)?, &["cannot be shown", "blotted out", "orchestrate reject"])?;
+            says(&types(arguments)?.exits(2)?, &["cannot be shown", "redacted", "orchestrate reject"])?;
         }
         if is_recorded {
             refuses_to_approve(&desk)?;
@@ -490,5 +490,5 @@ fn work_that_nobody_has_looked_at_is_asked_about() -> Outcome {
     let other = Desk::new("- [ ] T1 Make it (run: touch made)\n")?;
     other.types(&["run", "plan.md", "--merge", "review"], 3)?;
     let tree = other.repository.git(&["for-each-ref", "--format=%(tree)", "refs/heads/orchestrate/*/T1"])?;
-    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved as tree {tree}")])
+    says(&other.types(&["approve", "T1"], 0)?, &[&format!("approved unseen, as tree {tree}")])
 }

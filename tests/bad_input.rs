@@ -231,7 +231,10 @@ fn a_temporary_folder_is_not_there() -> Outcome {
         before.require_same(&scene.repository.fingerprint()?)
     };
     refused(&["run", &plan])?;
-    require_words(&typed(&["demo"])?.stderr, &[&format!("make a folder in {nowhere}"), "set TMPDIR to a folder"])?;
+    require_words(
+        &typed(&["demo"])?.stderr,
+        &[&format!("create a folder in {nowhere}"), "set TMPDIR to a writable folder"],
+    )?;
     if scene.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }
@@ -248,7 +251,7 @@ fn a_path_that_is_no_text() -> Outcome {
         "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
     let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &scene.file("plan.md")];
     let ran = scene.home.command("sh", scene.repository.path(), &arguments).run()?.exits(0)?;
-    let said = "were left as they are: it is no longer there, or its path is not UTF-8";
+    let said = "were left unchanged: it is no longer there, or its path is not UTF-8";
     require_words(&ran.stdout, &["has landed", said, "rename the plan", PLAN])
 }
 
@@ -265,7 +268,7 @@ fn too_few_open_files_are_refused() -> Outcome {
     for limit in ["64", "40", "24", "12"] {
         let ran = with_open_files(&scene, &format!("-n {limit}"), &["run", &plan])?.exits(2)?;
         let allowed = format!("no more than {limit} are allowed");
-        require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "fewer with --max-agents"])?;
+        require_words(&ran.stderr, &["20 agents", &allowed, "`ulimit -Hn`", "lower it with --max-agents"])?;
     }
     if scene.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
@@ -499,7 +502,7 @@ fn a_wait_for_a_server_is_shown() -> Outcome {
     let typed = scene.home.orchestrate(scene.repository.path(), &["run", &plan, "--model", "openai/test"]);
     let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).start()?;
     running.says(&format!("T1: failed to get an answer of openai/test at {base} (HTTP 503): too busy; "))?;
-    running.says("asking again in 290 s (1 of 8)\n")?;
+    running.says("retrying in 290 s (1 of 8)\n")?;
     running.signal(Signal::TERM)?;
     running.end()?.exits(143).map(drop)
 }
@@ -620,7 +623,7 @@ fn a_read_only_repository_is_refused() -> Outcome {
         $1 status; echo second $?";
     let ran = on_a_file_system(&scene, "size=64m", script)?.exits(0)?;
     require_words(&ran.stdout, &["first 2\n", "second 2\n"])?;
-    require_words(&ran.stderr, &["Read-only file system", "make it writable for you, or work in a clone that is"])
+    require_words(&ran.stderr, &["Read-only file system", "make it writable, or work in a writable clone"])
 }
 
 fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {
@@ -637,7 +640,7 @@ fn a_trash_that_cannot_be_deleted_is_told() -> Outcome {
         scene.home.remounted(&mount, scene.repository.path(), &typed).run()?.exits(1)
     };
     let ran = clean(&[])?;
-    require_words(&ran.stdout, &["removed ", "branches and snapshots stay"])?;
+    require_words(&ran.stdout, &["removed ", "branches and snapshots are kept"])?;
     require_words(&ran.stderr, &["warning: failed to delete", &place.to_string(), "Read-only file system"])?;
     require_words(&clean(&["--json"])?.stdout, &["\"warnings\":[\"failed to delete", "delete it yourself"])?;
     scene.type_in(&["clean"])?.exits(0).map(drop)
@@ -663,7 +666,7 @@ fn a_real_full_disk_loses_nothing() -> Outcome {
         scene.file("model.jsonl")
     );
     let ran = on_a_file_system(&scene, "size=8m", &script)?.exits(0)?;
-    require_words(&ran.stdout, &["first 1\n", "stopped, nobody works on it", "second 0\n", "third 0\n"])?;
+    require_words(&ran.stdout, &["first 1\n", "stopped after", "second 0\n", "third 0\n"])?;
     require_words(&ran.stderr, &["the disk is full; free some space", "`orchestrate resume r-"])?;
     let report = ran.stdout.lines().find_map(|line| lines(line.strip_prefix('{').map(|_| line)?).ok()?.pop());
     let report = report.ok_or_else(|| Failed::from("no report"))?;
@@ -693,6 +696,6 @@ fn a_repository_whose_disk_is_full_says_so() -> Outcome {
     require_words(&ran.stdout, &["first 1\n", "second 0\n", "\nbig\n"])?;
     require_words(&ran.stderr, &["failed to store big: No space left", "free some space", "`orchestrate resume r-"])?;
     // Each of what a resumed run says first has a line of its own.
-    let tiers = ran.stderr.matches("\ncommands run in this tier: ").count();
+    let tiers = ran.stderr.matches("\nsandbox tier: ").count();
     if tiers == 2 { Ok(()) } else { fail(ran.stderr) }
 }

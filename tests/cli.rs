@@ -183,7 +183,7 @@ fn bad_surroundings_are_refused() -> Outcome {
         unreadable.commit_all("Add a text")?;
         refuses(&unreadable, &format!("{file}: it is not UTF-8"))?;
         let shown = home.orchestrate(unreadable.path(), &["status"]).run()?.exits(2)?;
-        if !shown.stderr.contains("there has been no run") {
+        if !shown.stderr.contains("this repository has no runs") {
             return fail(shown.stderr);
         }
     }

@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 const PLAN: &str = "- [ ] T1 Make it (run: touch made)\n";
-const QUESTION: &str = "Allow it here from now on? [y/N] ";
+const QUESTION: &str = "Allow it in this repository from now on? [y/N] ";
 
 fn boxes_are_written_wherever_landing_is_typed() -> Outcome {
     let (home, repository) = (Home::new()?, Repository::plain()?);
@@ -95,15 +95,13 @@ fn consent_is_typed_once() -> Outcome {
         terminal.end()
     };
     let refused = answered("n\n")?.exits(2)?;
-    if !refused.stdout.contains("has not been consented to; nothing was run")
-        || repository.git(&["branch"])? != "* main"
-    {
+    if !refused.stdout.contains("needs your consent; nothing was run") || repository.git(&["branch"])? != "* main" {
         return fail(refused.stdout);
     }
     // The key of a person who only wants to get on is no consent either.
     answered("\n")?.exits(2)?;
     let allowed = answered("y\n")?.exits(0)?;
-    if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command, confined, as `verify`") {
+    if !allowed.stdout.contains("orchestrate.toml:1:1 wants to run this command in the sandbox, as `verify`") {
         return fail(allowed.stdout);
     }
     let terminal = home.orchestrate(repository.path(), &["run", "plan.md"]).start_in_terminal()?;
@@ -125,7 +123,7 @@ fn config_trust_asks() -> Outcome {
     terminal.shows("consent to worktree.setup = make deps? [y/N] ")?;
     terminal.types("\n")?;
     let first = terminal.end()?.exits(0)?;
-    if !first.stdout.contains("1 not consented to") || consented()? != [true, false] {
+    if !first.stdout.contains("1 without consent") || consented()? != [true, false] {
         return fail(first.stdout);
     }
     // Only what is open is asked about again.
@@ -281,7 +279,7 @@ fn a_required_sandbox_is_required() -> Outcome {
     for arguments in typed {
         let strict = home.orchestrate(repository.path(), arguments).env("ORCHESTRATE_SANDBOX_MODE", "strict");
         let refused = strict.run()?.exits(2)?.stderr;
-        if !refused.contains("was started with --no-sandbox, and the sandbox is required here") {
+        if !refused.contains("was started with --no-sandbox, but the sandbox is required here") {
             return fail(format!("{arguments:?}: {refused}"));
         }
     }

@@ -53,7 +53,7 @@ fn it_succeeds_and_tells_what_happened() -> Outcome {
     let home = Home::new()?;
     let ran = home.orchestrate(home.path(), &["demo", "sample"]).run()?.exits(0)?;
     let told = [
-        "T2's check failed; its agent got the output and mended the cause",
+        "T2's check failed; its agent got the output and fixed the cause",
         "conflicted with merged work; its agent got the conflict and resolved it",
         "orchestrate land",
     ];

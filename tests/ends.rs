@@ -120,7 +120,7 @@ fn ctrl_c_once() -> Outcome {
     let terminal = scene.prepare().start_in_terminal()?;
     terminal.shows("T1: started")?;
     terminal.interrupts()?;
-    terminal.shows("finishing what runs, beginning nothing new; Ctrl-C again stops now")?;
+    terminal.shows("finishing current turns, starting nothing new; Ctrl-C again stops now")?;
     let ended = terminal.end()?.exits(130)?;
     if !ended.stdout.contains("orchestrate resume r-") {
         return fail(ended.stdout);
@@ -190,7 +190,7 @@ fn ctrl_c_three_times(tier: Confinement) -> Outcome {
     let terminal = invocation.start_in_terminal()?;
     terminal.shows(name)?;
     wait_until_alive(&word)?;
-    for answer in ["Ctrl-C again stops now", "Ctrl-C again kills", "killing; what was recorded is kept"] {
+    for answer in ["Ctrl-C again stops now", "Ctrl-C again kills", "killing every process; recorded work is kept"] {
         terminal.interrupts()?;
         terminal.shows(answer)?;
     }

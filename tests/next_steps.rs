@@ -93,9 +93,9 @@ fn kept_files_are_told() -> Outcome {
     let desk = Desk::new("- [ ] T1 one (run: touch one; false)\n- [ ] T2 two (run: true)\n")?;
     desk.types(&["run", "plan.md"], 1)?;
     let kept = desk.types(&["diff", "T1"], 0)?;
-    says(&kept, &["no change of T1 is committed", "`orchestrate recover r-"])?;
+    says(&kept, &["T1 has no committed changes", "`orchestrate recover r-"])?;
     let none = desk.types(&["diff", "T2"], 0)?;
-    says(&none, &["no change of T2 is committed"])?;
+    says(&none, &["T2 has no committed changes"])?;
     if kept.stdout.is_empty() && !none.stderr.contains("recover") { Ok(()) } else { fail(kept.stdout + &none.stderr) }
 }
 

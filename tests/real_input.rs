@@ -69,7 +69,7 @@ fn answering() -> Result<ModelServer, Failed> {
 
 /// Says in which tier a run works.
 fn printed(tier: Confinement) -> String {
-    format!("commands run in this tier: {tier}\n")
+    format!("sandbox tier: {tier}\n")
 }
 
 /// One command and one agent in the weaker tier, where the compiler complains about the agent's first try.

@@ -269,7 +269,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
     repository.write("mine", "1\n")?;
     let mine = repository.commit_all("Mine")?;
     let looked = type_in(&["status", "--json"], 0)?;
-    if looked.json()? != before || !looked.stderr.contains(&format!("somebody has moved {branch} to {mine}")) {
+    if looked.json()? != before || !looked.stderr.contains(&format!("{branch} was moved to {mine}")) {
         return fail(looked.stderr);
     }
     let on_it = type_in(&["approve", "T2"], 3)?.stderr;

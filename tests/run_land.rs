@@ -95,7 +95,7 @@ fn a_killed_landing_is_done_after_a_commit() -> Outcome {
     let desk = killed_while_landing("exit 1")?;
     desk.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
     says(&desk.types(&["status"], 0)?, &["orchestrate land\n"])?;
-    says(&desk.types(&["resume"], 0)?, &["has landed: main went from", "a merge with its new commits"])?;
+    says(&desk.types(&["resume"], 0)?, &["has landed: main went from", "merged with its new commits"])?;
     if has_landed(&desk) { Ok(()) } else { fail("it has not") }
 }
 

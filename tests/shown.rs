@@ -219,7 +219,7 @@ fn a_moved_repository_is_recognised() -> Outcome {
     std::fs::rename(desk.repository.path(), &elsewhere)?;
     let types = |arguments: &[&str]| desk.home.orchestrate(&elsewhere, arguments).run();
     let lost = types(&["status"])?.exits(2)?;
-    says(&lost, &["since it was moved here; its runs were recorded for"])?;
+    says(&lost, &["since it was moved here; its runs were recorded at"])?;
     let commands: Vec<&str> =
         lost.stderr.split('`').filter(|part| part.starts_with("mv ") || part.starts_with("find ")).collect();
     let script = commands.join(" && ");
@@ -233,14 +233,14 @@ fn a_moved_repository_is_recognised() -> Outcome {
     // A copy is another repository, as long as the first one is there; and so is one with other commits.
     let copy = desk.home.path().join("copy");
     desk.home.command("cp", desk.home.path(), &["-r", &elsewhere.display().to_string(), "copy"]).run()?.exits(0)?;
-    says(&desk.home.orchestrate(&copy, &["status"]).run()?.exits(2)?, &["there has been no run in this repository\n"])?;
+    says(&desk.home.orchestrate(&copy, &["status"]).run()?.exits(2)?, &["this repository has no runs\n"])?;
     std::fs::rename(&elsewhere, desk.home.path().join("gone"))?;
     let other = desk.home.path().join("other");
     std::fs::create_dir(&other)?;
     let script = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m other";
     desk.home.command("sh", &other, &["-ec", script]).run()?.exits(0)?;
     let none = desk.home.orchestrate(&other, &["status"]).run()?.exits(2)?;
-    says(&none, &["there has been no run in this repository\n"])
+    says(&none, &["this repository has no runs\n"])
 }
 
 fn a_new_test_is_no_risk() -> Outcome {

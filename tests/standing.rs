@@ -82,7 +82,7 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     running.signal(Signal::KILL)?;
     running.end()?.exits(137)?;
     let shows: [(&[&str], &[&str]); 6] = [
-        (&["status"], &["T1    ready", "stopped, nobody works on it", "orchestrate resume"]),
+        (&["status"], &["T1    ready", "stopped after", "orchestrate resume"]),
         (&["status", "--json"], &["\"ready\"", "\"stopped\""]),
         (&["status", "--all"], &[" stopped "]),
         (&["review"], &["T1    ready"]),
@@ -113,7 +113,7 @@ fn a_command_with_nothing_left_to_do() -> Outcome {
     let report = desk.types(&["status", "--json"], 0)?.json()?;
     let again = if at(&report, "/tasks/0/attempt")? == 2 { 0 } else { 1 };
     let task = at(&report, &format!("/tasks/{again}"))?;
-    let (id, word) = (format!("T{}", again + 1), "its command changed nothing, so the result has nothing of it");
+    let (id, word) = (format!("T{}", again + 1), "its command changed nothing, so nothing was merged");
     if json!([task["id"], task["state"], task["attempt"], task["commit"]]) != json!([id, "merged", 2, null]) {
         return fail(report);
     }
@@ -149,7 +149,7 @@ fn boxes_of_another_branch_are_left() -> Outcome {
     let desk = Desk::new(plan)?;
     desk.types(&["run", "plan.md"], 0)?;
     desk.repository.git(&["switch", "-q", "-c", "other"])?;
-    says(&desk.types(&["land"], 0)?, &["run r-", "has landed", "were left as they are"])?;
+    says(&desk.types(&["land"], 0)?, &["run r-", "has landed", "were left unchanged"])?;
     if desk.repository.read("plan.md")? != plan {
         return fail(desk.repository.read("plan.md")?);
     }
@@ -217,7 +217,7 @@ fn a_stop_for_another_process_is_refused() -> Outcome {
 
 fn a_plan_without_an_open_box_says_so() -> Outcome {
     let desk = Desk::new("- [x] T1 one\n- [-] T2 two\n")?;
-    says(&desk.types(&["run", "plan.md"], 0)?, &["there was nothing to do: no box of the plan is open"])
+    says(&desk.types(&["run", "plan.md"], 0)?, &["there was nothing to do: the plan has no open box"])
 }
 
 fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
@@ -308,8 +308,7 @@ fn what_was_merged_before_a_rejection_is_shown() -> Outcome {
     desk.types(&["run", "plan.md", "--model", &model], 3)?;
     desk.types(&["approve", "T1"], 0)?;
     desk.types(&["reject", "T1", "-m", "take it out"], 3)?;
-    let again =
-        ["attempt 1 is part of this", "T1 at ", ": 2 files +2 -0", "\nattempt 1, merged as ", "\n+1\n", "\n+2\n"];
+    let again = ["includes attempt 1", "T1 at ", ": 2 files +2 -0", "\nattempt 1, merged as ", "\n+1\n", "\n+2\n"];
     says(&desk.types(&["review", "T1"], 0)?, &[&again[..], &["\nnewest work, not merged:\n"]].concat())?;
     says(&desk.types(&["review"], 0)?, &["T1    awaiting_review  -      2 files +2 -0"])?;
     desk.types(&["approve", "T1"], 0)?;
@@ -334,11 +333,11 @@ fn a_rejected_command_that_is_retried_stands() -> Outcome {
     desk.types(&["reject", "T1", "-m", "no"], 1)?;
     let retried = desk.types(&["retry", "T1", "-m", "after all"], 0)?;
     let report = desk.types(&["status", "--json"], 0)?.json()?;
-    let is_told = retried.stdout.contains("the result has nothing of it");
+    let is_told = retried.stdout.contains("so nothing was merged");
     if is_told || at(&report, "/tasks/0/commit")? != at(&report, "/integration_commit")? {
         return fail(format!("{}\n{report:#}", retried.stdout));
     }
-    says(&desk.types(&["review", "T1"], 0)?, &["T1 (attempt 3): merged", "  one.txt +1 -0\n", "attempt 1 is part of"])?;
+    says(&desk.types(&["review", "T1"], 0)?, &["T1 (attempt 3): merged", "  one.txt +1 -0\n", "includes attempt 1"])?;
     let landed = desk.types(&["land"], 0)?;
     if landed.stderr.contains("warning") { fail(landed.stderr) } else { says(&landed, &["has landed"]) }
 }
@@ -427,7 +426,7 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
 fn help_names_the_defaults() -> Outcome {
     let desk = Desk::new("")?;
     let help = desk.types(&["run", "--help"], 0)?;
-    says(&help, &["Agents at work at once [default: 20]", "[default: implementer]", "[default: auto]"])
+    says(&help, &["agents at work at once [default: 20]", "[default: implementer]", "[default: auto]"])
 }
 
 fn a_demo_without_git_leaves_nothing() -> Outcome {
@@ -455,11 +454,11 @@ fn what_git_cannot_store_is_told() -> Outcome {
         .rule(Rule::task("T1").turn(2).call("git_commit", &json!({"message": "Clone"})))
         .rule(done("T1"));
     let model = desk.script(&script)?;
-    let words = "git cannot store sub/.git, pipe; its commit leaves that out";
+    let words = "git cannot store sub/.git, pipe; left out of its commit";
     says(&desk.types(&["run", "plan.md", "--model", &model], 0)?, &[words])?;
     says(&desk.types(&["log"], 0)?, &[words])?;
     says(&desk.types(&["log", "T1", "--tools"], 0)?, &["so the commit leaves out: sub/.git, pipe"])?;
-    says(&desk.types(&["review", "T1"], 0)?, &["left out, since git cannot store it: sub/.git, pipe"])?;
+    says(&desk.types(&["review", "T1"], 0)?, &["left out because git cannot store it: sub/.git, pipe"])?;
     let left_out = at(&desk.types(&["review", "T1", "--json"], 0)?.json()?, "/left_out")?.clone();
     if left_out == json!(["sub/.git", "pipe"]) { Ok(()) } else { fail(left_out) }
 }

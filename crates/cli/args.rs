@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use orchestrate_settings::{Kind, named};
 
-/// Turns a Markdown plan into merged, verified branches written by parallel agents.
+/// Runs the tasks of a Markdown plan with coding agents in parallel and merges their work into one verified branch.
 #[derive(Debug, Parser)]
 #[command(name = "orchestrate", version, arg_required_else_help = true, subcommand_required = true)]
 #[command(after_help = "`orchestrate PLAN` is short for `orchestrate run PLAN`.")]
@@ -23,47 +23,47 @@ pub(crate) struct Arguments {
 /// Everything that can be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the real engine on a sample project with scripted replies: no key, no network
+    /// Run a sample project with scripted model replies; needs no key and no network
     Demo(crate::commands::demo::DemoArgs),
     /// Write a commented orchestrate.toml
     Init(InitArgs),
-    /// Check git, repository, sandbox, keys and endpoints, and print the fix for what is missing
+    /// Check git, repository, sandbox, keys and endpoints, and print the fix for each problem
     Doctor(DoctorArgs),
-    /// Show what a plan would run, without spending a token
+    /// Show what a plan would run, without calling a model
     Check(CheckArgs),
     /// Run a plan
     Run(Box<RunArgs>),
-    /// Show what is going on
+    /// Show the state of a run
     Status(StatusArgs),
-    /// Show what happened
+    /// Show the events of a run
     Log(LogArgs),
     /// Show every branch: state, checks, size, risk, overlaps, cost; or one task with its diff
     Review(ReviewArgs),
-    /// Show what a task's branch changes
+    /// Show the changes on a task's branch
     Diff(DiffArgs),
     /// Approve a task's work, or a parked tool call
     Approve(ApproveArgs),
-    /// Send a task's work back to its agent, or refuse a parked tool call
+    /// Return a task's work to its agent, or deny a parked tool call
     Reject(RejectArgs),
-    /// Try a task again that ended without success
+    /// Retry a task that did not succeed
     Retry(RetryArgs),
-    /// Bring the result into the branch that the run started from
+    /// Merge the result into the branch that the run started from
     Land(LandArgs),
-    /// Go on with a run that was stopped or killed
+    /// Continue a run that was stopped or killed
     Resume(ResumeArgs),
     /// Stop a run; its state is kept
     Stop(StopArgs),
-    /// Remove worktrees whose files are kept elsewhere
+    /// Remove worktrees whose files are stored elsewhere
     Clean(CleanArgs),
-    /// List what a run keeps, and bring it back as a branch
+    /// List a run's snapshots, and restore one as a branch
     Recover(RecoverArgs),
     /// Send a message to an agent
     Message(MessageArgs),
-    /// List the roles that tasks can name
+    /// List the roles that tasks can use
     Agents(AgentsArgs),
     /// Show and change settings, and consent to a project's commands
     Config(ConfigArgs),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
     #[command(hide = true)]
     Watch(Later),
@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Blame(Later),
 }
 
-/// The arguments of a command whose time has not come.
+/// The arguments of a command that is not available yet.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Later {
@@ -99,7 +99,7 @@ pub(crate) struct JsonArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Replace a configuration file that is there
+    /// Replace an existing configuration file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -112,7 +112,7 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The plan
+    /// The plan file
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
@@ -120,7 +120,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The plan
+    /// The plan file
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
@@ -128,38 +128,38 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// The options that set something of a run.
+/// The options that change a run's settings.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct SettingsArgs {
     /// The model: openai/…, anthropic/…, gemini/…, openrouter/…, ollama/… or script:FILE
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
-    /// Where an OpenAI-compatible server listens
+    /// The address of an OpenAI-compatible server
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// The role of tasks that name none
     #[arg(long, value_name = "ROLE")]
     agent: Option<String>,
-    /// Agents at work at once
+    /// Maximum number of agents at work at once
     #[arg(long, value_name = "N")]
     max_agents: Option<String>,
-    /// How deep agents may spawn agents
+    /// Maximum depth of agents that spawn agents
     #[arg(long, value_name = "N")]
     max_depth: Option<String>,
-    /// Children that one agent may spawn
+    /// Maximum number of children of one agent
     #[arg(long, value_name = "N")]
     max_children_per_agent: Option<String>,
-    /// The context of one agent in tokens
+    /// Context size of one agent, in tokens
     #[arg(long, value_name = "N")]
     context_tokens: Option<String>,
-    /// The context of the root agent in tokens
+    /// Context size of the root agent, in tokens
     #[arg(long, value_name = "N", hide = true)]
     root_context_tokens: Option<String>,
-    /// Tokens that the whole run may use
+    /// Token limit of the whole run
     #[arg(long, value_name = "N")]
     budget_tokens: Option<String>,
-    /// US dollars that the whole run may use
+    /// Cost limit of the whole run, in US dollars
     #[arg(long, value_name = "USD", hide = true)]
     budget_usd: Option<String>,
     /// A command that must exit 0 on every merged tree
@@ -171,28 +171,28 @@ pub(crate) struct SettingsArgs {
     /// The revision to start from
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// The time that the whole run may take: 30s, 5m, 1h
+    /// Time limit of the whole run: 30s, 5m, 1h
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
-    /// Land a run that succeeds
+    /// Land the result if the run succeeds
     #[arg(long)]
     land: bool,
-    /// Run commands unconfined; never do this with a model that you do not trust
+    /// Run commands without a sandbox; never use this with a model that you do not trust
     #[arg(long)]
     no_sandbox: bool,
-    /// Let calls run although a built-in rule refuses them: tool or tool(glob)
+    /// Allow calls that a built-in rule denies: tool or tool(glob)
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
-    /// Ask a person about calls
+    /// Ask for approval of matching calls
     #[arg(long, value_name = "RULE")]
     ask: Vec<String>,
-    /// Refuse calls
+    /// Deny matching calls
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
-    /// Whether replies are replayed: off
+    /// Whether recorded replies are replayed: off
     #[arg(long, value_name = "MODE")]
     cache: Option<String>,
-    /// Landing leaves the plan's boxes alone
+    /// Do not tick the plan's boxes when landing
     #[arg(long)]
     no_write_back: bool,
 }
@@ -201,16 +201,16 @@ pub(crate) struct SettingsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// What standard output carries: text, json or stream-json
+    /// Format of standard output: text, json or stream-json
     #[arg(long, value_name = "FORMAT")]
     output_format: Option<String>,
     /// The same as --output-format json
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
-    /// No progress, only the result
+    /// Print only the result, no progress
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
-    /// Every fact as it happens
+    /// Print every event as it happens
     #[arg(long, short)]
     verbose: bool,
 }
@@ -218,7 +218,7 @@ pub(crate) struct OutputArgs {
 /// RUN, by default the latest.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WhichRun {
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
 }
@@ -236,10 +236,10 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// The run, the task, or both
+    /// A run, a task, or both
     #[arg(value_name = "[RUN] [TASK]", num_args = 0..=2)]
     pub(crate) what: Vec<String>,
-    /// Only tool calls and checks, with what they printed
+    /// Only tool calls and checks, with their output
     #[arg(long, group = "part")]
     pub(crate) tools: bool,
     /// Only messages between agents
@@ -248,14 +248,14 @@ pub(crate) struct LogArgs {
     /// The conversation with the model
     #[arg(long, group = "part")]
     pub(crate) transcript: bool,
-    /// Print one JSON object for each line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Reads what an agent is told, which must be something.
 fn words(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("say what is to be done".to_owned()) } else { Ok(text.to_owned()) }
+    if text.trim().is_empty() { Err("the message is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// A line of a file.
@@ -277,15 +277,15 @@ impl std::fmt::Display for Place {
 fn place(text: &str) -> Result<Place, String> {
     let read = |(file, line): (&str, &str)| Some(Place { file: file.to_owned(), line: line.parse().ok()? });
     let place = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(read);
-    place.filter(|place| place.line > 0).ok_or_else(|| "write it as src/lib.rs:12".to_owned())
+    place.filter(|place| place.line > 0).ok_or_else(|| "expected FILE:LINE, such as src/lib.rs:12".to_owned())
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
-    /// The run, or one task of it [default: all of the latest run]
+    /// A run, or a task [default: the latest run]
     #[arg(value_name = "RUN|TASK")]
     pub(crate) what: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -296,7 +296,7 @@ pub(crate) struct ReviewArgs {
 pub(crate) struct DiffArgs {
     /// The task
     pub(crate) task: String,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -308,13 +308,13 @@ pub(crate) struct ApproveArgs {
     /// The task, or the id of a parked call
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
-    /// The tree that you looked at, or the beginning of its id [default: the one that review or diff showed last]
+    /// The tree that you reviewed, or a prefix of its id [default: the tree last shown by review or diff]
     #[arg(long)]
     pub(crate) tree: Option<String>,
-    /// The hash below the whole call as it was shown; without it a terminal shows the call and asks
+    /// The hash shown with the call; without it, the call is shown on the terminal and you are asked
     #[arg(long)]
     pub(crate) hash: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -326,13 +326,13 @@ pub(crate) struct RejectArgs {
     /// The task, or the id of a parked call
     #[arg(value_name = "TASK|CALL")]
     pub(crate) what: String,
-    /// What the agent is told
+    /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: String,
-    /// The place that the comment is about
+    /// The line that the comment refers to
     #[arg(long, value_name = "FILE:LINE", value_parser = place)]
     pub(crate) at: Option<Place>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -343,10 +343,10 @@ pub(crate) struct RejectArgs {
 pub(crate) struct RetryArgs {
     /// The task
     pub(crate) task: String,
-    /// What the agent is told
+    /// The message for the agent
     #[arg(long, short, value_name = "TEXT", value_parser = words)]
     pub(crate) message: Option<String>,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -357,10 +357,10 @@ pub(crate) struct RetryArgs {
 pub(crate) struct LandArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Take the landing back, if the branch has not moved since
+    /// Undo the landing, if the branch has not moved since
     #[arg(long)]
     pub(crate) undo: bool,
-    /// Leave the plan's boxes alone
+    /// Do not tick the plan's boxes
     #[arg(long)]
     pub(crate) no_write_back: bool,
     #[command(flatten)]
@@ -371,10 +371,10 @@ pub(crate) struct LandArgs {
 pub(crate) struct CleanArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Only say what would be removed
+    /// Only list what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Also remove what git ignores (build output, but perhaps somebody's only copy)
+    /// Also remove files that git ignores (build output, but possibly the only copy of a file)
     #[arg(long)]
     pub(crate) ignored: bool,
     #[command(flatten)]
@@ -385,10 +385,10 @@ pub(crate) struct CleanArgs {
 pub(crate) struct RecoverArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Make a branch of this one
+    /// Restore this snapshot as a branch
     #[arg(long, value_name = "NAME")]
     pub(crate) restore: Option<String>,
-    /// What the branch is called [default: orchestrate/recovered/RUN/NAME]
+    /// The name of the branch [default: orchestrate/recovered/RUN/NAME]
     #[arg(long, requires = "restore")]
     pub(crate) branch: Option<String>,
     #[command(flatten)]
@@ -399,11 +399,10 @@ pub(crate) struct RecoverArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// The time that the whole run may take, instead of what it was begun with: 30s, 5m, 1h; tasks that it stopped go
-    /// on
+    /// New time limit of the whole run: 30s, 5m, 1h; tasks that the old one stopped continue
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
-    /// The tokens that the whole run may use, instead of what it was begun with; tasks that had too few go on
+    /// New token limit of the whole run; tasks that the old one stopped continue
     #[arg(long, value_name = "N")]
     pub(crate) budget_tokens: Option<String>,
     #[command(flatten)]
@@ -414,10 +413,10 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct StopArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
-    /// Let running turns end, begin nothing new
+    /// Finish the current turns and start nothing new
     #[arg(long, group = "level")]
     pub(crate) drain: bool,
-    /// Kill every process at once
+    /// Kill every process immediately
     #[arg(long, group = "level")]
     pub(crate) kill: bool,
     #[command(flatten)]
@@ -426,11 +425,11 @@ pub(crate) struct StopArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MessageArgs {
-    /// The agent, which is its task's id
+    /// The agent: the id of its task
     pub(crate) agent: String,
-    /// What it is told
+    /// The message
     pub(crate) text: String,
-    /// The run, or the beginning of its id [default: the latest of this repository]
+    /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -477,7 +476,7 @@ pub(crate) enum ConfigCommand {
     },
     /// List the commands that this project's files name, and consent to them
     Trust {
-        /// Consent to all that are listed
+        /// Consent to all listed commands
         #[arg(long)]
         yes: bool,
         #[command(flatten)]

@@ -146,12 +146,12 @@ impl Context {
                 return Err(refusal(command));
             }
             let whole = format!(
-                "{} wants to run this command, confined, as `{}`\n{}",
+                "{} wants to run this command in the sandbox, as `{}`\n{}",
                 command.place,
                 command.key,
                 asked::argument("command", &command.command)
             );
-            if !asked::show(&whole)? || !output::confirm("Allow it here from now on? [y/N] ") {
+            if !asked::show(&whole)? || !output::confirm("Allow it in this repository from now on? [y/N] ") {
                 return Err(refusal(command));
             }
             consents.give(command.clone()).map_err(|error| of_consents(&error))?;
@@ -194,35 +194,35 @@ pub(crate) fn subject_of(state: &RunState, typed: &str) -> Result<Subject, Comma
         [call] => Ok(Subject::Call((*call).clone())),
         [] if state.is_decided(typed) => Err(CommandError::usage(format!("call {typed} has been answered already"))),
         [] => Err(unknown),
-        _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more of it"))),
+        _ => Err(CommandError::usage(format!("several calls begin with '{typed}'; type more digits"))),
     }
 }
 
 /// Says that the runs are those of another place, and how they are found again.
 fn has_moved(moved: &Moved) -> CommandError {
     let message = format!(
-        "there has been no run in this repository since it was moved here; its runs were recorded for {}",
+        "this repository has had no run since it was moved here; its runs were recorded at {}",
         moved.was.display()
     );
     let commands = moved.commands.join("` and `");
-    CommandError::usage(message).hint(format!("`{commands}` bring them here"))
+    CommandError::usage(message).hint(format!("`{commands}` move them here"))
 }
 
 fn no_run() -> CommandError {
-    CommandError::usage("there has been no run in this repository")
-        .hint("`orchestrate run PLAN` starts one; `orchestrate demo` shows one")
+    CommandError::usage("this repository has no runs")
+        .hint("`orchestrate run PLAN` starts one; `orchestrate demo` runs an example")
 }
 
 fn refusal(command: &ProjectCommand) -> CommandError {
     let message = format!(
-        "{}: the command of `{}` comes from the project and has not been consented to; nothing was run:\n{}",
+        "{}: the project's command for `{}` needs your consent; nothing was run:\n{}",
         command.place,
         command.key,
         asked::argument("command", &command.command).trim_end()
     );
     CommandError::new(ErrorKind::Usage, message)
-        .hint("look at it, then type `orchestrate config trust`")
-        .hint(format!("or name a command yourself: {}", other_way(&command.key)))
+        .hint("inspect it, then type `orchestrate config trust`")
+        .hint(format!("or set a command yourself: {}", other_way(&command.key)))
 }
 
 fn other_way(key: &str) -> &'static str {
@@ -235,5 +235,5 @@ fn other_way(key: &str) -> &'static str {
 /// Says that consents cannot be read or kept.
 pub(crate) fn of_consents(error: &ConsentError) -> CommandError {
     CommandError::usage(format!("failed to {error}"))
-        .hint("a consent file that is damaged can be deleted: you are asked again")
+        .hint("a damaged consent file can be deleted; you will be asked again")
 }

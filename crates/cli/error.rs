@@ -97,9 +97,8 @@ impl CommandError {
 
     /// Says that it is our fault.
     pub(crate) fn internal(message: impl Into<String>) -> CommandError {
-        CommandError::new(ErrorKind::Internal, message).hint(
-            "this is a defect of orchestrate; what was recorded is kept, and `orchestrate resume` goes on from there",
-        )
+        CommandError::new(ErrorKind::Internal, message)
+            .hint("this is a bug in orchestrate; recorded work is kept, and `orchestrate resume` continues from it")
     }
 
     /// Says that something is understood and its time has not come.
@@ -110,7 +109,7 @@ impl CommandError {
     /// Makes the error of standard output that cannot be written.
     pub(crate) fn of_output(error: &io::Error) -> CommandError {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            CommandError::new(ErrorKind::BrokenPipe, "write the output: nobody reads it")
+            CommandError::new(ErrorKind::BrokenPipe, "failed to write the output: its reader has closed it")
         } else {
             CommandError::new(ErrorKind::Failed, format!("failed to write the output: {error}"))
         }
@@ -124,7 +123,7 @@ impl CommandError {
             error.kind = ErrorKind::Usage;
         }
         // Only a new run can have fewer: it freezes their number.
-        if is_crowded { error.hint("have fewer with --max-agents") } else { error }
+        if is_crowded { error.hint("lower it with --max-agents") } else { error }
     }
 
     /// Adds what to type next.
@@ -288,10 +287,9 @@ impl From<CoordinatorError> for CommandError {
         if let CoordinatorError::CannotGoOn { run, why } = &error {
             CommandError::usage(message).hint(next_step(run, why))
         } else if error.is_disk_full() {
-            CommandError::new(ErrorKind::Failed, message).hint("free some space; what was recorded is kept")
+            CommandError::new(ErrorKind::Failed, message).hint("free some space; recorded work is kept")
         } else if error.is_read_only() {
-            CommandError::usage(message)
-                .hint("make it writable for you, or work in a clone that is: `git clone . ELSEWHERE`")
+            CommandError::usage(message).hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
         } else if error.is_defect() {
             CommandError::internal(message)
         } else if error.needs_person() {

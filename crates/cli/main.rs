@@ -94,7 +94,7 @@ fn execute(context: &Context, command: &Command) -> Result<u8, CommandError> {
         Command::Config(arguments) => commands::config::execute(context, arguments),
         Command::Completions(arguments) => commands::completions::execute(arguments),
         Command::Watch(_) => {
-            Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the same once"))
+            Err(CommandError::not_available("`orchestrate watch`").hint("`orchestrate status` shows the current state"))
         }
         Command::Tools(_) => Err(CommandError::not_available("`orchestrate tools`")),
         Command::Tool(_) => Err(CommandError::not_available("`orchestrate tool`")),
@@ -128,8 +128,8 @@ fn wants_json(context: &Context, typed: &[OsString]) -> bool {
 fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         show::output::note(&format!(
-            "error: orchestrate has a defect (exit code {EXIT_INTERNAL}): {panic}\n\
-             what was recorded is kept; `orchestrate resume` goes on from there"
+            "error: bug in orchestrate (exit code {EXIT_INTERNAL}): {panic}\n\
+             recorded work is kept; `orchestrate resume` continues from it"
         ));
     }));
 }

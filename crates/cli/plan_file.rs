@@ -148,7 +148,7 @@ fn unknown_base(rev: &str, line: usize) -> Finding {
         line,
         column: usize::from(line > 0),
         code: FindingCode::UnknownBase,
-        message: format!("`{rev}` names no commit of this repository"),
+        message: format!("`{rev}` is not a commit of this repository"),
         text: format!("base: {rev}"),
         suggestion: Some("name a branch, a tag or a commit".to_owned()),
     }
@@ -166,7 +166,7 @@ fn read(context: &Context, plan: &Path) -> Result<String, CommandError> {
     let bytes = open_place(context, plan).read(MAX_PLAN_BYTES as u64).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let bad = error.utf8_error().valid_up_to();
-        CommandError::usage(format!("the plan {shown} is not text: its byte {bad} is no UTF-8"))
+        CommandError::usage(format!("the plan {shown} is not text: byte {bad} is not valid UTF-8"))
             .hint("a plan is a Markdown file; save it as UTF-8")
     })
 }
@@ -202,7 +202,7 @@ fn meant(error: CommandError, plan: &Path) -> CommandError {
     let typed = plan.to_string_lossy();
     match orchestrate_core::nearest(&typed, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `orchestrate {name}`?")),
-        None => error.hint("type the path of a Markdown file with a checklist; `orchestrate demo` shows one at work"),
+        None => error.hint("type the path of a Markdown file with a checklist; `orchestrate demo` runs an example"),
     }
 }
 

@@ -49,12 +49,12 @@ fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     }
     roles.warnings_of([name]).iter().for_each(|warning| output::warning(warning));
     let list = |tools: &[String]| tools.join(", ");
-    let tools = found.role.tools.as_deref().map_or_else(|| "all of the default set".to_owned(), list);
+    let tools = found.role.tools.as_deref().map_or_else(|| "all default tools".to_owned(), list);
     output::result(&format!(
         "{name}: {}\nfrom: {}\nmodel: {}\ntools: {tools}\n\n{}",
         found.role.description,
         found.origin,
-        found.role.model.as_deref().unwrap_or("the run's"),
+        found.role.model.as_deref().unwrap_or("the run's model"),
         output::quoted(found.role.prompt.trim_end())
     ))
 }

@@ -26,10 +26,10 @@ pub(crate) fn execute(context: &Context, arguments: &ApproveArgs) -> Result<u8, 
     let state = store.state(&run)?;
     let command = match subject_of(&state, &arguments.what)? {
         Subject::Call(_) if arguments.tree.is_some() => {
-            return Err(CommandError::usage("--tree names a task's work, and a call has none; it has --hash"));
+            return Err(CommandError::usage("--tree applies to a task's work; use --hash for a call"));
         }
         Subject::Task(_) if arguments.hash.is_some() => {
-            return Err(CommandError::usage("--hash names a call as it was shown; a task's work has --tree"));
+            return Err(CommandError::usage("--hash applies to a call; use --tree for a task's work"));
         }
         Subject::Call(call) => {
             require_shown(context, (&store, &state), &call, arguments)?;
@@ -53,12 +53,12 @@ fn require_shown(
     let (short, hash, named) = (short(call.as_str()), shown_hash(call, approval), Named::new(store, &state.run_id)?);
     if !asked::is_whole(approval) {
         let message = format!(
-            "the whole of call {short} cannot be shown: a part was cut, or blotted out where `[redacted:…]` stands; \
-             what nobody sees is not approved"
+            "call {short} cannot be approved: it cannot be shown in full, because part of it was cut or redacted \
+            (`[redacted:…]`)"
         );
         let reject = named.within(format!("reject {short} -m TEXT"));
         return Err(CommandError::usage(message).hint(format!(
-            "`{reject}` lets its agent ask again; say that the call must not hold a secret, or these words"
+            "`{reject}` lets its agent ask again; tell it that the call must contain neither a secret nor `[redacted:…]`"
         )));
     }
     let whole = || format!("{}\ncall {short}, hash {hash}", asked::whole(approval));
@@ -66,7 +66,7 @@ fn require_shown(
     match &arguments.hash {
         Some(typed) if typed.len() >= MIN_HASH_DIGITS && hash.starts_with(typed.as_str()) => Ok(()),
         Some(typed) => {
-            let message = format!("--hash {typed} is not the hash of call {short} as it is; nothing was decided");
+            let message = format!("--hash {typed} is not the hash of call {short}; nothing was decided");
             Err(CommandError::usage(message).hint(format!("`{}` shows it", named.within(format!("approve {short}")))))
         }
         None if context.terminal.can_ask => {
@@ -74,18 +74,18 @@ fn require_shown(
             if is_seen && output::confirm("Let it run? [y/N] ") {
                 return Ok(());
             }
-            let message = format!("call {short} still waits; nothing was decided");
+            let message = format!("call {short} is still parked; nothing was decided");
             Err(CommandError::new(ErrorKind::NeedsPerson, message)
-                .hint(format!("`{}` refuses it", named.within(format!("reject {short} -m TEXT")))))
+                .hint(format!("`{}` denies it", named.within(format!("reject {short} -m TEXT")))))
         }
         None => {
             if !arguments.output.is_json() {
                 output::line(&whole())?;
             }
-            let message = format!("call {short} is approved by the hash of what is shown; nothing was decided");
+            let message = format!("approving call {short} requires its hash; nothing was decided");
             Err(CommandError::usage(message)
-                .hint(format!("look at the whole of it, then type `{by_hash}`"))
-                .hint("`orchestrate status --json` has the whole call and its hash for programs"))
+                .hint(format!("read it in full, then type `{by_hash}`"))
+                .hint("`orchestrate status --json` prints the full call and its hash for programs"))
         }
     }
 }
@@ -105,15 +105,15 @@ fn tree(
     if let Some(shown) = context.runs()?.shown(run, task)? {
         return Ok(shown);
     }
-    let question = format!("nobody has looked at the work of {task} yet. Approve it unseen? [y/N] ");
+    let question = format!("you have not reviewed the work of {task} yet. Approve it unseen? [y/N] ");
     if context.terminal.can_ask && !output::confirm(&question) {
-        return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits"))
+        return Err(CommandError::new(ErrorKind::NeedsPerson, format!("the work of {task} still waits for approval"))
             .hint(format!("`orchestrate review {task} --run {run}` shows it")));
     }
     // A script may approve what it has not looked at; whoever reads its output learns what that was.
     if !context.terminal.can_ask {
         output::warning(&format!(
-            "nobody has looked at the work of {task}, which is approved as tree {tree}; `orchestrate diff {task} --run \
+            "the work of {task} is approved unseen, as tree {tree}; `orchestrate diff {task} --run \
              {run}` shows it"
         ));
     }

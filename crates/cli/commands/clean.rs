@@ -16,7 +16,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let options = CleanOptions { dry_run: arguments.dry_run, ignored: arguments.ignored };
     let cleaned = context.runs()?.clean(&run, options)?;
     let warnings = cleaned.undeleted.iter().map(|undeleted| {
-        format!("failed to {undeleted}; what it holds is kept elsewhere: delete it yourself, or clean again")
+        format!("failed to {undeleted}; its content is stored elsewhere: delete it yourself, or run clean again")
     });
     let warnings: Vec<String> = warnings.collect();
     warnings.iter().for_each(|warning| output::warning(warning));
@@ -38,7 +38,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     if text.is_empty() {
         text = format!("run {run} has no worktrees\n");
     }
-    text.push_str("branches and snapshots stay\n");
+    text.push_str("branches and snapshots are kept\n");
     if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
         text.push_str(&next::render(&[format!("orchestrate clean {run} --ignored")]));
     }

@@ -80,7 +80,7 @@ fn set(context: &Context, name: &str, value: &str) -> Result<(), CommandError> {
     let Some((after, now)) = edited(&before, key, value) else {
         // What cannot be edited cannot be read either, and that is told with its line.
         parse(&before, Source::User, &shown)?;
-        return Err(CommandError::internal(format!("{shown} can be read and not be edited")));
+        return Err(CommandError::internal(format!("{shown} can be read but not edited")));
     };
     // What is written is read back first, so that a value that no key takes never reaches the file.
     let file = parse(&after, Source::User, &shown)?;
@@ -192,12 +192,12 @@ fn trust(context: &Context, yes: bool, format: JsonArgs) -> Result<(), CommandEr
         return output::json(&list);
     }
     if commands.is_empty() {
-        return output::line("this project's files name no commands");
+        return output::line("this project's files define no commands");
     }
     let open = commands.iter().filter(|command| !consents.covers(command)).count();
     match open {
-        0 => output::line("every command that this project's files name may run here"),
-        _ => output::line(&format!("{open} not consented to; `orchestrate config trust --yes` consents to all")),
+        0 => output::line("all commands defined by this project's files have your consent"),
+        _ => output::line(&format!("{open} without consent; `orchestrate config trust --yes` consents to all")),
     }
 }
 

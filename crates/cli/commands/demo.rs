@@ -70,7 +70,7 @@ pub(crate) fn execute(context: &Context, arguments: &DemoArgs) -> Result<u8, Com
         title: plan.title.clone(),
         tasks: plan.tasks,
     };
-    output::note(&format!("a sample project, its plan and the model's replies are in {}", folder.display()));
+    output::note(&format!("the sample project, its plan and the scripted replies are in {}", folder.display()));
     let style = Style { format: Format::Text, quiet: false, verbose: false, terminal: context.terminal };
     let runtime = run::runtime()?;
     let ended = runtime.block_on(async {
@@ -99,7 +99,7 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
         Err(CoordinatorError::Sandbox(error)) if !is_exact => {
             output::warning(&format!("failed to {error}"));
             output::warning(
-                "the demo's own commands run unconfined; `orchestrate run` would refuse (see `orchestrate doctor`)",
+                "the demo's commands run without a sandbox; `orchestrate run` would refuse to (see `orchestrate doctor`)",
             );
             Ok(Coordinator::open(folder, unconfined)?)
         }
@@ -109,14 +109,14 @@ fn open(folder: &Path, settings: Settings) -> Result<Coordinator, CommandError> 
 
 /// Writes the sample into a new folder and makes a repository of it.
 fn lay_out(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let failed = |error: std::io::Error| CommandError::usage(format!("failed to lay out the sample project: {error}"));
+    let failed = |error: std::io::Error| CommandError::usage(format!("failed to create the sample project: {error}"));
     let folder = match wanted {
         Some(wanted) => context.directory.join(wanted),
         None => {
             let place = std::env::temp_dir();
             new_folder(&place).map_err(|error| {
-                CommandError::usage(format!("failed to make a folder in {}: {error}", place.display()))
-                    .hint("set TMPDIR to a folder where files can be made")
+                CommandError::usage(format!("failed to create a folder in {}: {error}", place.display()))
+                    .hint("set TMPDIR to a writable folder")
             })?
         }
     };
@@ -162,10 +162,10 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
                 lines.push(format!("  {task} conflicted with merged work; its agent got the conflict and resolved it"));
             }
             Event::TaskReturned { task, cause: ReturnCause::TaskCheck, .. } => {
-                lines.push(format!("  {task}'s check failed; its agent got the output and mended the cause"));
+                lines.push(format!("  {task}'s check failed; its agent got the output and fixed the cause"));
             }
             Event::TaskReturned { task, cause: ReturnCause::RunCheck, .. } => {
-                lines.push(format!("  {task} was red when merged; its agent got the output"));
+                lines.push(format!("  {task} failed the check of the merged tree; its agent got the output"));
             }
             _ => {}
         }
@@ -177,16 +177,16 @@ fn tell(store: &Store, state: &RunState, folder: &Path) -> Result<(), CommandErr
     ));
     lines.push("  the checkout, its index and its branch were not touched".to_owned());
     lines.push(String::new());
-    lines.push("Try, in that folder, once `cargo install --path .` has made `orchestrate` a command:".to_owned());
+    lines.push("After `cargo install --path .`, try in that folder:".to_owned());
     for command in [
         format!("cd {}", shell_word(folder)),
-        "orchestrate review            # every agent's branch: state, checks, size, risk".to_owned(),
-        "orchestrate review T1         # one of them, with its diff".to_owned(),
+        "orchestrate review            # all branches: state, checks, size, risk".to_owned(),
+        "orchestrate review T1         # one branch, with its diff".to_owned(),
         "orchestrate log T2            # what an agent did".to_owned(),
         format!("git log --graph --oneline {}", state.run_id.integration_branch()),
-        "orchestrate land              # bring the result into main".to_owned(),
-        "orchestrate land --undo       # take it back".to_owned(),
-        "orchestrate run plan.md --model script:script.jsonl   # once more".to_owned(),
+        "orchestrate land              # merge the result into main".to_owned(),
+        "orchestrate land --undo       # undo that".to_owned(),
+        "orchestrate run plan.md --model script:script.jsonl   # run it again".to_owned(),
     ] {
         lines.push(format!("  {command}"));
     }

@@ -28,8 +28,8 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
     }
     if diff.is_empty() {
         let has_kept = state.task(&task).is_some_and(|record| record.snapshot.is_some());
-        let kept = format!("; `orchestrate recover {run}` lists the files that were kept");
-        output::note(&format!("no change of {task} is committed{}", if has_kept { kept.as_str() } else { "" }));
+        let kept = format!("; `orchestrate recover {run}` lists its snapshots");
+        output::note(&format!("{task} has no committed changes{}", if has_kept { kept.as_str() } else { "" }));
     }
     if std::io::stdout().is_terminal() {
         pager::show(context, &patch::shown(&diff, context.terminal.colour))?;

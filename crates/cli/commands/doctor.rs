@@ -42,11 +42,11 @@ fn render(diagnosis: &Diagnosis) -> String {
     }
     let has_model = diagnosis.checks.iter().any(|check| check.name == "model" && check.status == CheckStatus::Ok);
     text.push_str(if diagnosis.ok && !has_model {
-        "\nplans of `run:` tasks work here, agents need a model; next: `orchestrate check PLAN`\n"
+        "\nready for plans of `run:` tasks; agents need a model; next: `orchestrate check PLAN`\n"
     } else if diagnosis.ok {
-        "\na run works here; next: `orchestrate check PLAN`, then `orchestrate run PLAN`\n"
+        "\nready to run plans; next: `orchestrate check PLAN`, then `orchestrate run PLAN`\n"
     } else {
-        "\na run does not work here yet: put right what is MISSING\n"
+        "\nnot ready to run plans: fix what is MISSING\n"
     });
     text
 }

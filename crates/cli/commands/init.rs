@@ -11,8 +11,8 @@ use crate::error::CommandError;
 use crate::show::output;
 
 const HEAD: &str = "\
-# Settings of orchestrate for this project. Every line is a comment: take the `#` away to set a value.
-# A project can narrow what its user allows, never widen it; commands run only after the user has consented.
+# Settings of orchestrate for this project. Every line is a comment: remove the `#` to set a value.
+# A project can narrow what its user allows, never widen it; its commands run only with the user's consent.
 ";
 
 /// Runs the command.
@@ -21,7 +21,7 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     let other = PROJECT_FILES.iter().skip(1).map(|name| root.join(name)).find(|path| path.exists());
     if let Some(other) = other {
         return Err(
-            CommandError::usage(format!("there is {} already", other.display())).hint("edit it, or delete it first")
+            CommandError::usage(format!("{} exists already", other.display())).hint("edit it, or delete it first")
         );
     }
     let path = root.join(PROJECT_FILES[0]);
@@ -29,7 +29,7 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     options.write(true).create(true).truncate(true).create_new(!arguments.force);
     let mut file = options.open(&path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            CommandError::usage(format!("there is {} already; it was left as it is", path.display()))
+            CommandError::usage(format!("{} exists already and was left unchanged", path.display()))
                 .hint("`orchestrate init --force` replaces it")
         }
         _ => CommandError::usage(format!("failed to write {}: {error}", path.display())),
@@ -37,7 +37,9 @@ pub(crate) fn execute(context: &Context, arguments: &InitArgs) -> Result<u8, Com
     file.write_all(text().as_bytes())
         .map_err(|error| CommandError::usage(format!("failed to write {}: {error}", path.display())))?;
     output::line(&format!("wrote {}", path.display()))?;
-    output::note("next: write a plan and type `orchestrate check PLAN`; `orchestrate doctor` shows what is missing");
+    output::note(
+        "next: write a plan and type `orchestrate check PLAN`; `orchestrate doctor` shows what else is needed",
+    );
     Ok(0)
 }
 

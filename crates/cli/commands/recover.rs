@@ -39,7 +39,7 @@ pub(crate) fn execute(context: &Context, arguments: &RecoverArgs) -> Result<u8, 
         return output::json(&list).map(|()| 0);
     }
     if kept.is_empty() {
-        return output::line(&format!("run {run} keeps nothing: none of its work was committed")).map(|()| 0);
+        return output::line(&format!("run {run} has no snapshots: none of its work was committed")).map(|()| 0);
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(kept.iter().map(|kept| {

@@ -19,7 +19,7 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
             Request::Reject { task, message, at: at.map(ToString::to_string) }
         }
         Subject::Call(_) if at.is_some() => {
-            return Err(CommandError::usage("--at names a place in a task's work, and a call has none"));
+            return Err(CommandError::usage("--at applies to a task's work, not to a call"));
         }
         Subject::Call(call) => Request::Decide { call, allowed: false, message: Some(message) },
     };

@@ -77,7 +77,7 @@ fn note_listed(runs: &Runs, (run, entries): (&RunId, &[ReviewEntry]), as_json: b
 
 fn warn_unless_noted(noted: Result<(), CoordinatorError>) {
     if let Err(error) = noted {
-        output::warning(&format!("failed to {error}; an approval will be of the work as it is then"));
+        output::warning(&format!("failed to {error}; an approval will apply to the work as it is then"));
     }
 }
 
@@ -147,26 +147,24 @@ fn head(entry: &ReviewEntry, said: &str) -> String {
     }
     for merged in entry.merged.iter().filter(|merged| merged.attempt < entry.attempt) {
         let (attempt, commit) = (merged.attempt, short(merged.commit.as_str()));
-        text.push_str(&format!(
-            "attempt {attempt} is part of this and of the result, which it was merged into as {commit}\n"
-        ));
+        text.push_str(&format!("includes attempt {attempt}, which was merged into the result as {commit}\n"));
     }
     for other in &entry.overlaps {
         let paths = output::names(&other.paths, 200);
         text.push_str(&format!("also changed by {}: {paths}\n", other.task));
     }
     if entry.loses_most {
-        text.push_str("it deletes most of the files that there were\n");
+        text.push_str("deletes most of the files\n");
     }
     if !entry.left_out.is_empty() {
         let paths = output::names(&entry.left_out, 200);
-        text.push_str(&format!("left out, since git cannot store it: {paths}\n"));
+        text.push_str(&format!("left out because git cannot store it: {paths}\n"));
     }
     if entry.stale {
         text.push_str(&format!("{STALE}\n"));
     }
     if !said.is_empty() {
-        text.push_str("\nit reports:\n");
+        text.push_str("\nreport:\n");
         text.push_str(&output::quoted(said));
     }
     text

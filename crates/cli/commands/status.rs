@@ -45,7 +45,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     working(&report, &state).for_each(|record| text.push_str(&activity(record)));
     for (call, approval) in state.open_approvals() {
         text.push_str(&format!(
-            "call {} of {} waits for you; `approve` shows all of it and asks: {}\n",
+            "call {} of {} waits for your decision; `approve` shows it in full and asks: {}\n",
             short(call.as_str()),
             approval.task,
             asked::line(&approval.summary, MAX_CALL_CHARS)
@@ -62,7 +62,7 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
     match project.strange_tip(state) {
         Ok(None) => {}
         Ok(Some(found)) => output::warning(&format!(
-            "somebody has moved {} to {found}: that is not part of the run's result, which is {}",
+            "{} was moved to {found} from outside the run; the run's result is {}",
             state.run_id.integration_branch(),
             state.integration
         )),

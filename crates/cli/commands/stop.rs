@@ -20,8 +20,8 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
     }
     if holder.is_none() {
         let said = match store.state(&run)?.status {
-            RunStatus::Running => format!("nobody works on it; `orchestrate resume {run}` goes on"),
-            RunStatus::Interrupted => format!("it is stopped already; `orchestrate resume {run}` goes on"),
+            RunStatus::Running => format!("no process works on it; `orchestrate resume {run}` continues it"),
+            RunStatus::Interrupted => format!("it is stopped already; `orchestrate resume {run}` continues it"),
             _ => "it has ended".to_owned(),
         };
         return if arguments.json.json {
@@ -42,7 +42,7 @@ pub(crate) fn execute(context: &Context, arguments: &StopArgs) -> Result<u8, Com
 /// Says how a landing is stopped, which takes no commands.
 fn is_landing(run: &RunId, pid: u32) -> CommandError {
     CommandError::usage(format!("run {run} has ended, and process {pid} is landing it")).hint(format!(
-        "`kill {pid}` stops a landing that has not begun to move anything; one that has goes to its end, and \
-         `orchestrate land --undo {run}` takes it back"
+        "`kill {pid}` stops a landing that has not moved anything yet; one that has completes first, and \
+         `orchestrate land --undo {run}` undoes it"
     ))
 }

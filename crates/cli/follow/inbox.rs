@@ -75,8 +75,8 @@ pub(crate) fn ask_or_take_over(
             return Ok(code);
         }
     }
-    let message = format!("run {run} goes from one process to another, and none of them has answered");
-    Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows how it stands")))
+    let message = format!("run {run} is changing coordinators, and none of them has answered");
+    Err(CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows its state")))
 }
 
 /// Writes a request down for the process that works on the run; one that does something else with it takes none.
@@ -101,7 +101,7 @@ fn answer(store: &Store, run: &RunId, id: InboxId) -> Result<Option<Reply>, Comm
 }
 
 fn unanswered(run: &RunId) -> CommandError {
-    let message = format!("run {run} has not answered yet; the command is recorded and will be carried out");
+    let message = format!("run {run} has not answered yet; the request is recorded and will be carried out");
     CommandError::new(ErrorKind::Failed, message).hint(format!("`orchestrate status {run}` shows it"))
 }
 
@@ -143,7 +143,7 @@ async fn carry_out(
         Ok(Takeover::Refused(why)) => Err(refusal(run, &why)),
         Ok(Takeover::Begun { run: taken, said }) => {
             if !style.quiet {
-                output::note(&format!("nobody works on run {run}: taking it over"));
+                output::note(&format!("no process works on run {run}: taking it over"));
                 output::note(&run::tier(coordinator));
                 output::note(&said);
             }

@@ -83,23 +83,21 @@ pub(crate) fn words(landed: &Landed, undone: bool) -> String {
     let (from, to) = (short(from.as_str()), short(to.as_str()));
     let mut text = match (undone, from == to, landed.merged) {
         (false, true, _) if landed.is_empty => format!(
-            "run {run} has nothing to land: none of its work was merged; `orchestrate review {run}` shows its branches\n"
+            "run {run} has nothing to land, since none of its work was merged; `orchestrate review {run}` shows its branches\n"
         ),
         (true, ..) => format!("the landing of run {run} is undone: {branch} is back at {to}\n"),
-        (false, true, _) => format!("{branch} has everything of run {run} already, at {to}\n"),
+        (false, true, _) => format!("{branch} already contains run {run}, at {to}\n"),
         (false, false, true) => {
-            format!("run {run} has landed: {branch} went from {from} to {to}, a merge with its new commits\n")
+            format!("run {run} has landed: {branch} went from {from} to {to}, merged with its new commits\n")
         }
         (false, false, false) => format!("run {run} has landed: {branch} went from {from} to {to}, a fast-forward\n"),
     };
     match &landed.boxes {
         Boxes::Written(path) => {
-            let done = if undone { "are as they were" } else { "were ticked; the edit is not committed" };
+            let done = if undone { "are as before" } else { "were ticked; the edit is not committed" };
             text.push_str(&format!("the boxes in {} {done}\n", path.display()));
         }
-        Boxes::Left { plan, reason } => {
-            text.push_str(&format!("the boxes in {plan} were left as they are: {reason}\n"))
-        }
+        Boxes::Left { plan, reason } => text.push_str(&format!("the boxes in {plan} were left unchanged: {reason}\n")),
         Boxes::Nothing => {}
     }
     let next = match (undone, from == to) {

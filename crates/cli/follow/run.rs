@@ -48,7 +48,7 @@ pub(crate) fn runtime() -> Result<Runtime, CommandError> {
 /// Refuses to go on without a sandbox, as a run was begun, where one is required now.
 pub(crate) fn require_sandbox(loaded: &Loaded, run: &RunId) -> Result<(), CommandError> {
     if loaded.run.no_sandbox && loaded.switches.strict_sandbox {
-        let message = format!("run {run} was started with --no-sandbox, and the sandbox is required here");
+        let message = format!("run {run} was started with --no-sandbox, but the sandbox is required here");
         return Err(CommandError::usage(message).hint("unset RALPH_SANDBOX_MODE and ORCHESTRATE_SANDBOX_MODE"));
     }
     Ok(())
@@ -75,7 +75,7 @@ pub(crate) fn log(style: Style) {
 
 /// Says how commands are confined.
 pub(crate) fn tier(coordinator: &Coordinator) -> String {
-    format!("commands run in this tier: {}", coordinator.confinement())
+    format!("sandbox tier: {}", coordinator.confinement())
 }
 
 /// A run that was followed to its end, and what is printed of it.
@@ -113,7 +113,7 @@ pub(crate) async fn to_its_end(run: Run, style: Style, begun: u64) -> Result<Fol
 }
 
 fn kept(run: &RunId) -> String {
-    format!("what was recorded is kept; `orchestrate resume {run}` goes on from there")
+    format!("recorded work is kept; `orchestrate resume {run}` continues from it")
 }
 
 /// What a run says at its end.
@@ -185,7 +185,7 @@ async fn attend(run: Run, display: &mut Display, news: &mut News) -> Result<Resu
 /// Says why the run ends, if somebody asked for it from elsewhere; its limits say so themselves.
 fn tell_of_stop(shutdown: &Shutdown, display: &mut Display) {
     if shutdown.asked_exit_code().is_some() {
-        display.note("stopping, as `orchestrate stop` asks; what was recorded is kept");
+        display.note("stopping, as `orchestrate stop` requested; recorded work is kept");
     }
 }
 

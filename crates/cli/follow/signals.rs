@@ -56,7 +56,7 @@ impl Signals {
                 Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_TERMINATED, hung_up: false }
             }
             _ = self.hang_up.recv() => {
-                let words = "the terminal is gone: stopping; the state is kept";
+                let words = "terminal closed: stopping; the state is kept";
                 Request { level: ShutdownLevel::Stop, words, exit_code: EXIT_INTERRUPTED, hung_up: true }
             }
         }
@@ -100,9 +100,9 @@ impl Attention {
 
 fn interrupted(times: u32) -> Request {
     let (level, words) = match times {
-        1 => (ShutdownLevel::Drain, "finishing what runs, beginning nothing new; Ctrl-C again stops now"),
-        2 => (ShutdownLevel::Stop, "stopping; the state is kept; Ctrl-C again kills"),
-        _ => (ShutdownLevel::Kill, "killing; what was recorded is kept"),
+        1 => (ShutdownLevel::Drain, "finishing current turns, starting nothing new; Ctrl-C again stops now"),
+        2 => (ShutdownLevel::Stop, "stopping; the state is kept; Ctrl-C again kills every process"),
+        _ => (ShutdownLevel::Kill, "killing every process; recorded work is kept"),
     };
     Request { level, words, exit_code: EXIT_INTERRUPTED, hung_up: false }
 }

@@ -28,7 +28,8 @@ const RESERVED_ROWS: usize = 2;
 /// Returns the whole call, several lines.
 pub(crate) fn whole(approval: &Approval) -> String {
     let Approval { task, tool, rule, arguments, .. } = approval;
-    let mut text = format!("task {task} asks for {}, since the rule {} asks a person\n", written(tool), written(rule));
+    let mut text =
+        format!("task {task} requests {}; the rule {} requires your approval\n", written(tool), written(rule));
     match arguments {
         Value::Null => text.push_str(&argument("call", &approval.summary)),
         Value::Object(fields) => {
@@ -73,7 +74,7 @@ pub(crate) fn show(text: &str) -> Result<bool, CommandError> {
         output::note(page);
         let left = pages.len() - number - 1;
         if left > 0 {
-            let question = format!("-- {left} more: Enter shows the next, q leaves it undecided -- ");
+            let question = format!("-- {left} more: Enter continues, q leaves it undecided -- ");
             if output::ask(&question).is_none_or(|answer| answer.starts_with('q')) {
                 return Ok(false);
             }
@@ -155,7 +156,7 @@ fn letters(text: &str) -> String {
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        lines.push_str(&format!("letters beyond ASCII, {script}: {}{more}\n", named.join(", ")));
+        lines.push_str(&format!("non-ASCII letters, {script}: {}{more}\n", named.join(", ")));
     }
     lines
 }
@@ -188,7 +189,7 @@ mod tests {
         let command = format!("echo {}\n\u{1b}[2J\u{202e}rm\u{3164} -rf\u{a0}src \n\tg\u{456}t", "a".repeat(5_000));
         let shown = whole(&asked(json!({"command": command, "timeout": 5})));
         let expected = format!(
-            "task T1 asks for run_shell_command, since the rule ask:Bash(rm *) asks a person\n\
+            "task T1 requests run_shell_command; the rule ask:Bash(rm *) requires your approval\n\
              command (3 lines, {} characters):\n  | echo {}\n  | \\u{{1b}}[2J\\u{{202e}}rm\\u{{3164}} -rf\\u{{a0}}src\\u{{20}}\n  \
              | \\tg\u{456}t\ntimeout: 5\n",
             command.chars().count(),

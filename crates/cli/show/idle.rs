@@ -22,9 +22,9 @@ pub(crate) fn say(plan: &Plan, base: Oid, style: Style) -> Result<u8, CommandErr
     match style.format {
         Format::Text => {
             let why = if plan.tasks.iter().any(|task| task.status.runs()) {
-                "each open task depends on one that does not run; mark that one as open, or as done"
+                "each open task depends on one that will not run; mark that one as open or done"
             } else {
-                "no box of the plan is open"
+                "the plan has no open box"
             };
             output::line(&format!("there was nothing to do: {why}"))?;
         }

@@ -32,7 +32,7 @@ pub(crate) fn line(fact: &Recorded, verbose: bool) -> Option<String> {
 pub(crate) fn retry_line(retry: &Retry) -> Option<String> {
     let Retry { task, error, attempt, most, wait } = retry;
     let (error, seconds) = (one_line(error, 2 * WIDTH), wait.as_secs());
-    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; asking again in {seconds} s ({attempt} of {most})"))
+    (*wait >= NOTICED).then(|| format!("{task}: failed to {error}; retrying in {seconds} s ({attempt} of {most})"))
 }
 
 /// What somebody who waits wants to know.
@@ -46,7 +46,7 @@ fn milestone(event: &Event) -> Option<String> {
         }
         Event::TaskCommitted { task, commit, .. } => format!("{task}: committed {}", short(commit.as_str())),
         Event::SnapshotTaken { task, on_branch: true, left_out, .. } if !left_out.is_empty() => {
-            format!("{task}: git cannot store {}; its commit leaves that out", names(left_out, WIDTH))
+            format!("{task}: git cannot store {}; left out of its commit", names(left_out, WIDTH))
         }
         Event::VerifyFinished { task, scope, command, passed, exit, .. } => {
             let what = match scope {
@@ -69,12 +69,12 @@ fn milestone(event: &Event) -> Option<String> {
         }
         Event::TaskFailed { task, cause, message } => with_lines(&format!("{task}: FAILED ({cause})"), message),
         Event::TaskConflicted { task, message, .. } => with_lines(&format!("{task}: NOT MERGED"), message),
-        Event::TaskSkipped { task, because } => format!("{task}: skipped, since {because} did not succeed"),
+        Event::TaskSkipped { task, because } => format!("{task}: skipped because {because} did not succeed"),
         Event::TaskCancelled { task, message } => format!("{task}: cancelled: {}", one_line(message, WIDTH)),
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::IntegrationHeld { checkout, commit } => format!(
-            "the integration branch is checked out at {checkout} and is left where it is; \
-             `git merge --ff-only {}` there brings it up to date, after `git stash -u` if changes of yours are in the way",
+            "the integration branch is checked out at {checkout} and was not moved; `git merge --ff-only {}` there \
+            updates it, after `git stash -u` if your changes are in the way",
             short(commit.as_str())
         ),
         _ => return None,
@@ -99,7 +99,7 @@ fn question(run: &RunId, event: &Event) -> Option<String> {
             let answers = [format!("approve {call}"), format!("reject {call} -m TEXT")];
             let [approve, reject] = answers.map(|answer| Named::for_later(run).within(answer));
             format!(
-                "{task}: asks to run {}: `{approve}` shows all of it and asks, or `{reject}`",
+                "{task}: asks to run {}: `{approve}` shows it in full and asks, or `{reject}`",
                 line_of(summary, WIDTH)
             )
         }
@@ -113,13 +113,13 @@ fn detail(event: &Event) -> Option<String> {
         Event::TaskReady { task } => format!("{task}: ready"),
         Event::WorktreePrepared { task, onto: None } => format!("{task}: worktree prepared"),
         Event::WorktreePrepared { task, onto: Some(_) } => format!("{task}: merged into its worktree"),
-        Event::WorktreeLost { task } => format!("{task}: its worktree is gone and is made again"),
+        Event::WorktreeLost { task } => format!("{task}: its worktree is gone and is created again"),
         Event::TurnStarted { task, turn } => format!("{task}: turn {turn}"),
         Event::ModelRequested { task, turn, model, reserved_tokens, .. } => {
             format!("{task}: request {turn} to {}, {reserved_tokens} tokens reserved", one_line(model, WIDTH))
         }
         Event::BudgetWaited { task, turn, tokens } => {
-            format!("{task}: request {turn} waits for {tokens} tokens that others may give back")
+            format!("{task}: request {turn} waits for {tokens} tokens that other requests may release")
         }
         Event::ModelReplied { task, turn, usage, .. } => format!("{task}: reply {turn}, {} tokens", usage.total()),
         Event::ModelFailed { task, turn, error } => {
@@ -140,7 +140,7 @@ fn detail(event: &Event) -> Option<String> {
             format!("{}: message from {from}: {}", envelope.to, one_line(&envelope.body, WIDTH))
         }
         Event::MessageDelivered { from, to, sequence, expired: true } => {
-            format!("{to}: message {sequence} from {} came too late for its deadline: not shown", sender(from))
+            format!("{to}: message {sequence} from {} missed its deadline and was not delivered", sender(from))
         }
         Event::SnapshotTaken { task, number, commit, .. } => {
             format!("{task}: snapshot {number} {}", short(commit.as_str()))
@@ -156,12 +156,12 @@ fn detail(event: &Event) -> Option<String> {
 /// What became of the user's branch.
 fn landing(event: &Event) -> Option<String> {
     Some(match event {
-        Event::LandingStarted { branch, to, .. } => format!("landing: {branch} is to go to {}", short(to.as_str())),
+        Event::LandingStarted { branch, to, .. } => format!("landing: moving {branch} to {}", short(to.as_str())),
         Event::LandingFailed { message, .. } => format!("not landed: {}", one_line(message, 2 * WIDTH)),
         Event::RunLanded { branch, from, to } => {
             format!("landed: {branch} went from {} to {}", short(from.as_str()), short(to.as_str()))
         }
-        Event::RunUnlanded { branch, to } => format!("taken back: {branch} is at {}", short(to.as_str())),
+        Event::RunUnlanded { branch, to } => format!("landing undone: {branch} is back at {}", short(to.as_str())),
         _ => return None,
     })
 }
@@ -176,13 +176,13 @@ pub(crate) fn sender(from: &Sender) -> String {
 
 fn cause_words(cause: ReturnCause) -> &'static str {
     match cause {
-        ReturnCause::Conflict => "it conflicts with the merged result",
+        ReturnCause::Conflict => "conflict with the merged result",
         ReturnCause::TaskCheck => "verification failed",
         ReturnCause::RunCheck => "verification of the merged tree failed",
         ReturnCause::Deletions => "most of its files are gone",
         ReturnCause::Unstorable => "git cannot store its files",
-        ReturnCause::Rejected => "it was rejected",
-        ReturnCause::Retried => "it is tried again",
+        ReturnCause::Rejected => "rejected in review",
+        ReturnCause::Retried => "retried on request",
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
             let (task, error) = ("T1".into(), "get an answer\nof x".to_owned());
             retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
         };
-        let told = "T1: failed to get an answer of x; asking again in 8 s (3 of 8)";
+        let told = "T1: failed to get an answer of x; retrying in 8 s (3 of 8)";
         assert_eq!((line(1_999), line(8_300).as_deref()), (None, Some(told)));
     }
 

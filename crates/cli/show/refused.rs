@@ -11,25 +11,25 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
         RequestRefused::BeingMerged { .. } => unattended(run),
         RequestRefused::NothingToReturn { task, state } => match state {
             TaskState::Merged | TaskState::AwaitingReview | TaskState::Verified => {
-                format!("`orchestrate reject {task} -m TEXT --run {run}` sends its work back")
+                format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work to its agent")
             }
             TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
-                format!("`orchestrate retry {task} --run {run}` lets it try again")
+                format!("`orchestrate retry {task} --run {run}` retries it")
             }
-            TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
+            TaskState::Skipped => "retry the task that it depends on; it then becomes pending again".to_owned(),
             _ => unattended(run),
         },
         RequestRefused::OutOfTime { .. } => {
-            format!("`orchestrate resume {run} --timeout TIME` gives it more, and lets what it stopped go on")
+            format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
         }
         RequestRefused::StillOutOfTime { more_tokens, .. } => {
             let tokens = if *more_tokens { " --budget-tokens N" } else { "" };
-            format!("`orchestrate resume {run}{tokens} --timeout TIME` gives it more")
+            format!("`orchestrate resume {run}{tokens} --timeout TIME` raises the limits")
         }
-        _ => format!("`orchestrate status {run}` shows how it stands"),
+        _ => format!("`orchestrate status {run}` shows its state"),
     }
 }
 
 fn unattended(run: &RunId) -> String {
-    format!("`orchestrate resume {run}` goes on with a run that nobody works on")
+    format!("`orchestrate resume {run}` continues a run that no process works on")
 }

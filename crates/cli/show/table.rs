@@ -12,10 +12,10 @@ use crate::show::progress::{sender, short, tokens};
 /// The status of a run that somebody works on.
 pub(crate) const RUNNING: &str = "running";
 /// What it means that a task is stale.
-pub(crate) const STALE: &str = "stale: it was built on work that was rejected after it had been merged";
+pub(crate) const STALE: &str = "stale: built on work that was rejected after it was merged";
 
 /// What it means that a command is done and has no commit.
-pub(crate) const UNCHANGED: &str = "its command changed nothing, so the result has nothing of it";
+pub(crate) const UNCHANGED: &str = "its command changed nothing, so nothing was merged";
 
 /// The longest text of an error, in characters: room for a command with two long paths, which is not to be cut.
 const MAX_ERROR_CHARS: usize = 500;
@@ -51,15 +51,15 @@ pub(crate) fn render(report: &Report) -> String {
     }
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
         let why = if report.tasks.iter().any(|task| task.state == TaskState::Skipped) {
-            "each open task depends on one that does not run; mark that one as open, or as done"
+            "each open task depends on one that will not run; mark that one as open or done"
         } else {
-            "no box of the plan is open"
+            "the plan has no open box"
         };
         text.push_str(&format!("there was nothing to do: {why}\n"));
     }
     let how = match report.status.as_str() {
         RUNNING => "running for",
-        STOPPED => "stopped, nobody works on it, after",
+        STOPPED => "stopped after",
         other => &format!("{other} in"),
     };
     text.push_str(&format!(

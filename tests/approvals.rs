@@ -6,8 +6,8 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Runs, Settings};
 use orchestrate_core::CallHash;
-use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Waiting};
-use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
+use orchestrate_core::TaskState::{Merged, Waiting};
+use orchestrate_core::event::{Event, ToolOutcome};
 use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use serde_json::json;
@@ -18,7 +18,6 @@ use crate::support::{Case, Home, Need, Outcome, Played, Repository, Rule, Script
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("approvals::an_asking_call_parks_its_task_alone", an_asking_call_parks_its_task_alone),
         case("approvals::an_approved_call_runs_once_it_is_resumed", an_approved_call_runs),
         case("approvals::an_answer_that_is_carried_out_as_the_run_ends_is_obeyed", an_answer_at_the_end_is_obeyed),
         case("approvals::a_rejected_call_is_told_to_the_model", a_rejected_call_is_told_to_the_model),
@@ -26,7 +25,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("approvals::each_of_two_like_calls_is_asked_about", each_of_two_like_calls_is_asked_about),
         case("approvals::a_pause_changes_no_result", a_pause_changes_no_result),
         case("approvals::a_decided_call_is_not_decided_again", a_decided_call_is_not_decided_again),
-        case("approvals::nobody_to_ask_is_a_denial", nobody_to_ask_is_a_denial),
         case("approvals::a_program_without_a_terminal_parks_if_it_is_told_to", a_program_parks_if_it_is_told_to),
         case("approvals::what_is_approved_is_what_was_shown", what_is_approved_is_what_was_shown),
         case("approvals::no_word_of_a_call_is_kept_from_whoever_approves_it", no_word_of_a_call_is_kept),
@@ -92,16 +90,6 @@ fn answer(stage: &Stage, allowed: bool, message: Option<&str>) -> Result<Played,
     }
 }
 
-fn an_asking_call_parks_its_task_alone() -> Outcome {
-    let (played, _) = parked(&Stage::new()?)?;
-    let rules = played.pick(|event| match event {
-        Event::ApprovalRequested { rule, .. } => Some(rule.as_str()),
-        _ => None,
-    });
-    let is_said = rules == ["ask:run_shell_command(touch*)"];
-    if is_said && played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
-}
-
 fn an_approved_call_runs() -> Outcome {
     let stage = Stage::new()?;
     let resumed = answer(&stage, true, None)?;
@@ -112,6 +100,15 @@ fn an_approved_call_runs() -> Outcome {
     });
     if commands != [json!("touch published.txt")] {
         return fail(format!("{commands:?}"));
+    }
+    let rules = resumed.pick(|event| match event {
+        Event::ApprovalRequested { rule, .. } => Some(rule.as_str()),
+        _ => None,
+    });
+    let is_start = |event: &Event| matches!(event, Event::ToolStarted { task, .. } if task.as_str() == "T1");
+    let decided = resumed.first(|event| matches!(event, Event::ApprovalDecided { .. }))?;
+    if rules != ["ask:run_shell_command(touch*)"] || resumed.first(is_start)? < decided {
+        return fail(resumed.story());
     }
     // The reply that asked for it is not bought again.
     let turns = resumed.report.tasks[0].turns;
@@ -281,17 +278,6 @@ fn script_of_t1() -> Script {
                 .call("write_file", &json!({"path": "two.txt", "content": "2\n"})),
         )
         .rule(Rule::task("T2").last_contains("two.txt").text("Done."))
-}
-
-fn nobody_to_ask_is_a_denial() -> Outcome {
-    let script = Script::default()
-        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({"command": "touch published.txt"})))
-        .rule(done("T1"))
-        .rule(write("T2", "two.txt", "2\n"))
-        .rule(done("T2"));
-    let played = Stage::new()?.play(PLAN, &script, |settings| ask(settings, false))?;
-    played.require(5, &[("T1", FailedTask), ("T2", Merged)])?;
-    played.require_failure("T1", FailureCause::Denied, "without changing a file")
 }
 
 fn a_program_parks_if_it_is_told_to() -> Outcome {

@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ConfinementChoice, Layout, Run, Settings, ShutdownLevel};
 use orchestrate_core::TaskState::{Cancelled, Merged};
 use orchestrate_core::event::{Event, FailureCause, ToolOutcome};
-use orchestrate_core::request::{Request, RequestRefused};
+use orchestrate_core::request::Request;
 use orchestrate_core::{RunState, TaskState};
 use orchestrate_journal::InboxId;
 use orchestrate_sandbox::Confinement;
@@ -30,7 +30,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("cancel::a_timeout_leaves_no_process", a_timeout_leaves_no_process),
         case("cancel::one_agent_stops_alone", one_agent_stops_alone),
         case("cancel::what_nobody_works_on_is_called_off", what_nobody_works_on_is_called_off),
-        case("cancel::an_agent_that_there_is_not_is_not_stopped", an_agent_that_there_is_not_is_not_stopped),
     ]
 }
 
@@ -198,21 +197,4 @@ fn what_nobody_works_on_is_called_off() -> Outcome {
     };
     let played = act_when(&stage, (plan, &script, ""), |state| calls(state, "T1") == 1, (nothing, stop))?;
     played.require(0, &[("T1", Merged), ("T2", Cancelled)])
-}
-
-fn an_agent_that_there_is_not_is_not_stopped() -> Outcome {
-    let (stage, mut answer) = (Stage::new()?, None);
-    let script = sleeping(GATED);
-    let stop = |run: &Run, layout: &Layout| {
-        let sent = stop_agent(run, "T9")?;
-        answer = Some(until(GRACE, || Ok(run.store().answer(sent)?))?);
-        release(run, layout)
-    };
-    let plan = ("- [ ] T1 slow\n", &script, "");
-    let played = act_when(&stage, plan, |state| calls(state, "T1") == 1, (|_: &mut Settings| {}, stop))?;
-    played.require(0, &[("T1", Merged)])?;
-    match answer {
-        Some(Err(RequestRefused::NoSuchTask { task, .. })) if task.as_str() == "T9" => Ok(()),
-        other => fail(format!("{other:?}")),
-    }
 }

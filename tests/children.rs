@@ -6,7 +6,6 @@ use libtest_mimic::Failed;
 use orchestrate_coordinator::{ChildSpec, CoordinatorError};
 use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged};
 use orchestrate_core::event::Event;
-use orchestrate_core::run_state::SpawnRefused;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -19,7 +18,6 @@ pub(crate) fn cases() -> Vec<Case> {
         case("children::tell_what_happens_to_them", tell_what_happens_to_them),
         case("children::read_what_they_are_sent", read_what_they_are_sent),
         case("children::can_be_cancelled", can_be_cancelled),
-        case("children::have_ids_of_their_own", have_ids_of_their_own),
         case("children::number_each_message_for_its_sender", number_each_message_for_its_sender),
         case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
         case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
@@ -153,20 +151,6 @@ fn can_be_cancelled() -> Outcome {
         coordinator.merge(&[a]).await?;
         let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
         if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
-    })
-}
-
-fn have_ids_of_their_own() -> Outcome {
-    let stage = Stage::new()?;
-    let coordinator = stage.coordinator(&two(), |_| {})?;
-    runtime()?.block_on(async {
-        coordinator.spawn(child("a")).await?;
-        let again = coordinator.spawn(child("a")).await.map(drop);
-        if !matches!(again, Err(CoordinatorError::Spawn { refused: SpawnRefused::Taken, .. })) {
-            return fail(format!("{again:?}"));
-        }
-        coordinator.finish().await?;
-        Ok(())
     })
 }
 

@@ -9,7 +9,6 @@ use crate::support::{Case, Home, Need, Outcome, Repository, at, case, fail, line
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("demo::it_succeeds_and_tells_what_happened", it_succeeds_and_tells_what_happened),
-        case("demo::three_agents_work_side_by_side", three_agents_work_side_by_side),
         sandboxed("demo::a_spoiled_repair_needs_a_person", a_spoiled_repair_needs_a_person),
         sandboxed("demo::what_starts_a_sandbox_keeps_to_the_required_tier", the_required_tier_is_kept_to)
             .needs(Need::MOUNTS)
@@ -62,25 +61,21 @@ fn it_succeeds_and_tells_what_happened() -> Outcome {
             return fail(format!("not told: {part}\n{}", ran.stdout));
         }
     }
-    Ok(())
-}
-
-fn facts(home: &Home) -> Result<Vec<Value>, libtest_mimic::Failed> {
-    let folder = home.path().join("sample");
-    let ran = home.orchestrate(&folder, &["log", "--json"]).run()?.exits(0)?;
-    match serde_json::from_str(&ran.stdout) {
-        Ok(Value::Array(facts)) => Ok(facts),
-        _ => lines(&ran.stdout),
+    let status = home.orchestrate(&home.path().join("sample"), &["status", "--json"]).run()?.exits(0)?.json()?;
+    let branch = at(&status, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+    let shown = home.command("git", &home.path().join("sample"), &["show", &format!("{branch}:functions.txt")]);
+    let counted = shown.run()?.exits(0)?.stdout;
+    if counted != "4\n" {
+        return fail(counted);
     }
+    three_agents_work_side_by_side(&facts(&home)?)
 }
 
 /// Three agents are there before the first of them has committed, and their model calls overlap.
-fn three_agents_work_side_by_side() -> Outcome {
-    let home = Home::new()?;
-    home.orchestrate(home.path(), &["demo", "sample"]).run()?.exits(0)?;
+fn three_agents_work_side_by_side(facts: &[Value]) -> Outcome {
     let (mut spawned, mut open, mut most_open) = (0, 0_i32, 0);
-    for fact in facts(&home)? {
-        match at(&fact, "/type")?.as_str().unwrap_or_default() {
+    for fact in facts {
+        match at(fact, "/type")?.as_str().unwrap_or_default() {
             "agent.spawned" => spawned += 1,
             "model.requested" => open += 1,
             "model.replied" => open -= 1,
@@ -93,6 +88,15 @@ fn three_agents_work_side_by_side() -> Outcome {
         return Ok(());
     }
     fail(format!("{spawned} agents and {most_open} open requests before the first commit"))
+}
+
+fn facts(home: &Home) -> Result<Vec<Value>, libtest_mimic::Failed> {
+    let folder = home.path().join("sample");
+    let ran = home.orchestrate(&folder, &["log", "--json"]).run()?.exits(0)?;
+    match serde_json::from_str(&ran.stdout) {
+        Ok(Value::Array(facts)) => Ok(facts),
+        _ => lines(&ran.stdout),
+    }
 }
 
 /// Without its repair the conflict stays: the run ends 3, and the agent was told what is wrong.

@@ -21,7 +21,6 @@ use crate::support::{
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("messages::a_message_arrives_between_results_and_request", a_message_arrives_between_results_and_request),
-        case("messages::sequence_and_acknowledgement_are_facts", sequence_and_acknowledgement_are_facts),
         case("messages::an_unknown_recipient_is_the_senders_error", an_unknown_recipient_is_the_senders_error),
         case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
         case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
@@ -82,9 +81,23 @@ fn a_message_arrives_between_results_and_request() -> Outcome {
         _ => None,
     };
     match tail {
-        Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => Ok(()),
-        _ => fail(format!("{:#?}", heard.messages)),
+        Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => {}
+        _ => return fail(format!("{:#?}", heard.messages)),
     }
+    // That they were sent and read, and in which order, is in the journal.
+    let sent = played.pick(|event| match event {
+        Event::MessageSent { envelope } => Some((envelope.from.clone(), envelope.to.to_string(), envelope.sequence)),
+        _ => None,
+    });
+    let delivered = played.pick(|event| match event {
+        Event::MessageDelivered { from, to, sequence, expired: false } => {
+            Some((from.clone(), to.to_string(), *sequence))
+        }
+        _ => None,
+    });
+    let from = Sender::Agent("T1".into());
+    let expected = vec![(from.clone(), "T2".to_owned(), 1), (from, "T2".to_owned(), 2)];
+    if sent == expected && delivered == expected { Ok(()) } else { fail(played.story()) }
 }
 
 /// Reports whether a text contains these parts one after the other.
@@ -118,23 +131,6 @@ fn a_transcript_has_what_was_heard() -> Outcome {
     let heard = ["< message:\n  | Message 1 from agent T1:\n  | <data-", ">\n  | the port is 4711\n  | </data-"];
     let told = [r#""content":"Message 1 from agent T1:\n<data-"#, r">\nthe port is 4711\n</data-"];
     if in_order(&said, &heard) && in_order(&facts, &told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
-}
-
-fn sequence_and_acknowledgement_are_facts() -> Outcome {
-    let played = play()?;
-    let sent = played.pick(|event| match event {
-        Event::MessageSent { envelope } => Some((envelope.from.clone(), envelope.to.to_string(), envelope.sequence)),
-        _ => None,
-    });
-    let delivered = played.pick(|event| match event {
-        Event::MessageDelivered { from, to, sequence, expired: false } => {
-            Some((from.clone(), to.to_string(), *sequence))
-        }
-        _ => None,
-    });
-    let from = Sender::Agent("T1".into());
-    let expected = vec![(from.clone(), "T2".to_owned(), 1), (from, "T2".to_owned(), 2)];
-    if sent == expected && delivered == expected { Ok(()) } else { fail(played.story()) }
 }
 
 fn an_unknown_recipient_is_the_senders_error() -> Outcome {

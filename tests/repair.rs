@@ -16,8 +16,6 @@ use crate::support::{Case, Outcome, Played, Rule, Script, case, fail};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("repair::a_command_that_was_rejected_is_not_taken_for_merged", a_rejected_command),
-        case("repair::a_command_starts_anew_each_time", a_command_starts_anew),
         case("repair::a_worktree_that_vanishes_is_merged_into_again", a_vanished_worktree),
         case("repair::a_worktree_whose_entry_vanishes_keeps_its_files", a_vanished_entry),
         case("repair::a_commit_of_markers_is_not_merged", a_commit_of_markers),
@@ -356,27 +354,6 @@ fn ask(stage: &Stage, played: Played, script: &Script, command: &Request) -> Res
 
 fn reject() -> Request {
     Request::Reject { task: "T1".into(), message: "not so".to_owned(), at: None }
-}
-
-fn a_rejected_command() -> Outcome {
-    let stage = Stage::new()?;
-    let plan = "- [ ] T1 make (run: echo made > made.txt)\n";
-    let played = stage.play(plan, &Script::default(), |settings| settings.run.merge = MergeMode::Review)?;
-    let played = ask(&stage, played, &Script::default(), &reject())?;
-    played.require_failure("T1", FailureCause::NoChanges, "rejected")?;
-    let retry = Request::Retry { task: "T1".into(), message: None };
-    let played = ask(&stage, played, &Script::default(), &retry)?;
-    played.require(3, &[("T1", orchestrate_core::TaskState::AwaitingReview)])
-}
-
-fn a_command_starts_anew() -> Outcome {
-    let stage = Stage::new()?;
-    let never = |settings: &mut orchestrate_coordinator::Settings| settings.run.verify = Some("false".to_owned());
-    let played = stage.play("- [ ] T1 add (run: echo x >> new.txt)\n", &Script::default(), never)?;
-    played.require(1, &[("T1", FailedTask)])?;
-    let Some(branch) = played.report.tasks[0].branch.clone() else { return fail(played.story()) };
-    let text = stage.repository.show(&branch, "new.txt")?;
-    if text == "x" { Ok(()) } else { fail(format!("{text}\n{}", played.story())) }
 }
 
 fn a_child_that_conflicts() -> Outcome {

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{Coordinator, PlanInput, Run, Settings};
-use orchestrate_core::event::{Event, FailureCause, ReturnCause};
+use orchestrate_core::event::{Event, ReturnCause};
 use orchestrate_core::request::Request;
-use orchestrate_core::run_state::EndCause;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::{Report, RunId, RunState, TaskId, TaskState};
 use orchestrate_journal::InboxId;
@@ -26,9 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("run::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
         case("run::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
         case("run::commands_run_without_a_model", commands_run_without_a_model),
-        case("run::the_quickstart_plan_succeeds", the_quickstart_plan_succeeds),
         case("run::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
-        case("run::a_rejection_that_changes_nothing_fails", a_rejection_that_changes_nothing_fails),
         case("run::who_waits_holds_up_nobody_else", who_waits_holds_up_nobody_else),
     ]
 }
@@ -204,24 +201,6 @@ fn commands_run_without_a_model() -> Outcome {
     if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
 }
 
-/// The sample of the demo: a conflict and a red check, both mended by the agents that made them.
-fn the_quickstart_plan_succeeds() -> Outcome {
-    let stage = Stage { repository: Repository::unborn()?, state: tempfile::tempdir()? };
-    let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
-    for file in ["README.md", "check.sh", "lib/upper.sh", "tests/upper.sh", "plan.md", "script.jsonl"] {
-        stage.repository.write(file, &std::fs::read_to_string(sample.join(file))?)?;
-    }
-    stage.repository.commit_all("Start")?;
-    let mut settings = Settings::new(stage.state.path());
-    settings.run.model = Some(format!("script:{}", sample.join("script.jsonl").display()));
-    settings.run.verify = Some("sh check.sh".to_owned());
-    let coordinator = Coordinator::open(stage.repository.path(), settings)?;
-    let report = runtime()?.block_on(coordinator.run(plan_input(&stage.repository.read("plan.md")?)?))?;
-    require_states(&report, &["T1", "T2", "T3", "T4", "T5"].map(|id| (id, TaskState::Merged)))?;
-    let counted = stage.merged(&report, "functions.txt")?;
-    if counted == "4" { Ok(()) } else { fail(counted) }
-}
-
 fn nothing_waits_for_what_is_never_merged() -> Outcome {
     let stage = Stage::new()?;
     let coordinator = stage
@@ -230,26 +209,6 @@ fn nothing_waits_for_what_is_never_merged() -> Outcome {
     match runtime()?.block_on(coordinator.run(plan)) {
         Err(error) if error.to_string().contains("T2 depends on T1") => Ok(()),
         other => fail(format!("{other:?}")),
-    }
-}
-
-/// Work that is rejected and handed over again without a change is not done.
-fn a_rejection_that_changes_nothing_fails() -> Outcome {
-    let stage = Stage::new()?;
-    let script = Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1"));
-    let coordinator = stage.coordinator(&script, |_| {})?;
-    let report = runtime()?.block_on(async {
-        let first = coordinator.run(plan_input("- [ ] T1 one\n")?).await?;
-        let (task, message) = ("T1".into(), "Write 2 instead.".to_owned());
-        coordinator.store().send(&first.run_id, &Request::Reject { task, message, at: None })?;
-        Ok::<_, Failed>(coordinator.resume(&first.run_id).await?.wait().await?)
-    })?;
-    require_states(&report, &[("T1", TaskState::Failed)])?;
-    let cause = report.tasks[0].error.as_ref().map(|error| error.cause);
-    if cause == Some(EndCause::Failed(FailureCause::NoChanges)) && report.tasks[0].attempt == 2 {
-        Ok(())
-    } else {
-        fail(format!("{report:#?}"))
     }
 }
 

@@ -166,8 +166,8 @@ fn a_red_check_shows_its_failing_lines() -> Outcome {
 }
 
 fn a_red_merge_is_no_conflict() -> Outcome {
-    let plan = "- [ ] T1 make (run: echo 1 > one.txt)\n";
-    let played = Stage::new()?.play(plan, &Script::default(), |settings| {
+    let (stage, plan) = (Stage::new()?, "- [ ] T1 make (run: echo 1 >> one.txt)\n");
+    let played = stage.play(plan, &Script::default(), |settings| {
         settings.run.verify = Some("echo it is broken: error 42; false".to_owned());
         settings.run.merge_rounds = 2;
     })?;
@@ -183,7 +183,12 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let says = message.starts_with("the branch merges cleanly, but its check fails (");
     let shows = message.ends_with("\nit is broken: error 42");
     let again = message.contains("also after its command ran again") && message.contains("it has no agent");
-    if says && shows && again && !message.contains("returned") { Ok(()) } else { fail(played.story()) }
+    if !says || !shows || !again || message.contains("returned") {
+        return fail(played.story());
+    }
+    // It ran again, and each time on what it had started from.
+    let text = stage.repository.show(&played.report.run_id.task_branch(&"T1".into()), "one.txt")?;
+    if text == "1" { Ok(()) } else { fail(text) }
 }
 
 /// Programs are told the state of before, with the cause; no text for people speaks of a conflict.

@@ -431,6 +431,19 @@ mod tests {
     }
 
     #[test]
+    fn old_results_are_collapsed_before_turns_are_left_out() {
+        let mut context = context(8, 200);
+        let decision = context.decide(&request(&context), 1_500, &Words).unwrap();
+        assert_eq!(decision.dropped, None);
+        assert!(decision.collapsed.contains(&2), "{decision:?}");
+        context.compact(decision);
+        let sent = context.sent();
+        let Some(Message::Tool { results }) = sent.get(2) else { panic!("{sent:#?}") };
+        assert!(results[0].text.starts_with("[left out, "), "{results:?}");
+        assert_eq!(sent.len(), context.transcript().len());
+    }
+
+    #[test]
     fn the_list_of_steps_is_never_given_up() {
         let list = |n: usize, name: &str, text: &str, is_error: bool| {
             let id: CallId = format!("list {n}").as_str().into();

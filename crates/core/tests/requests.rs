@@ -140,6 +140,8 @@ fn what_is_not_there_is_refused_with_what_is() {
     let run = after(reviewed(), &[]);
     let unknown = Request::Retry { task: "T9".into(), message: None };
     assert_eq!(run.decide(&unknown), Err(RequestRefused::NoSuchTask { task: "T9".into(), known: vec![TASK.into()] }));
+    let stop = Request::StopAgent { agent: "T9".into(), holder: None };
+    assert_eq!(run.decide(&stop), Err(RequestRefused::NoSuchTask { task: "T9".into(), known: vec![TASK.into()] }));
     let decide = Request::Decide { call: "c".into(), allowed: true, message: None };
     assert_eq!(run.decide(&decide), Err(RequestRefused::NoSuchCall { call: "c".into() }));
 }

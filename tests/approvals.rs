@@ -234,7 +234,7 @@ fn a_pause_changes_no_result() -> Outcome {
     let resumed = stage.resume(&run, &script, parks)?;
     resumed.require(0, &[("T1", Merged)])?;
     // How long a call took is part of its result, and no part of what its agent is told.
-    let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/text")?.clone());
+    let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/body")?.clone());
     let texts = resumed.results("T1")?.iter().map(text).collect::<Result<Vec<_>, Failed>>()?;
     match texts.as_slice() {
         [before, _, after] if before.to_string().contains("go on with offset") && before == after => Ok(()),

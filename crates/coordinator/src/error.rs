@@ -228,7 +228,7 @@ impl CoordinatorError {
                     | JournalError::ReadOnly { .. }
                     | JournalError::ForeignFileSystem { .. }
                     | JournalError::Unusable { .. }
-                    | JournalError::NewerSchema { .. }
+                    | JournalError::OtherFormat { .. }
                     | JournalError::Secret(_)
             ),
             Self::Sandbox(_)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Compaction, Context, Fit, TokenCounter, fit};
 use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason, ToolAnswer, ToolCall, ToolSpec};
 use crate::event::ReturnCause;
-use crate::ids::{CallId, TaskId};
+use crate::ids::TaskId;
 
 /// How often in a row a reply may be empty before the agent is given up.
 const EMPTY_REPLIES: u32 = 2;
@@ -464,11 +464,6 @@ fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCal
 /// What an agent is told of a call that was stopped, by a person as by the loss of the program: what it had done by
 /// then is equally unknown.
 pub const INTERRUPTED: &str = "it was stopped while it ran; it may have had effects, so look before you repeat it";
-
-/// Returns the answer to a call that was stopped while it ran.
-pub fn interrupted(call_id: &CallId) -> ToolAnswer {
-    ToolAnswer::failed(call_id, format!("ERROR: interrupted: {INTERRUPTED}"))
-}
 
 #[cfg(test)]
 mod tests {

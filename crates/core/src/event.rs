@@ -246,7 +246,7 @@ pub enum Event {
         tool: String,
         /// The call in one line, escaped for a terminal; a long one is cut, and says by how much.
         summary: String,
-        /// The whole arguments in their canonical form, but for secrets; absent in older journals.
+        /// The whole arguments in their canonical form, but for secrets.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         arguments: Value,
         /// The rule that asks.

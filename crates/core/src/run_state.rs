@@ -95,8 +95,7 @@ pub struct Approval {
     pub tool: String,
     /// The call in one line, cut if it is long.
     pub summary: String,
-    /// The whole arguments; null if an older journal has the summary alone.
-    #[serde(default)]
+    /// The whole arguments, but for secrets.
     pub arguments: serde_json::Value,
     /// The rule that asks.
     pub rule: String,

@@ -16,8 +16,9 @@ use crate::error::JournalError;
 /// The database's name in a store's folder.
 pub(crate) const FILE_NAME: &str = "journal.db";
 
-/// The schema that this version writes, in `PRAGMA user_version`.
-pub(crate) const SCHEMA: i64 = 1;
+/// The format of the tables, the events and the blobs, in `PRAGMA user_version`: the only one that is read. It grows
+/// with each change that an earlier or a later version would misread.
+pub(crate) const FORMAT: i64 = 2;
 
 /// Marks the file as ours in `PRAGMA application_id`: "orch" in ASCII.
 const APPLICATION_ID: i64 = 0x6f72_6368;
@@ -126,10 +127,11 @@ fn check_owner(path: &Path, connection: &Connection) -> Result<(), JournalError>
         });
     }
     let found: i64 = pragma(connection, "user_version").map_err(failed)?;
-    if found > SCHEMA {
-        return Err(JournalError::NewerSchema { path: path.to_owned(), found, known: SCHEMA });
+    if found == FORMAT {
+        Ok(())
+    } else {
+        Err(JournalError::OtherFormat { path: path.to_owned(), found, known: FORMAT })
     }
-    Ok(())
 }
 
 fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<T> {
@@ -157,7 +159,7 @@ fn fill(path: &Path) -> Result<(), JournalError> {
         // The owner comes last: without it the file is no journal.
         connection.execute_batch(&format!(
             "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES}
-             PRAGMA user_version={SCHEMA}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
+             PRAGMA user_version={FORMAT}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
         ))?;
         connection.close().map_err(|(_, error)| error)
     };

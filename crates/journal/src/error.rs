@@ -65,17 +65,14 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A newer orchestrate made the database; it is left as it is.
-    #[error(
-        "read the journal '{path}': a newer orchestrate made it (schema {found}, this one knows {known}); \
-         use that version"
-    )]
-    NewerSchema {
+    /// Another version of orchestrate made the database, in a format that this one does not read; it is left as it is.
+    #[error("read the journal '{path}': {}", other_format((*.found, *.known), .path))]
+    OtherFormat {
         /// The database.
         path: PathBuf,
-        /// Its schema.
+        /// Its format.
         found: i64,
-        /// The newest schema that we know.
+        /// The format that we read.
         known: i64,
     },
     /// The folder cannot be made or looked into, or its path is too long.
@@ -232,4 +229,15 @@ fn purpose_in_words(purpose: Purpose, run: &RunId) -> String {
         Purpose::Land => "is landing it; try again when it is done".to_owned(),
         Purpose::Clean => "is cleaning it; try again when it is done".to_owned(),
     }
+}
+
+fn other_format((found, known): (i64, i64), path: &Path) -> String {
+    if found > known {
+        return format!("a newer orchestrate made it (format {found}, this one reads {known}); use that version");
+    }
+    let folder = folder(path).display();
+    format!(
+        "an older orchestrate made it (format {found}, this one reads {known}); end its runs with that version, or \
+         move the folder '{folder}' away to begin anew: branches and snapshots are safe in git"
+    )
 }

@@ -105,7 +105,7 @@ fn stored_refusal(refused: &RequestRefused) -> String {
     serde_json::to_string(refused).unwrap_or_else(|_| refused.to_string())
 }
 
-/// Reads a refusal as it was stored; earlier versions stored its words alone.
+/// Reads a refusal as it was stored; one of a kind that this version does not know is shown as it stands.
 fn read_refusal(stored: String) -> RequestRefused {
     serde_json::from_str(&stored).unwrap_or(RequestRefused::NotPrepared { error: stored })
 }

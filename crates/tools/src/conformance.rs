@@ -96,7 +96,7 @@ async fn succeeds(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Fault
     let harness = harness(specimen, sandbox)?;
     let output = call(&harness, specimen, specimen.valid.clone()).await;
     faults.unless(output.success, || format!("the valid call failed: {:?}", output.error));
-    faults.unless(!output.text.trim().is_empty(), || "its result is empty".to_owned());
+    faults.unless(!output.text().trim().is_empty(), || "its result is empty".to_owned());
     paired(&harness, "a call that succeeds", faults);
     Ok(())
 }
@@ -114,7 +114,7 @@ async fn refuses(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut Faults
     if let Some(missing) = &specimen.missing {
         let output = call(&harness, specimen, missing.clone()).await;
         expect(&output, ErrorKind::Retry, "what does not exist", faults);
-        faults.unless(output.text.starts_with("ERROR: "), || "a failure does not read `ERROR: …`".to_owned());
+        faults.unless(output.text().starts_with("ERROR: "), || "a failure does not read `ERROR: …`".to_owned());
     }
 
     let stopped = self::harness(specimen, sandbox)?;
@@ -156,7 +156,7 @@ async fn stays_inside(specimen: &Specimen<'_>, sandbox: &Sandbox, faults: &mut F
             if !is_link_itself {
                 expect(&output, ErrorKind::Denied, &format!("`{field}: {hostile}`"), faults);
             }
-            let whole = fs::read_to_string(&canary)? == "untouched" && !output.text.contains("untouched");
+            let whole = fs::read_to_string(&canary)? == "untouched" && !output.text().contains("untouched");
             faults.unless(whole, || format!("`{field}: {hostile}` reached a file outside"));
         }
     }
@@ -177,7 +177,9 @@ async fn call(harness: &ToolHarness, specimen: &Specimen<'_>, arguments: Value) 
     let call: ToolCall = harness.make_call(specimen.tool.name(), arguments);
     match harness.executor.call(&call, &harness.scope).await {
         CallOutcome::Done(output) => output,
-        CallOutcome::NeedsApproval { .. } => ToolOutput::failed(&crate::ToolError::denied("parked", "it parks")),
+        CallOutcome::NeedsApproval { .. } => {
+            ToolOutput::failed(&call.id, &crate::ToolError::denied("parked", "it parks"))
+        }
     }
 }
 

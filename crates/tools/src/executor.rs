@@ -15,7 +15,6 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use jsonschema::Validator;
-use orchestrate_core::agent_loop::INTERRUPTED;
 use orchestrate_core::policy::{Decision, Grant};
 use orchestrate_core::{AgentId, Redactor, ToolCall, ToolSpec};
 use serde_json::Value;
@@ -172,9 +171,10 @@ impl Executor {
     }
 
     async fn run(&self, prepared: Prepared, permit: Permit, scope: &CallScope) -> ToolOutput {
+        let call = prepared.record.call.clone();
         let (shared, scope) = (Arc::clone(&self.shared), scope.clone());
         let task = self.tasks.spawn(async move { shared.run(prepared, permit, scope).await });
-        task.await.unwrap_or_else(|_| ToolOutput::failed(&ToolError::Interrupted(INTERRUPTED.to_owned())))
+        task.await.unwrap_or_else(|_| ToolOutput::interrupted(&call))
     }
 }
 
@@ -266,23 +266,23 @@ impl Shared {
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
         let Prepared { tool, record } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
-            return ToolOutput::failed(&ToolError::Interrupted("the executor is closed".to_owned()));
+            return ToolOutput::failed(&record.call, &ToolError::Interrupted("the executor is closed".to_owned()));
         };
         let shown = describe_call(&record.tool, &self.redactor.value(record.arguments.clone()));
         tracing::info!(agent = %scope.agent, "{shown}");
         let mut guard = match EndGuard::start(&record, &scope).await {
             Ok(guard) => guard,
-            Err(error) => return ToolOutput::failed(&record::lost("start", &error)),
+            Err(error) => return ToolOutput::failed(&record.call, &record::lost("start", &error)),
         };
         let guard_of_paths = path_guard(tool.as_ref(), &permit, &scope);
         let context = ToolContext::new(permit, guard_of_paths, scope);
         let result = caught(tool.execute(&context, record.arguments)).await;
         let result = redact_result(&self.redactor, result);
-        let (output, end) = record::finish(&context, &record.call, result, guard.elapsed()).await;
+        let output = record::finish(&context, &record.call, result, guard.elapsed()).await;
         self.metrics.record(tool.name(), output.success, output.execution_time);
-        match guard.finish(end).await {
+        match guard.finish(&output).await {
             Ok(()) => output,
-            Err(error) => ToolOutput::failed(&record::lost("end", &error)),
+            Err(error) => ToolOutput::failed(&record.call, &record::lost("end", &error)),
         }
     }
 }
@@ -305,12 +305,10 @@ async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOu
     let Refusal { record, error } = refusal;
     let (call, why) = (describe_call(&record.tool, &record.arguments), error.to_string());
     tracing::info!(agent = %scope.agent, "{call} refused: {}", why.escape_debug());
-    let mut output = ToolOutput::failed(&error);
-    output.execution_time = started.elapsed();
-    let end = record::end_of(&record.call, &output, Answer::default());
-    match scope.services.recorder.refused(&record, end).await {
+    let output = ToolOutput { execution_time: started.elapsed(), ..ToolOutput::failed(&record.call, &error) };
+    match scope.services.recorder.refused(&record, output.to_record()).await {
         Ok(()) => output,
-        Err(error) => ToolOutput::failed(&record::lost("refusal", &error)),
+        Err(error) => ToolOutput::failed(&record.call, &record::lost("refusal", &error)),
     }
 }
 

@@ -22,12 +22,12 @@ use tempfile::TempDir;
 use crate::error::ServiceError;
 use crate::executor::Executor;
 use crate::ledger::{ReadLedger, sha256_hex};
-use crate::output::{CallOutcome, ToolOutput};
+use crate::output::{Artifact, CallOutcome, ToolOutput};
 use crate::registry::ToolRegistry;
 use crate::scope::{CallLimits, CallScope, WorktreeScope};
 use crate::services::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitChange,
-    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, Services,
+    AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
+    GitStatus, OutgoingMessage, PageRange, Services,
 };
 
 /// Tokens that a result may have unless a test says otherwise.
@@ -132,10 +132,12 @@ impl ToolHarness {
 
     /// Takes a call along its path to its end; one that parks counts as refused.
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
-        match self.outcome(tool, arguments).await {
+        let call = self.make_call(tool, arguments);
+        match self.executor.call(&call, &self.scope).await {
             CallOutcome::Done(output) => output,
-            CallOutcome::NeedsApproval { call, rule, .. } => {
-                ToolOutput::failed(&crate::ToolError::denied(&rule, format!("the call {call} waits for approval")))
+            CallOutcome::NeedsApproval { call: hash, rule, .. } => {
+                let parked = crate::ToolError::denied(&rule, format!("the call {hash} waits for approval"));
+                ToolOutput::failed(&call.id, &parked)
             }
         }
     }
@@ -147,7 +149,7 @@ pub enum Recorded {
     /// It started.
     Started(CallRecord),
     /// It ended.
-    Ended(CallEnd),
+    Ended(ToolOutput),
 }
 
 /// Remembers starts and ends in their order.
@@ -166,7 +168,7 @@ impl FakeRecorder {
     }
 
     /// Returns the recorded ends so far.
-    pub fn ends(&self) -> Vec<CallEnd> {
+    pub fn ends(&self) -> Vec<ToolOutput> {
         let ended = |record| match record {
             Recorded::Ended(end) => Some(end),
             Recorded::Started(_) => None,
@@ -208,7 +210,7 @@ impl CallRecorder for FakeRecorder {
         Ok(Box::new(FakeSlot { records: Arc::clone(&self.records), ended: Arc::clone(&self.ended) }))
     }
 
-    async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
+    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         self.check()?;
         lock(&self.records).extend([Recorded::Started(record.clone()), Recorded::Ended(end)]);
         self.ended.notify_waiters();
@@ -217,7 +219,7 @@ impl CallRecorder for FakeRecorder {
 }
 
 impl EndSlot for FakeSlot {
-    fn finished(self: Box<Self>, end: CallEnd) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
         lock(&self.records).push(Recorded::Ended(end));
         self.ended.notify_waiters();
         Box::pin(std::future::ready(Ok(())))

@@ -40,14 +40,14 @@ pub use files::{
 };
 pub use ledger::{ReadLedger, SeenFile};
 pub use metrics::ToolMetrics;
-pub use output::{Answer, CallOutcome, ToolOutput};
+pub use output::{Answer, Artifact, CallOutcome, ResourceUsage, ToolOutput};
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
 pub use redact::describe_call;
 pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitChange,
-    GitCommit, GitService, GitStatus, OutgoingMessage, PageRange, ResourceUsage, Services,
+    AgentService, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitChange, GitCommit, GitService,
+    GitStatus, OutgoingMessage, PageRange, Services,
 };
 pub use tool::{Category, Tool};

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orchestrate_core::policy::Decision;
-use orchestrate_core::{AgentId, BlobId, CallHash, CallId, Oid};
+use orchestrate_core::{AgentId, CallHash, CallId, Oid};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{ErrorKind, ServiceError};
-use crate::ledger::SeenFile;
+use crate::error::ServiceError;
+use crate::output::{Artifact, ToolOutput};
 
 /// What one agent's tools reach beyond its worktree.
 #[derive(Clone)]
@@ -106,14 +106,14 @@ pub trait CallRecorder: Send + Sync {
     /// Reserves the slot for the call's end, then records the start; resolves when that is durable.
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError>;
     /// Records start and end of a call that was refused before anything ran, in one step.
-    async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError>;
+    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
 }
 
 /// The reserved place of one call's end.
 pub trait EndSlot: Send {
     /// Hands the end over at once, never waiting; the future resolves when it is durable. A future that is
     /// dropped loses nothing, so a drop guard can record an end too.
-    fn finished(self: Box<Self>, end: CallEnd) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
+    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
 }
 
 /// The start of a call, as it is recorded.
@@ -131,45 +131,6 @@ pub struct CallRecord {
     pub decision: Option<Decision>,
 }
 
-/// The end of a call, as it is recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CallEnd {
-    /// The call's id within its turn.
-    pub call: CallId,
-    /// Whether the tool did what it was asked for.
-    pub success: bool,
-    /// The class of the failure; nothing for a command that ran and exited with another code than 0.
-    pub error_kind: Option<ErrorKind>,
-    /// The message of the failure.
-    pub error: Option<String>,
-    /// What the model reads, shaped, never empty.
-    pub text: String,
-    /// How `text` ends in our own words: exit code and duration. The rest is material.
-    #[serde(default)]
-    pub note: String,
-    /// Whole texts that the result shows in part, and what a deleted file held.
-    pub artifacts: Vec<Artifact>,
-    /// Paths that the call deleted, relative to the worktree: recorded deletions.
-    pub deleted: Vec<String>,
-    /// The files that the agent has now seen, with what they held: folded by [`crate::ReadLedger::restore`].
-    pub seen: Vec<SeenFile>,
-    /// The exit code, if the call ran a command.
-    pub exit_code: Option<i32>,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-    /// What it used up.
-    pub resource_usage: ResourceUsage,
-}
-
-/// What a call used up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResourceUsage {
-    /// Bytes that the tool put out before shaping.
-    pub output_bytes: u64,
-    /// Bytes that it wrote into files.
-    pub written_bytes: u64,
-}
-
 /// Keeps whole texts for the agent to page through.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync {
@@ -177,17 +138,6 @@ pub trait ArtifactStore: Send + Sync {
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError>;
     /// Returns lines of an artifact of this agent; an unknown handle is [`ServiceError::Invalid`].
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError>;
-}
-
-/// A kept text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artifact {
-    /// What the agent names it by, as `artifact:<handle>`: short, unique for the agent, valid after a resume.
-    pub handle: String,
-    /// Where the journal keeps it.
-    pub blob: BlobId,
-    /// Its size.
-    pub bytes: u64,
 }
 
 /// Which lines of an artifact.

@@ -1,6 +1,6 @@
 //! How values are written into blobs, for facts to name, and read again by whoever shows a run.
 
-use orchestrate_tools::CallEnd;
+use orchestrate_tools::ToolOutput;
 use serde::Serialize;
 
 use crate::error::CoordinatorError;
@@ -15,6 +15,6 @@ pub(crate) fn value_bytes<T: Serialize>(value: &T, what: &'static str) -> Result
 /// # Errors
 /// The blob is no recorded result.
 pub fn text_of_result(blob: &[u8]) -> Result<String, CoordinatorError> {
-    let end: Result<CallEnd, _> = serde_json::from_slice(blob);
-    end.map(|end| end.text).map_err(|source| CoordinatorError::Recorded { what: "tool result", source })
+    let end: Result<ToolOutput, _> = serde_json::from_slice(blob);
+    end.map(|end| end.text()).map_err(|source| CoordinatorError::Recorded { what: "tool result", source })
 }

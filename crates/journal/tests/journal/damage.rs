@@ -72,12 +72,13 @@ fn damage_inside_is_found_when_it_is_read() {
 }
 
 #[test]
-fn a_newer_schema_is_refused() {
-    let (folder, path) = journal();
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    match check_refused(folder.path(), &path) {
-        JournalError::NewerSchema { found, .. } => assert_eq!(found, 99),
-        other => panic!("{other}"),
+fn another_format_is_refused_by_name_with_what_to_do() {
+    for (format, words) in [(1, "older orchestrate made it (format 1, this one reads "), (99, "newer orchestrate")] {
+        let (folder, path) = journal();
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
+        let refused = check_refused(folder.path(), &path);
+        assert!(matches!(refused, JournalError::OtherFormat { found, .. } if found == format), "{refused}");
+        assert!(refused.to_string().contains(words) && refused.to_string().contains("that version"), "{refused}");
     }
 }
 

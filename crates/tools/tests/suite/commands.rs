@@ -16,17 +16,17 @@ fn without_duration(text: &str) -> &str {
 pub(crate) async fn the_exit_code_comes_last(harness: ToolHarness) {
     harness.put("sub/a", "in sub\n").unwrap();
     let output = harness.call("Bash", json!({"command": "cat a; echo err >&2; echo made > b", "cwd": "sub"})).await;
-    assert!(output.success, "{}", output.text);
-    assert_eq!(without_duration(&output.text), "in sub\n[standard error]\nerr\n[exit code 0");
+    assert!(output.success, "{}", output.text());
+    assert_eq!(without_duration(&output.text()), "in sub\n[standard error]\nerr\n[exit code 0");
     assert_eq!(harness.content("sub/b").unwrap(), "made\n");
     let output = harness.call("run_shell_command", json!({"command": "true"})).await;
-    assert_eq!(without_duration(&output.text), "(no output)\n[exit code 0");
+    assert_eq!(without_duration(&output.text()), "(no output)\n[exit code 0");
 }
 
 pub(crate) async fn a_failing_command_keeps_its_output(harness: ToolHarness) {
     let output = harness.call("run_shell_command", json!({"command": "echo why; exit 7"})).await;
     assert_eq!((output.success, output.error.as_deref(), output.error_kind), (false, Some("exit code 7"), None));
-    assert_eq!(without_duration(&output.text), "why\n[exit code 7");
+    assert_eq!(without_duration(&output.text()), "why\n[exit code 7");
     let ends = harness.recorder.ends();
     assert_eq!((ends[0].exit_code, ends[0].success), (Some(7), false));
 }
@@ -35,14 +35,18 @@ pub(crate) async fn a_command_out_of_time_shows_what_it_said(harness: ToolHarnes
     let started = Instant::now();
     let output = harness.call("run_shell_command", json!({"command": "echo begun; sleep 600", "timeout": 1})).await;
     assert_eq!(said(&output), "Timeout: timed out after 1 s");
-    assert_eq!(output.text, "ERROR: timed out after 1 s; its output until then:\nbegun");
+    assert_eq!(output.text(), "ERROR: timed out after 1 s; its output until then:\nbegun");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
 }
 
 pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {
     let output = harness.call("run_shell_command", json!({"command": "seq 1 20000"})).await;
-    assert!(output.success && output.text.len() < 12_500, "{}", output.text.len());
-    assert!(output.text.starts_with("1\n2\n") && output.text.contains("\n20000\n[exit code 0, "), "{}", output.text);
+    assert!(output.success && output.text().len() < 12_500, "{}", output.text().len());
+    assert!(
+        output.text().starts_with("1\n2\n") && output.text().contains("\n20000\n[exit code 0, "),
+        "{}",
+        output.text()
+    );
     assert_eq!(output.artifacts.len(), 1);
     let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 10_000, "limit": 1})).await;
     assert_eq!(said(&page), "ok:  10000\t10000\n[lines 10000-10000 of 20000; go on with offset 10001]");
@@ -50,16 +54,16 @@ pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {
 
 pub(crate) async fn the_environment_is_not_inherited(harness: ToolHarness) {
     let output = harness.call("run_shell_command", json!({"command": "env"})).await;
-    assert!(output.success, "{}", output.text);
+    assert!(output.success, "{}", output.text());
     let inherited: Vec<String> = std::env::vars()
         .map(|(name, _)| name)
         .filter(|name| name.starts_with("CARGO_PKG") || name.contains("TOKEN") || name.contains("SECRET"))
         .collect();
     assert!(!inherited.is_empty(), "cargo sets some of these");
     for name in inherited {
-        assert!(!output.text.contains(&format!("{name}=")), "{name}");
+        assert!(!output.text().contains(&format!("{name}=")), "{name}");
     }
-    assert!(output.text.contains("TERM=dumb") && output.text.contains("PATH="), "{}", output.text);
+    assert!(output.text().contains("TERM=dumb") && output.text().contains("PATH="), "{}", output.text());
 }
 
 pub(crate) async fn a_command_starts_inside_the_worktree_only(harness: ToolHarness) {
@@ -72,7 +76,7 @@ pub(crate) async fn a_command_starts_inside_the_worktree_only(harness: ToolHarne
     fs::write(&secret, "outside").unwrap();
     let reach = format!("cat {0}; echo evil > {0}; true", secret.display());
     let output = harness.call("run_shell_command", json!({ "command": reach })).await;
-    assert!(!output.text.contains("outside\n"), "{}", output.text);
+    assert!(!output.text().contains("outside\n"), "{}", output.text());
     assert_eq!(fs::read_to_string(secret).unwrap(), "outside");
 }
 
@@ -97,8 +101,8 @@ pub(crate) async fn a_cancelled_command_is_interrupted(harness: ToolHarness) {
     let (output, ()) = tokio::join!(call, stop);
     // It reads as it does where the program is killed meanwhile, and nobody sees the end.
     let call = harness.recorder.ends()[0].call.clone();
-    assert_eq!(output.to_answer(&call), orchestrate_core::agent_loop::interrupted(&call));
+    assert_eq!(output.to_answer(), orchestrate_tools::ToolOutput::interrupted(&call).to_answer());
     let end = &harness.recorder.ends()[0];
-    assert_eq!((end.text.as_str(), end.note.as_str()), (output.text.as_str(), output.note.as_str()));
+    assert_eq!(end.to_answer(), output.to_answer());
     assert_eq!(harness.recorder.ends().len(), 1);
 }

@@ -11,7 +11,7 @@ pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: 
     let output = harness.call("git_comit", json!({})).await;
     let expected = "Retry: Tool 'git_comit' not found; the nearest names are `git_commit`, `git_log`, `git_diff`";
     assert_eq!(said(&output), expected);
-    assert_eq!(output.text, format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
+    assert_eq!(output.text(), format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
     assert_eq!(harness.recorder.records().len(), 2);
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
             Box::pin(async move { Err(error) })
         }));
         let output = harness.call("probe", json!({})).await;
-        assert_eq!((said(&output).as_str(), output.text.as_str()), (expected, text));
+        assert_eq!((said(&output).as_str(), output.text().as_str()), (expected, text));
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {
     assert_eq!(said(&harness.call("update_file", edit).await), expected);
     harness.put("c.json", "{\"a\": 1}").unwrap();
     let output = harness.call("update_file", json!({"path": "c.json", "old": "1}", "new": "1"})).await;
-    assert!(output.text.contains("warning: the file is no longer valid JSON"), "{}", output.text);
+    assert!(output.text().contains("warning: the file is no longer valid JSON"), "{}", output.text());
 }
 
 pub(crate) async fn an_edit_of_a_file_that_changed_is_refused(harness: ToolHarness) {

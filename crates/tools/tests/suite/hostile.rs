@@ -33,7 +33,7 @@ async fn refusals(harness: &ToolHarness, path: &str) -> Vec<Option<ErrorKind>> {
     let mut kinds = Vec::new();
     for (tool, arguments) in calls {
         let output = harness.call(tool, arguments).await;
-        assert!(!output.text.contains(CANARY), "{tool} {path}: {}", output.text);
+        assert!(!output.text().contains(CANARY), "{tool} {path}: {}", output.text());
         kinds.push(output.error_kind);
     }
     kinds
@@ -83,9 +83,9 @@ pub(crate) async fn names_that_git_takes_are_written_and_shown_escaped(harness: 
         ["a\rb", "new\nline", "esc\u{1b}[2J", "readme", "README", "e\u{301}", "\u{e9}", "f\u{3164}", "x\u{202e}y"]
     {
         let output = harness.call("write_file", json!({"path": name, "content": name})).await;
-        assert!(output.success, "{name:?}: {}", output.text);
+        assert!(output.success, "{name:?}: {}", output.text());
         assert_eq!(fs::read_to_string(harness.path().join(name)).unwrap(), name);
-        assert!(!output.text.contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{:?}", output.text);
+        assert!(!output.text().contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{:?}", output.text());
     }
     for (tool, arguments) in [
         ("list_directory", json!({})),
@@ -93,8 +93,8 @@ pub(crate) async fn names_that_git_takes_are_written_and_shown_escaped(harness: 
         ("grep", json!({"pattern": "[a-z]", "mode": "files"})),
     ] {
         let output = harness.call(tool, arguments).await;
-        assert!(output.text.contains("a\\rb") && output.text.contains("new\\nline"), "{tool}: {:?}", output.text);
-        assert!(!output.text.contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{tool}: {:?}", output.text);
+        assert!(output.text().contains("a\\rb") && output.text().contains("new\\nline"), "{tool}: {:?}", output.text());
+        assert!(!output.text().contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{tool}: {:?}", output.text());
     }
     // The control: whoever lists the folder as it is gets these characters.
     let names = fs::read_dir(harness.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -106,19 +106,19 @@ pub(crate) async fn nothing_and_a_dot_name_the_root(harness: ToolHarness) {
     harness.put("there", "x").unwrap();
     for name in ["", ".", "./"] {
         let output = harness.call("run_shell_command", json!({"command": "ls", "working_dir": name})).await;
-        assert!(output.success && output.text.starts_with("there"), "{name:?}: {}", output.text);
+        assert!(output.success && output.text().starts_with("there"), "{name:?}: {}", output.text());
         for (tool, arguments) in [
             ("list_directory", json!({"path": name})),
             ("search_files", json!({"path": name, "pattern": "*"})),
             ("grep", json!({"path": name, "pattern": "x"})),
         ] {
             let output = harness.call(tool, arguments).await;
-            assert!(output.success && output.text.starts_with("there"), "{tool} {name:?}: {}", output.text);
+            assert!(output.success && output.text().starts_with("there"), "{tool} {name:?}: {}", output.text());
         }
         // The control of what succeeds: a tool that takes a file finds none there.
         for tool in ["read_file", "delete_file"] {
             let output = harness.call(tool, json!({"path": name})).await;
-            assert_eq!(output.error_kind, Some(ErrorKind::File), "{tool} {name:?}: {}", output.text);
+            assert_eq!(output.error_kind, Some(ErrorKind::File), "{tool} {name:?}: {}", output.text());
         }
     }
 }
@@ -185,7 +185,7 @@ pub(crate) async fn what_configures_agents_is_protected(harness: ToolHarness) {
         "metadata/config",
     ] {
         let output = harness.call("write_file", json!({"path": path, "content": "evil"})).await;
-        assert_eq!(output.error_kind, Some(ErrorKind::Denied), "{path}: {}", output.text);
+        assert_eq!(output.error_kind, Some(ErrorKind::Denied), "{path}: {}", output.text());
     }
     // The control: beside them the same tool writes.
     assert!(harness.call("write_file", json!({"path": "notes/new.md", "content": "mine"})).await.success);
@@ -244,8 +244,8 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
     // The control: what is a little smaller than the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();
     let output = harness.call("read_file", json!({"path": "line"})).await;
-    assert!(output.success && output.text.len() < 12_100, "{}", output.text.len());
-    assert!(output.text.ends_with("more characters in this line]"), "{}", &output.text[output.text.len() - 60..]);
+    assert!(output.success && output.text().len() < 12_100, "{}", output.text().len());
+    assert!(output.text().ends_with("more characters in this line]"), "{}", &output.text()[output.text().len() - 60..]);
     let content = "x".repeat((10 << 20) + 1);
     let output = harness.call("write_file", json!({"path": "new", "content": content})).await;
     assert_eq!(said(&output), "Retry: new would have 10 MB, more than the limit of 10 MB");
@@ -255,7 +255,7 @@ pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
     harness.put("secret/key", CANARY).unwrap();
     symlink("secret", harness.path().join("open")).unwrap();
     // The control: without the rule it is read.
-    assert!(harness.call("read_file", json!({"path": "open/key"})).await.text.contains(CANARY));
+    assert!(harness.call("read_file", json!({"path": "open/key"})).await.text().contains(CANARY));
     harness.scope.policy = policy(&[(Deny, "Read(/secret/**)"), (Deny, "Edit(/secret/**)")]);
     for (tool, arguments) in [
         ("read_file", json!({"path": "open/key"})),
@@ -264,8 +264,8 @@ pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
         ("delete_file", json!({"path": "open/key"})),
     ] {
         let output = harness.call(tool, arguments).await;
-        assert!(!output.text.contains(CANARY), "{tool}: {}", output.text);
-        assert!(!output.success, "{tool}: {}", output.text);
+        assert!(!output.text().contains(CANARY), "{tool}: {}", output.text());
+        assert!(!output.success, "{tool}: {}", output.text());
     }
     assert_eq!(harness.content("secret/key").unwrap(), CANARY);
 }
@@ -300,7 +300,7 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
         let orchestrate_tools::CallOutcome::Done(output) = harness.executor.call(&call, &scope).await else {
             unreachable!("nothing asks")
         };
-        assert!(!output.text.contains(CANARY), "{}", output.text);
+        assert!(!output.text().contains(CANARY), "{}", output.text());
         if output.success { inside += 1 } else { refused += 1 }
     }
     stop.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use orchestrate_core::policy::Decision;
 use orchestrate_core::{CallId, Redactor, Secret, TaskId};
 use orchestrate_tools::harness::{Recorded, ToolHarness};
-use orchestrate_tools::{Answer, CallEnd, Category, ErrorKind, Executor, ToolRegistry};
+use orchestrate_tools::{Answer, Category, ErrorKind, Executor, ToolOutput, ToolRegistry};
 use serde_json::json;
 use tokio::sync::Notify;
 use tracing::field::{Field, Visit};
@@ -39,21 +39,18 @@ pub(crate) async fn aliases_are_recorded_under_their_own_names(harness: ToolHarn
         ("read_file", json!({"path": "a.txt"}), Some(default))
     );
     let Recorded::Ended(end) = records.remove(0) else { unreachable!("{records:?}") };
-    let expected = CallEnd {
-        call: CallId::new("call-1"),
+    let expected = ToolOutput {
         success: true,
-        error_kind: None,
-        error: None,
-        text: "     1\tx".to_owned(),
-        note: String::new(),
-        artifacts: Vec::new(),
-        deleted: Vec::new(),
+        data: json!({"path": "a.txt", "size": 2, "first_line": 1, "last_line": 1, "total_lines": 1}),
+        body: "     1\tx".to_owned(),
         seen: vec![orchestrate_tools::SeenFile::holding("a.txt", b"x\n")],
-        exit_code: None,
-        duration_ms: end.duration_ms,
+        execution_time: end.execution_time,
         resource_usage: output.resource_usage,
+        ..ToolOutput::empty(&CallId::new("call-1"))
     };
-    assert_eq!(end, expected);
+    assert_eq!((&end, &output), (&expected, &expected));
+    let read: ToolOutput = serde_json::from_value(serde_json::to_value(&end).unwrap()).unwrap();
+    assert_eq!(read.to_answer(), output.to_answer());
 }
 
 pub(crate) async fn a_dropped_caller_leaves_no_call_open(_: ToolHarness) {
@@ -78,7 +75,7 @@ pub(crate) async fn a_dropped_caller_leaves_no_call_open(_: ToolHarness) {
     go_on.notify_one();
     harness.recorder.wait_for_ends(1).await;
     harness.executor.drained().await;
-    assert_eq!(harness.recorder.ends()[0].text, "done all the same");
+    assert_eq!(harness.recorder.ends()[0].text(), "done all the same");
 }
 
 pub(crate) async fn a_runtime_that_ends_records_interrupted(_: ToolHarness) {
@@ -119,10 +116,14 @@ pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
         with_files.scope.services = harness.scope.services.clone();
         with_files.scope.result_tokens = 200;
         let output = with_files.call("probe", json!({})).await;
-        assert!(output.text.len() < 800, "{}", output.text.len());
-        assert!(output.text.starts_with("line 1 of a listing\n"), "{}", output.text);
-        assert!(output.text.ends_with("line 1500 of a listing\n[the end]"), "{}", output.text);
-        assert!(output.text.contains("left out; all of it: read_file with path `artifact:a1` …]"), "{}", output.text);
+        assert!(output.text().len() < 800, "{}", output.text().len());
+        assert!(output.text().starts_with("line 1 of a listing\n"), "{}", output.text());
+        assert!(output.text().ends_with("line 1500 of a listing\n[the end]"), "{}", output.text());
+        assert!(
+            output.text().contains("left out; all of it: read_file with path `artifact:a1` …]"),
+            "{}",
+            output.text()
+        );
         harness
     };
     let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 700, "limit": 2})).await;
@@ -206,6 +207,6 @@ pub(crate) async fn one_tool_serves_many_agents(_: ToolHarness) {
     while let Some(done) = calls.join_next().await {
         let (agent, outcome) = done.unwrap();
         let orchestrate_tools::CallOutcome::Done(output) = outcome else { unreachable!("nothing asks") };
-        assert_eq!(output.text, agent);
+        assert_eq!(output.text(), agent);
     }
 }

@@ -52,7 +52,7 @@ pub(crate) async fn files_are_found_by_glob_newest_first(harness: ToolHarness) {
     let output = harness.call("search_files", json!({"pattern": "**/main.*", "path": "src"})).await;
     assert_eq!(output.data["files"], json!(["src/main.rs"]));
     let output = harness.call("search_files", json!({"pattern": "src/*.py"})).await;
-    assert!(output.text.starts_with("no file matches below ."), "{}", output.text);
+    assert!(output.text().starts_with("no file matches below ."), "{}", output.text());
     let output = harness.call("search_files", json!({"pattern": "a{b"})).await;
     assert!(said(&output).starts_with("Retry: Invalid parameters: the glob `a{b`"), "{}", said(&output));
 }
@@ -83,7 +83,7 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
     harness.put("many", "a\n".repeat(300)).unwrap();
     let output = harness.call("grep", json!({"pattern": "a"})).await;
     let last = "\n[the first 200 of 300 matches in 1 files; mode `count` shows where]";
-    assert!(output.success && output.text.ends_with(last), "{}", output.text);
+    assert!(output.success && output.text().ends_with(last), "{}", output.text());
     // Exponential for a backtracking engine; ours is linear.
     harness.put("nested", format!("{}b", "a".repeat(1 << 20))).unwrap();
     assert_eq!(said(&harness.call("grep", json!({"pattern": "^(a+)+$", "path": "nested"})).await), "ok: no matches");

@@ -75,6 +75,6 @@ pub(crate) fn said(output: &ToolOutput) -> String {
             Some(kind) => format!("{kind:?}: {error}"),
             None => error.clone(),
         },
-        None => format!("ok: {}", output.text),
+        None => format!("ok: {}", output.text()),
     }
 }

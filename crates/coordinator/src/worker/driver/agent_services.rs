@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use orchestrate_core::TaskId;
 use orchestrate_core::event::Event;
 use orchestrate_tools::{
-    AgentService, Artifact, ArtifactPage, ArtifactStore, CallEnd, CallRecord, CallRecorder, EndSlot, GitCommit,
-    GitService, GitStatus, OutgoingMessage, PageRange, ServiceError, Services,
+    AgentService, Artifact, ArtifactPage, ArtifactStore, CallRecord, CallRecorder, EndSlot, GitCommit, GitService,
+    GitStatus, OutgoingMessage, PageRange, ServiceError, Services, ToolOutput,
 };
 
 use super::call_end::{CallOf, finished};
@@ -113,7 +113,7 @@ impl CallRecorder for AgentDesk {
         Ok(Box::new(KeptPlace { place, lost: self.lost.clone(), tool: record.tool.clone(), task, turn }))
     }
 
-    async fn refused(&self, record: &CallRecord, end: CallEnd) -> Result<(), ServiceError> {
+    async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError> {
         let (started, turn) = (self.start_of(record)?, self.turn()?);
         let task = self.workplace.task().clone();
         let of = CallOf { task, turn, tool: record.tool.clone() };
@@ -150,7 +150,7 @@ struct KeptPlace {
 }
 
 impl EndSlot for KeptPlace {
-    fn finished(self: Box<Self>, end: CallEnd) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
+    fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> {
         let bytes = match bytes_of(&end) {
             Ok(bytes) => bytes,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
@@ -162,7 +162,7 @@ impl EndSlot for KeptPlace {
 }
 
 /// Writes down the end of a call.
-fn bytes_of(end: &CallEnd) -> Result<Vec<u8>, ServiceError> {
+fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
     value_bytes(end, "tool result").map_err(|error| service_error(&error))
 }
 

@@ -2,7 +2,7 @@
 
 use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
 use orchestrate_core::{BlobId, TaskId};
-use orchestrate_tools::CallEnd;
+use orchestrate_tools::ToolOutput;
 
 /// The longest error that stands in the fact itself; the whole is in the result that it names.
 const MAX_ERROR_CHARS: usize = 500;
@@ -16,7 +16,7 @@ pub(super) struct CallOf {
 }
 
 /// Returns the fact of a call's end; `result` is the blob that holds it.
-pub(super) fn finished(end: &CallEnd, of: CallOf, result: BlobId) -> Event {
+pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
     let CallOf { task, turn, tool } = of;
     Event::ToolFinished {
         task,
@@ -28,12 +28,12 @@ pub(super) fn finished(end: &CallEnd, of: CallOf, result: BlobId) -> Event {
         error: end.error.as_deref().filter(|_| !end.success).map(in_one_line),
         exit_code: end.exit_code,
         result,
-        duration_ms: end.duration_ms,
+        duration_ms: u64::try_from(end.execution_time.as_millis()).unwrap_or(u64::MAX),
         deleted: end.deleted.clone(),
     }
 }
 
-fn outcome(end: &CallEnd) -> ToolOutcome {
+fn outcome(end: &ToolOutput) -> ToolOutcome {
     match end.error_kind {
         _ if end.success => ToolOutcome::Ok,
         Some(ErrorKind::Denied) => ToolOutcome::Denied,

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orchestrate_core::agent_loop::{Finish, INTERRUPTED, Step, interrupted};
+use orchestrate_core::agent_loop::{Finish, Step};
 use orchestrate_core::budget::Reservation;
 use orchestrate_core::context::request_tokens;
-use orchestrate_core::event::{ErrorKind, Event, FailureCause, Recorded};
+use orchestrate_core::event::{Event, FailureCause, Recorded};
 use orchestrate_core::policy::Grant;
 use orchestrate_core::run_state::Verdict;
 use orchestrate_core::{AgentFact, AgentLoop, CallHash, CallId, ModelRequest, ToolCall};
 use orchestrate_model::Delta;
 use orchestrate_sandbox::Cancel;
-use orchestrate_tools::{Approval, CallEnd, CallLimits, CallOutcome, CallScope, ReadLedger, ResourceUsage};
+use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
 
 use super::agent_driver::{AgentDriver, DriverEnd};
 use super::agent_services::{AgentDesk, services};
@@ -182,7 +182,7 @@ impl LoopDriver {
             }
             match outcome {
                 CallOutcome::Done(output) => {
-                    self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer(&call.id) })?;
+                    self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer() })?;
                 }
                 CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
                     // As it would run, under the tool's own name: that is what the hash covers.
@@ -290,21 +290,7 @@ async fn close_interrupted(
     call: &CallId,
     (turn, tool): (u32, String),
 ) -> Result<(), CoordinatorError> {
-    let result = interrupted(call);
-    let end = CallEnd {
-        call: call.clone(),
-        success: false,
-        error_kind: Some(ErrorKind::Interrupted),
-        error: Some(format!("interrupted: {INTERRUPTED}")),
-        text: result.text,
-        note: result.note,
-        artifacts: Vec::new(),
-        deleted: Vec::new(),
-        seen: Vec::new(),
-        exit_code: None,
-        duration_ms: 0,
-        resource_usage: ResourceUsage::default(),
-    };
+    let end = ToolOutput::interrupted(call);
     let of = CallOf { task: workplace.task().clone(), turn, tool };
     let fact = |result| finished(&end, of, result);
     workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use orchestrate_core::event::{Event, Recorded};
 use orchestrate_core::message::{Envelope, Sender};
-use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply, ToolAnswer};
-use orchestrate_tools::{CallEnd, ReadLedger};
+use orchestrate_core::{AgentFact, AgentLoop, AgentSpec, ModelReply};
+use orchestrate_tools::{ReadLedger, ToolOutput};
 
 use crate::error::CoordinatorError;
 use crate::worker::link::WorkerLink;
@@ -23,7 +23,7 @@ pub(crate) struct Replayed {
 pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
     let mut agent = AgentLoop::new(spec);
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();
-    let mut ends: Vec<CallEnd> = Vec::new();
+    let mut ends: Vec<ToolOutput> = Vec::new();
     for recorded in facts {
         match &recorded.event {
             Event::MessageSent { envelope } => {
@@ -39,8 +39,8 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
                 agent.apply(AgentFact::Replied { reply })?;
             }
             Event::ToolFinished { result, .. } => {
-                let end: CallEnd = link.blob_value(result, "tool result")?;
-                agent.apply(AgentFact::ToolEnded { answer: answer_of(&end) })?;
+                let end: ToolOutput = link.blob_value(result, "tool result")?;
+                agent.apply(AgentFact::ToolEnded { answer: end.to_answer() })?;
                 ends.push(end);
             }
             Event::TaskReturned { cause, text, .. } => {
@@ -61,10 +61,4 @@ pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> 
         ledger: ReadLedger::restore(ends.iter().flat_map(|end| &end.seen)),
         artifacts: ends.iter().flat_map(|end| end.artifacts.iter().cloned()).collect(),
     })
-}
-
-/// Returns the answer that a recorded end stands for.
-fn answer_of(end: &CallEnd) -> ToolAnswer {
-    let (text, note) = (end.text.clone(), end.note.clone());
-    ToolAnswer { call_id: end.call.clone(), text, note, is_error: !end.success }
 }

@@ -3,11 +3,12 @@
 //! The command is deterministic, so an interrupted one is run again, in a worktree that is prepared anew: on what it
 //! had made itself, a command that adds to a file would add twice. One whose result is committed is not run again.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use orchestrate_core::CallId;
-use orchestrate_core::agent_loop::{INTERRUPTED, interrupted};
 use orchestrate_core::event::{ErrorKind, Event, FailureCause, ToolOutcome};
-use orchestrate_tools::{CallEnd, ResourceUsage};
+use orchestrate_tools::{ResourceUsage, ToolOutput};
 use serde_json::json;
 
 use super::agent_driver::{AgentDriver, DriverEnd};
@@ -66,40 +67,25 @@ impl RunDriver {
         call: &CallId,
         result: Option<&CheckResult>,
     ) -> Result<(), CoordinatorError> {
-        let success = result.is_some_and(|result| result.passed);
-        let text = match result {
-            Some(result) => format!("{}\n{}", result.output, result.exit),
-            None => interrupted(call).text,
-        };
-        let end = CallEnd {
-            call: call.clone(),
-            success,
-            error_kind: error_kind(result),
-            error: match result {
-                Some(result) => (!result.passed).then(|| result.exit.clone()),
-                None => Some(format!("interrupted: {INTERRUPTED}")),
-            },
-            text,
-            note: String::new(),
-            artifacts: Vec::new(),
-            deleted: Vec::new(),
-            seen: Vec::new(),
-            exit_code: result.and_then(|result| result.code),
-            duration_ms: result.map_or(0, |result| result.duration_ms),
-            resource_usage: ResourceUsage::default(),
-        };
+        let end = result.map_or_else(|| ToolOutput::interrupted(call), |result| output_of(call, result));
         let of = CallOf { task: workplace.task().clone(), turn: 0, tool: TOOL.to_owned() };
         let fact = |result| finished(&end, of, result);
         workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
     }
 }
 
-/// Returns the class of a failure that is not the command's own.
-fn error_kind(result: Option<&CheckResult>) -> Option<ErrorKind> {
-    match result {
-        None => Some(ErrorKind::Interrupted),
-        Some(result) if result.timed_out => Some(ErrorKind::Timeout),
-        Some(_) => None,
+/// Returns a command's end as that of a call.
+fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
+    ToolOutput {
+        success: result.passed,
+        error: (!result.passed).then(|| result.exit.clone()),
+        error_kind: result.timed_out.then_some(ErrorKind::Timeout),
+        exit_code: result.code,
+        execution_time: Duration::from_millis(result.duration_ms),
+        resource_usage: ResourceUsage { output_bytes: result.output.len() as u64, written_bytes: 0 },
+        body: result.output.clone(),
+        footer: result.exit.clone(),
+        ..ToolOutput::empty(call)
     }
 }
 
@@ -110,9 +96,8 @@ fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
         _ => None,
     });
     let Some(result) = results.next_back() else { return Ok(String::new()) };
-    let end: CallEnd = link.blob_value(&result, "tool result")?;
-    let output = end.text.rsplit_once('\n').map_or("", |(output, _exit)| output);
-    Ok(cut(output.trim(), EVIDENCE_BYTES))
+    let end: ToolOutput = link.blob_value(&result, "tool result")?;
+    Ok(cut(end.body.trim(), EVIDENCE_BYTES))
 }
 
 fn end_of(result: &CheckResult) -> DriverEnd {

@@ -125,8 +125,9 @@ const WALLS: [Wall; 11] = [
     Wall {
         package: "orchestrate-plan",
         ours: &["orchestrate-core"],
-        // comrak reads Markdown, serde-saphyr front matter; comrak brings unicode-normalization along anyway.
-        others: &["comrak", "serde-saphyr", "unicode-normalization"],
+        // comrak reads Markdown, serde-saphyr front matter; comrak brings unicode-normalization along anyway. humantime
+        // reads durations in all the units that people write; no dependencies, under a second.
+        others: &["comrak", "humantime", "serde-saphyr", "unicode-normalization"],
     },
     Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
     Wall {

@@ -9,6 +9,7 @@ use orchestrate_core::settings::{
     CHILD_CONTEXT_TOKENS, LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, MAX_AGENTS, MERGE_ROUNDS, MergeMode, RunSettings,
     WORKTREE_MIB,
 };
+use orchestrate_plan::duration_ms;
 
 /// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
 const MOST_AGENTS: u64 = 1_000;
@@ -187,7 +188,7 @@ impl Kind {
                 let number = text.replace('_', "").parse().map_err(|_| self.expected())?;
                 self.number(number)
             }
-            Kind::Duration => duration_ms(text).map(Value::Number).ok_or_else(|| self.expected()),
+            Kind::Duration => duration(text).map(Value::Number).ok_or_else(|| self.expected()),
             Kind::Merge => merge_mode(text).map(Value::Merge).ok_or_else(|| self.expected()),
             Kind::Rules => Ok(Value::Rules(vec![text.to_owned()])),
             Kind::Switch => switch(text).map(Value::Switch).ok_or_else(|| self.expected()),
@@ -238,19 +239,9 @@ impl Kind {
     }
 }
 
-/// Reads `30s`, `5m`, `1h` or a bare number of seconds as milliseconds.
-fn duration_ms(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.trim().parse().ok()?;
-    let factor = match text.get(digits.len()..)? {
-        "" | "s" | "sec" | "secs" => 1,
-        "m" | "min" | "mins" => 60,
-        "h" => 3600,
-        "d" => 24 * 3600,
-        _ => return None,
-    };
-    let seconds = number.checked_mul(factor)?;
-    (1..=LONGEST_SECONDS).contains(&seconds).then_some(seconds * 1000)
+/// Parses a duration of at least a second and at most a year into milliseconds.
+fn duration(text: &str) -> Option<u64> {
+    duration_ms(text).filter(|milliseconds| (1000..=LONGEST_SECONDS * 1000).contains(milliseconds))
 }
 
 fn merge_mode(text: &str) -> Option<MergeMode> {
@@ -321,6 +312,12 @@ mod tests {
             ("timeout", "90", Some(Value::Number(90_000))),
             ("timeout", "5m", Some(Value::Number(300_000))),
             ("timeout", "1h", Some(Value::Number(3_600_000))),
+            ("timeout", "1h30m", Some(Value::Number(5_400_000))),
+            ("timeout", "5 mins", Some(Value::Number(300_000))),
+            ("timeout", "30d", Some(Value::Number(2_592_000_000))),
+            ("timeout", "365d", Some(Value::Number(31_536_000_000))),
+            ("timeout", "366d", None),
+            ("timeout", "999ms", None),
             ("timeout", "0", None),
             ("timeout", "5 parsecs", None),
             ("max_agents", "1_000", Some(Value::Number(1_000))),

@@ -220,7 +220,8 @@ fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
     Some(time.saturating_sub(since_1970))
 }
 
-/// Reads `1h2m3.5s`, `12ms` and the like (Go, `time.ParseDuration`).
+/// Reads `1h2m3.5s`, `12ms` and the like (Go, `time.ParseDuration`). Not by humantime, which panics at some texts that
+/// are too large: a header is whatever the other side sends.
 fn go_duration(mut text: &str) -> Option<Duration> {
     let mut sum = Duration::ZERO;
     while !text.is_empty() {

@@ -1,28 +1,23 @@
 //! The values of attributes: durations, counts, priorities, lists of paths.
 
-/// Reads `30s`, `5m`, `1h`, `1h30m`, `500ms`; a bare number is seconds. Gives milliseconds.
+use std::time::Duration;
+
+/// The most digits of a duration. With fewer than it takes to fill 64 bits with years, humantime cannot overflow, where
+/// it would panic (`18446744073709551615s 1000ms`).
+const MAX_DURATION_DIGITS: usize = 12;
+
+/// Parses a positive duration as people write it (`30s`, `5 min`, `1h30m`, `500ms`, `2 days`) into milliseconds. A bare
+/// number is seconds. Upper and lower case are the same, so `5M` is five minutes.
 pub fn duration_ms(text: &str) -> Option<u64> {
-    let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return positive(text.parse::<u64>().ok()?.checked_mul(1000)?);
+    let text = text.trim().to_ascii_lowercase();
+    if text.bytes().filter(u8::is_ascii_digit).count() > MAX_DURATION_DIGITS {
+        return None;
     }
-    let (mut total, mut rest) = (0u64, text);
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = rest.split_at_checked(digits)?;
-        let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, after) = after.split_at_checked(letters)?;
-        let factor = match unit.to_ascii_lowercase().as_str() {
-            "ms" => 1,
-            "s" | "sec" | "secs" => 1_000,
-            "m" | "min" | "mins" => 60_000,
-            "h" | "hour" | "hours" => 3_600_000,
-            _ => return None,
-        };
-        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(factor)?)?;
-        rest = after.trim_start();
-    }
-    positive(total)
+    let duration = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(&text).ok()?,
+    };
+    positive(u64::try_from(duration.as_millis()).ok()?)
 }
 
 /// Reads a positive count: `50000`, `50_000`, `50k`, `1.5m`.
@@ -118,16 +113,43 @@ mod tests {
     fn durations() {
         let table = [
             ("30s", Some(30_000)),
+            ("30 s", Some(30_000)),
+            (" 30sec ", Some(30_000)),
+            ("30secs", Some(30_000)),
+            ("30 seconds", Some(30_000)),
             ("5m", Some(300_000)),
+            ("5M", Some(300_000)),
+            ("5min", Some(300_000)),
+            ("5mins", Some(300_000)),
+            ("5 minutes", Some(300_000)),
             ("1h", Some(3_600_000)),
+            ("1hour", Some(3_600_000)),
+            ("1Hours", Some(3_600_000)),
             ("1h30m", Some(5_400_000)),
+            ("1h 30m", Some(5_400_000)),
+            ("1.5h", Some(5_400_000)),
+            ("30m1h", Some(5_400_000)),
+            ("2d", Some(172_800_000)),
             ("500ms", Some(500)),
             ("90", Some(90_000)),
+            ("090", Some(90_000)),
+            ("999999999999", Some(999_999_999_999_000)),
+            ("999999999999ms", Some(999_999_999_999)),
             ("0", None),
+            ("0s", None),
+            ("999ns", None),
             ("", None),
+            ("s", None),
+            ("1.5", None),
+            ("1h30", None),
             ("5 parsecs", None),
+            ("5 min sharp", None),
+            ("5٣s", None),
             ("-5s", None),
+            ("999999999999y", None),
             ("99999999999999999999h", None),
+            ("18446744073709551615s 1000ms", None),
+            ("584542046090y22225615s1000ms", None),
         ];
         for (text, expected) in table {
             assert_eq!(duration_ms(text), expected, "{text}");

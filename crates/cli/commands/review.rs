@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use orchestrate_coordinator::{CoordinatorError, Runs};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
-use orchestrate_core::{RunId, RunState, TaskId, TaskState};
+use orchestrate_core::{Action, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -48,8 +48,8 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     }
     // A line of a file may be a command to what reads a build's log, and a diff indents it by a space only.
     let diff = if context.terminal.github { output::quoted(&diff) } else { diff };
-    let (head, next) = (head(entry, said), next::after_review(Named::new(&store, &run)?, &state, entry));
-    let next = next::render(&next);
+    let (head, named) = (head(entry, said), Named::new(&store, &run)?);
+    let next = next::render(&next::commands(named, &run, &state.actions(&task)));
     if !std::io::stdout().is_terminal() {
         return output::result(&format!("{head}\n{diff}{next}")).map(|()| 0);
     }
@@ -88,11 +88,8 @@ fn list((store, run): (&Store, &RunId), entries: &[ReviewEntry]) -> Result<(), C
     let named = Named::new(store, run)?;
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(entries.iter().map(row));
-    let next: Vec<String> = entries
-        .iter()
-        .filter(|entry| entry.state == TaskState::AwaitingReview || entry.stale)
-        .map(|entry| named.review(&entry.task))
-        .collect();
+    let actions: Vec<Action> = entries.iter().flat_map(ReviewEntry::actions).collect();
+    let next = next::commands(named, run, &actions);
     output::result(&format!("{}{}", aligned(&rows), next::render(&next)))
 }
 

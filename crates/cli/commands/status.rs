@@ -52,7 +52,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
         ));
     }
     text.push_str(&table::unread(state.unread()));
-    text.push_str(&next::render(&next::after(Named::new(&store, &run)?, &state, &report)));
+    text.push_str(&next::render(&next::commands(Named::new(&store, &run)?, &run, &report.actions(&state))));
     output::result(&text)?;
     Ok(0)
 }

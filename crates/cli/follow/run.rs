@@ -224,7 +224,8 @@ impl Followed {
         match self.style.format {
             _ if !is_heard => {}
             Format::Text => {
-                let next = next::after(Named::new(&self.store, &state.run_id)?, state, report);
+                let named = Named::new(&self.store, &state.run_id)?;
+                let next = next::commands(named, &state.run_id, &report.actions(state));
                 output::result(&(table::render(report) + &table::unread(state.unread()) + &next::render(&next)))?;
             }
             Format::Json => output::json(report)?,

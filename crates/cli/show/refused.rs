@@ -1,6 +1,6 @@
 //! How to go on after a refused request: what to type next, once for text and JSON.
 
-use orchestrate_core::{RequestRefused, RunId, TaskState};
+use orchestrate_core::{Reopening, RequestRefused, RunId};
 
 /// Returns the hint to a refusal.
 pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
@@ -9,15 +9,15 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             format!("look again with `orchestrate review {task} --run {run}`")
         }
         RequestRefused::BeingMerged { .. } => unattended(run),
-        RequestRefused::NothingToReturn { task, state } => match state {
-            TaskState::Merged | TaskState::AwaitingReview | TaskState::Verified => {
+        RequestRefused::NothingToReturn { task, state } => match state.reopening() {
+            Reopening::Reject => {
                 format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work to its agent")
             }
-            TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
+            Reopening::Retry => {
                 format!("`orchestrate retry {task} --run {run}` retries it")
             }
-            TaskState::Skipped => "retry the task that it depends on; it then becomes pending again".to_owned(),
-            _ => unattended(run),
+            Reopening::RetryDependency => "retry the task that it depends on; it then becomes pending again".to_owned(),
+            Reopening::Resume => unattended(run),
         },
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")

@@ -45,7 +45,7 @@ pub(crate) fn render(report: &Report) -> String {
         if task.stale {
             text.push_str(&format!("{}: {STALE}\n", task.id));
         }
-        if task.state == TaskState::Merged && task.agent.is_none() && task.attempt > 0 && task.commit.is_none() {
+        if task.changed_nothing() {
             text.push_str(&format!("{}: {UNCHANGED}\n", task.id));
         }
     }

@@ -5,6 +5,7 @@
 //! advance or return) and `policy` (what a tool call may do). The crates above carry out what
 //! these decide and record what happened; they decide nothing.
 
+mod actions;
 pub mod agent_loop;
 mod approval;
 mod block;
@@ -36,6 +37,7 @@ mod task_record;
 pub mod tool_names;
 mod words;
 
+pub use actions::Action;
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
 pub use approval::{is_whole, shown_hash};
 pub use block::block;
@@ -52,7 +54,7 @@ pub use redact::{REDACTED, RedactedStream, RedactionError, Redactor, Secret};
 pub use report::Report;
 pub use request::{Allowance, Request, RequestRefused};
 pub use rounds::{AfterFault, GivenUp};
-pub use run_state::{IllegalEvent, RunState, TaskRecord, TaskState};
+pub use run_state::{IllegalEvent, Reopening, RunState, TaskRecord, TaskState};
 pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;
 pub use shell::shell_word;

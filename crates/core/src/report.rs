@@ -168,6 +168,16 @@ impl TaskReport {
             stale: record.stale,
         }
     }
+
+    /// Reports whether what the task brought is the words of its agent.
+    pub fn is_report(&self) -> bool {
+        self.agent.is_some() && self.commit.is_none() && self.turns > 0
+    }
+
+    /// Reports whether a command carried the task out and changed nothing, so that the result has nothing of it.
+    pub fn changed_nothing(&self) -> bool {
+        self.state == TaskState::Merged && self.agent.is_none() && self.attempt > 0 && self.commit.is_none()
+    }
 }
 
 impl From<Usage> for ReportUsage {

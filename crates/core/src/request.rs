@@ -316,23 +316,3 @@ impl RunState {
         })
     }
 }
-
-impl TaskRecord {
-    /// Reports whether a person may send its work back, for having seen it or to let it try again.
-    fn may_be_returned(&self, cause: ReturnCause) -> bool {
-        match cause {
-            ReturnCause::Rejected => {
-                let has_ended_with_work = matches!(
-                    self.state,
-                    TaskState::AwaitingReview
-                        | TaskState::Verified
-                        | TaskState::Merged
-                        | TaskState::Conflicted
-                        | TaskState::Failed
-                );
-                has_ended_with_work && self.attempt > 0
-            }
-            _ => matches!(self.state, TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled),
-        }
-    }
-}

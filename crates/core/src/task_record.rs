@@ -4,6 +4,8 @@
 //! refused with a reason, at run time as at recovery. What concerns several tasks (order, messages, the merge in
 //! progress, budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
+mod state;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -13,78 +15,7 @@ use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::task::{Task, Work};
 
-/// Where a task stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskState {
-    /// Waits for what it depends on.
-    Pending,
-    /// Waits for a free agent.
-    Ready,
-    /// An agent works on it, or should.
-    Running,
-    /// A tool call waits for a person.
-    Waiting,
-    /// Its work is the tip of its branch; its own check is not done.
-    Committed,
-    /// Its own check has passed, or it has none.
-    Verified,
-    /// A person has to approve it.
-    AwaitingReview,
-    /// The integration branch holds it; or its report is there.
-    Merged,
-    /// It ended without success.
-    Failed,
-    /// Its branch waits for a person, since it could not be merged.
-    Conflicted,
-    /// Something that it depends on did not succeed.
-    Skipped,
-    /// It was called off, or its box said so.
-    Cancelled,
-}
-
-impl TaskState {
-    /// Reports whether nothing more happens to the task by itself.
-    pub fn is_settled(self) -> bool {
-        use TaskState::{Cancelled, Conflicted, Failed, Merged, Skipped};
-        matches!(self, Merged | Failed | Conflicted | Skipped | Cancelled)
-    }
-
-    /// Reports whether the task's agent will send another request by itself, before which it reads its messages.
-    pub fn reads_messages(self) -> bool {
-        matches!(self, TaskState::Pending | TaskState::Ready | TaskState::Running | TaskState::Waiting)
-    }
-
-    /// Reports whether an agent works on the task, or should.
-    #[must_use]
-    pub fn is_workable(self) -> bool {
-        matches!(self, TaskState::Ready | TaskState::Running | TaskState::Committed)
-    }
-
-    /// Reports whether an attempt has ended with work, of which something may still have to be decided.
-    #[must_use]
-    pub fn is_handed_over(self) -> bool {
-        matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
-    }
-
-    /// Returns the state's name in JSON and on the terminal.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TaskState::Pending => "pending",
-            TaskState::Ready => "ready",
-            TaskState::Running => "running",
-            TaskState::Waiting => "waiting",
-            TaskState::Committed => "committed",
-            TaskState::Verified => "verified",
-            TaskState::AwaitingReview => "awaiting_review",
-            TaskState::Merged => "merged",
-            TaskState::Failed => "failed",
-            TaskState::Conflicted => "conflicted",
-            TaskState::Skipped => "skipped",
-            TaskState::Cancelled => "cancelled",
-        }
-    }
-}
+pub use state::{Reopening, TaskState};
 
 /// What the newest check of a task's work said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,6 +238,16 @@ impl TaskRecord {
             self.commit.is_some() && self.commit == self.tip && !self.is_command() && self.merged.is_empty();
         let is_green = self.verify == Verify::Passed || self.verify == Verify::None && self.task.verify.is_none();
         self.state == TaskState::Failed && self.rejection_stands && is_unchanged && is_standing && is_green
+    }
+
+    /// Reports whether a person may send its work back, for having seen it or to let it try again.
+    pub(crate) fn may_be_returned(&self, cause: ReturnCause) -> bool {
+        let reopening = self.state.reopening();
+        match cause {
+            ReturnCause::Rejected if self.attempt == 0 || self.state == TaskState::Cancelled => false,
+            ReturnCause::Rejected => matches!(reopening, Reopening::Reject | Reopening::Retry),
+            _ => reopening == Reopening::Retry,
+        }
     }
 
     /// Reports whether its work was rejected after it had been merged, and nothing has replaced it.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, RunId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
-use crate::task_record::TaskState;
+use crate::task_record::{Reopening, TaskState};
 
 /// Why there may not be one more child.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,15 +101,17 @@ pub enum MessageRefused {
 
 /// Says how an agent is reached that reads no messages where it stands.
 fn other_way(run: &RunId, agent: &AgentId, state: TaskState) -> String {
-    match state {
-        TaskState::Failed | TaskState::Conflicted | TaskState::Cancelled => {
+    match state.reopening() {
+        Reopening::Retry => {
             format!("`orchestrate retry {agent} -m TEXT --run {run}` lets it try again and tells it something")
         }
-        TaskState::Skipped => "retry what it depends on, which lets it wait again".to_owned(),
-        TaskState::Committed => {
+        Reopening::RetryDependency => "retry what it depends on, which lets it wait again".to_owned(),
+        Reopening::Resume => {
             format!("its check is running, and would wake it with what is wrong{}", resuming(run))
         }
-        _ => format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why"),
+        Reopening::Reject => {
+            format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why")
+        }
     }
 }
 

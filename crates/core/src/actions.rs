@@ -1,0 +1,133 @@
+//! What a person can do next with a run and with its tasks, as values that the terminal only words.
+//!
+//! An action on a task or a call that is offered is one that [`RunState::decide`] accepts, unless the run's time is
+//! used up, which the refusal then says.
+
+use std::time::Duration;
+
+use crate::event::{ReturnCause, RunStatus};
+use crate::ids::{CallHash, Oid, TaskId};
+use crate::report::{Report, STOPPED, TaskReport, status_name};
+use crate::review::ReviewEntry;
+use crate::run_state::{Limit, RunState, TaskRecord, TaskState};
+
+/// Something that a person can do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Goes on with the run, with more of what has stopped it.
+    Resume {
+        /// Whether the run has to be given more tokens.
+        more_tokens: bool,
+        /// Whether the run has to be given more time.
+        more_time: bool,
+    },
+    /// Stops the run.
+    Stop,
+    /// Reads what has happened, in the whole run or to one task.
+    Log(Option<TaskId>),
+    /// Looks at the work, of all tasks or of one.
+    Review(Option<TaskId>),
+    /// Allows or refuses a tool call that waits for an answer.
+    Answer(CallHash),
+    /// Approves a task's work; takes a rejection back, if the work was rejected.
+    Approve(TaskId),
+    /// Sends a task's work back with a comment.
+    Reject(TaskId),
+    /// Lets a task try again that has ended without success.
+    Retry(TaskId),
+    /// Brings the result into the branch that the run started from.
+    Land,
+    /// Merges this result by hand, since the run started from no branch.
+    MergeByHand(Oid),
+    /// Runs another plan, since the limit that has stopped a task stands in this one.
+    RunAnotherPlan,
+}
+
+impl RunState {
+    /// Returns what a person can do with a task once its work has been looked at.
+    pub fn actions(&self, task: &TaskId) -> Vec<Action> {
+        let Some(record) = self.task(task) else { return Vec::new() };
+        match record.state {
+            TaskState::AwaitingReview => vec![Action::Approve(task.clone()), Action::Reject(task.clone())],
+            TaskState::Merged => {
+                let reject = record.may_be_returned(ReturnCause::Rejected).then(|| Action::Reject(task.clone()));
+                let land = (!self.is_landed()).then_some(Action::Land);
+                reject.into_iter().chain(land).collect()
+            }
+            TaskState::Failed | TaskState::Conflicted => self.ways_on(record),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns what lets a task go on that ended without success: that its rejection is taken back, where that can be,
+    /// and another try, unless it would be stopped again by the limit that has stopped it.
+    fn ways_on(&self, record: &TaskRecord) -> Vec<Action> {
+        let task = &record.task.id;
+        let take_back = record.may_take_rejection_back().then(|| Action::Approve(task.clone()));
+        let has_no_time = self.time_left() == Some(Duration::ZERO);
+        let go_on = match self.stopped_by(record) {
+            Some(Limit::RunTokens) => Action::Resume { more_tokens: true, more_time: has_no_time },
+            Some(Limit::RunTime) => Action::Resume { more_tokens: false, more_time: true },
+            Some(Limit::TaskTokens) => Action::RunAnotherPlan,
+            None => Action::Retry(task.clone()),
+        };
+        take_back.into_iter().chain([go_on]).collect()
+    }
+
+    /// Returns what a person can do with the result of a run that has ended.
+    fn actions_on_result(&self) -> Vec<Action> {
+        let by_hand = || Action::MergeByHand(self.integration.clone());
+        let land = if self.base_branch.is_some() { Action::Land } else { by_hand() };
+        vec![Action::Review(None), land]
+    }
+}
+
+impl Report {
+    /// Returns what a person can do next with the run, whose newest state may have gone on since, as by a landing.
+    pub fn actions(&self, state: &RunState) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
+            actions.push(Action::Resume { more_tokens: false, more_time: false });
+        }
+        if self.status == status_name(RunStatus::Running) {
+            actions.extend([Action::Log(None), Action::Stop]);
+        }
+        actions.extend(state.open_approvals().map(|(call, _)| Action::Answer(call.clone())));
+        for task in &self.tasks {
+            let more = task.actions(state).into_iter().filter(|action| !actions.contains(action));
+            actions.extend(more.collect::<Vec<_>>());
+        }
+        let has_result = self.tasks.iter().any(|task| task.state == TaskState::Merged && task.commit.is_some());
+        if has_result && self.exit_code.is_some() && !state.is_landed() {
+            actions.extend(state.actions_on_result());
+        }
+        // A new run begins from what has landed, so it comes after that.
+        actions.sort_by_key(|action| *action == Action::RunAnotherPlan);
+        actions
+    }
+}
+
+impl TaskReport {
+    /// Returns what a person can do next with the task, whose work may not have been looked at.
+    fn actions(&self, state: &RunState) -> Vec<Action> {
+        let review = || vec![Action::Review(Some(self.id.clone()))];
+        match self.state {
+            TaskState::AwaitingReview => review(),
+            TaskState::Merged if self.stale || self.is_report() => review(),
+            TaskState::Failed | TaskState::Conflicted => {
+                let log = Action::Log(Some(self.id.clone()));
+                let ways_on = state.task(&self.id).map(|record| state.ways_on(record));
+                std::iter::once(log).chain(ways_on.unwrap_or_default()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl ReviewEntry {
+    /// Returns what a person can do next with the branch in a list of all.
+    pub fn actions(&self) -> Vec<Action> {
+        let is_asked_for = self.state == TaskState::AwaitingReview || self.stale;
+        is_asked_for.then(|| Action::Review(Some(self.task.clone()))).into_iter().collect()
+    }
+}

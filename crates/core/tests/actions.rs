@@ -1,0 +1,289 @@
+//! What a person is offered is what is then accepted, wherever a run stands.
+#![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use orchestrate_core::event::{Event, FailureCause, ReturnCause, RunStatus, VERSION, VerifyScope};
+use orchestrate_core::report::Standing;
+use orchestrate_core::request::{Allowance, Request, RequestRefused};
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::task::Work;
+use orchestrate_core::{
+    Action, BlobId, MergeStep, Oid, Recorded, Reopening, RunSettings, RunState, Task, TaskId, TaskState, Usage,
+};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestError, TestRunner};
+
+/// A run that goes wherever it is pushed; what cannot follow is passed over.
+struct Walk {
+    state: RunState,
+    now: u64,
+    commits: u32,
+}
+
+/// One push: which task, what happens to it, and how long it took.
+type Push = (bool, u8, u8);
+
+impl Walk {
+    fn of(settings: RunSettings, tokens: Option<u64>) -> Walk {
+        let started = Event::RunStarted {
+            plan: None,
+            plan_source: None,
+            title: None,
+            base_branch: settings.land.then(|| "main".to_owned()),
+            settings: Box::new(settings),
+            base_commit: Oid::from("base"),
+        };
+        let first = Recorded { run_id: "r-abcdef".into(), seq: 1, ts_ms: 0, v: VERSION, event: started };
+        let mut walk = Walk { state: RunState::begin(&first).unwrap(), now: 0, commits: 0 };
+        let verify = Some("true".to_owned());
+        let agent = Task { id: "T1".into(), verify, tokens, ..Task::default() };
+        let work = Work::Run("make".to_owned());
+        let command = Task { id: "T2".into(), work, depends: vec!["T1".into()], ..Task::default() };
+        for task in [agent, command] {
+            walk.tell(Event::TaskAdded { task: Box::new(task), parent: None });
+        }
+        walk
+    }
+
+    fn tell(&mut self, event: Event) {
+        let (run_id, seq) = (self.state.run_id.clone(), self.state.seq + 1);
+        let mut next = self.state.clone();
+        if next.apply(&Recorded { run_id, seq, ts_ms: self.now, v: VERSION, event }).is_ok() {
+            self.state = next;
+        }
+    }
+
+    fn push(&mut self, (second, what, pause): Push) {
+        self.now += u64::from(pause);
+        let task = TaskId::from(if second { "T2" } else { "T1" });
+        let attempt = self.state.task(&task).unwrap().attempt + 1;
+        let tree = tree_of(&self.state, &task);
+        match what {
+            0..5 => self.state.due_facts().into_iter().for_each(|due| self.tell(due)),
+            5..9 => self.tell(spawned(&task, attempt)),
+            9..12 => {
+                // Each with a snapshot before it, as the agent's work is committed.
+                self.commits += u32::from(what != 9);
+                let (commit, tree) = (format!("c{}", self.commits), format!("t{}", self.commits));
+                self.tell(snapshot(&task, &commit, &tree));
+                self.tell(committed(&task, &commit, &tree));
+            }
+            12 => self.tell(verified(&task, tree, true)),
+            13 => self.tell(failed(&task, FailureCause::NoChanges)),
+            14 => self.tell(failed(&task, FailureCause::Timeout)),
+            15 => self.tell(failed(&task, FailureCause::Budget)),
+            16 => self.tell(conflicted(&task)),
+            17 => self.tell(Event::TaskMerged { task, commit: None, target: None, summary: None }),
+            18..21 => self.merge(),
+            21 => self.tell(Event::TaskCancelled { task, message: String::new() }),
+            22 if attempt > 1 => self.tell(returned(&task, ReturnCause::TaskCheck)),
+            23 => self.tell(asked(&task, self.state.seq)),
+            24 => self.spend(&task),
+            25 => self.land(),
+            26 => self.tell(Event::RunFinished { status: RunStatus::NeedsHuman, exit_code: 3 }),
+            27 => self.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None }),
+            28 => self.ask(&Request::Reject { task, message: String::new(), at: None }),
+            29 => self.ask(&Request::Retry { task, message: None }),
+            _ => self.ask(&Request::Approve { task, tree: tree }),
+        }
+    }
+
+    fn merge(&mut self) {
+        let Some(MergeStep::Merge { task, target, candidate }) = self.state.next_merge() else { return };
+        let commit = Oid::new(format!("m{}", self.state.seq));
+        let (prepared, tree) = (commit.clone(), Oid::from("merged"));
+        self.tell(Event::MergeStarted { task: task.clone(), target: target.clone(), candidate });
+        self.tell(Event::MergePrepared { task: task.clone(), commit: prepared, tree });
+        self.tell(Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None });
+    }
+
+    fn spend(&mut self, task: &TaskId) {
+        let (request, reply) = (BlobId::from("request"), BlobId::from("reply"));
+        let usage = Usage { input_tokens: 90, ..Usage::default() };
+        let requested =
+            Event::ModelRequested { task: task.clone(), turn: 1, model: "m".into(), request, reserved_tokens: 100 };
+        self.tell(requested);
+        let stop = orchestrate_core::StopReason::EndTurn;
+        self.tell(Event::ModelReplied { task: task.clone(), turn: 1, reply, usage, stop });
+    }
+
+    fn land(&mut self) {
+        let (from, to) = (Oid::from("from"), self.state.integration.clone());
+        self.tell(Event::LandingStarted { branch: "main".to_owned(), from: from.clone(), to: to.clone() });
+        self.tell(Event::RunLanded { branch: "main".to_owned(), from, to });
+    }
+
+    fn ask(&mut self, request: &Request) {
+        use orchestrate_core::request::Decision;
+        match self.state.decide(request).map(|accepted| accepted.decision) {
+            Ok(Decision::Record(fact)) => self.tell(fact),
+            Ok(Decision::Return(back)) => {
+                back.tasks.iter().for_each(|task| self.tell(returned(task, back.cause)));
+            }
+            Ok(Decision::Stop) | Err(_) => {}
+        }
+    }
+
+    /// Returns everything that is offered: for the run, and for each task that was looked at.
+    fn offered(&self) -> Vec<Action> {
+        let reports = [true, false].map(|is_attended| Standing { state: self.state.clone().into(), is_attended });
+        let of_run = reports.iter().flat_map(|standing| standing.report().actions(&self.state));
+        let of_tasks = self.state.tasks().flat_map(|record| self.state.actions(&record.task.id));
+        of_run.chain(of_tasks).collect()
+    }
+}
+
+/// Returns the tree of a task's work, or a stranger where there is none.
+fn tree_of(state: &RunState, task: &TaskId) -> Oid {
+    let tree = state.task(task).and_then(|record| record.tree.clone());
+    tree.unwrap_or_else(|| Oid::from("none"))
+}
+
+fn spawned(task: &TaskId, attempt: u32) -> Event {
+    let branch = format!("orchestrate/r-abcdef/{task}");
+    let agent = (task.as_str() == "T1").then(|| "implementer".to_owned());
+    Event::AgentSpawned { task: task.clone(), attempt, agent, model: None, branch, base: Oid::from("base"), spec: None }
+}
+
+fn snapshot(task: &TaskId, commit: &str, tree: &str) -> Event {
+    let (commit, tree) = (Oid::from(commit), Oid::from(tree));
+    Event::SnapshotTaken { task: task.clone(), number: 1, commit, tree, on_branch: true, left_out: Vec::new() }
+}
+
+fn committed(task: &TaskId, commit: &str, tree: &str) -> Event {
+    Event::TaskCommitted { task: task.clone(), commit: commit.into(), tree: tree.into(), summary: String::new() }
+}
+
+fn verified(task: &TaskId, tree: Oid, passed: bool) -> Event {
+    let (scope, command, exit) = (VerifyScope::Task, "true".to_owned(), "exit code 0".to_owned());
+    let output = BlobId::from("output");
+    Event::VerifyFinished { task: task.clone(), scope, tree, command, passed, exit, output, duration_ms: 1 }
+}
+
+fn failed(task: &TaskId, cause: FailureCause) -> Event {
+    Event::TaskFailed { task: task.clone(), cause, message: String::new() }
+}
+
+fn conflicted(task: &TaskId) -> Event {
+    Event::TaskConflicted { task: task.clone(), cause: ReturnCause::Conflict, message: String::new() }
+}
+
+fn returned(task: &TaskId, cause: ReturnCause) -> Event {
+    Event::TaskReturned { task: task.clone(), cause, text: BlobId::from("text"), onto: None }
+}
+
+fn asked(task: &TaskId, seq: u64) -> Event {
+    Event::ApprovalRequested {
+        task: task.clone(),
+        call: format!("call{seq}").as_str().into(),
+        call_id: "1".into(),
+        tool: "run_shell_command".to_owned(),
+        summary: "ls".to_owned(),
+        arguments: serde_json::Value::Null,
+        rule: "ask".to_owned(),
+    }
+}
+
+/// Requires that an action is accepted as it is offered; only that the time is used up may stand against it.
+fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseError> {
+    let request = match action.clone() {
+        Action::Approve(task) => Request::Approve { tree: tree_of(state, &task), task },
+        Action::Reject(task) => Request::Reject { task, message: "no".to_owned(), at: None },
+        Action::Retry(task) => Request::Retry { task, message: None },
+        Action::Answer(call) => Request::Decide { call, allowed: true, message: None },
+        Action::Resume { more_tokens, more_time } if more_tokens || more_time => {
+            let time = more_time.then_some(Duration::from_secs(1_000_000));
+            let given = Allowance { time, tokens: more_tokens.then_some(1_000_000) };
+            let resumed = state.decide_resumption(given);
+            prop_assert!(matches!(resumed, Ok(Some(_))), "{:?}: {:?}", action, resumed);
+            return Ok(());
+        }
+        Action::Land | Action::MergeByHand(_) => {
+            prop_assert!(!state.is_landed(), "{:?}", action);
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    let decided = state.decide(&request);
+    let has_no_time = matches!(decided, Err(RequestRefused::OutOfTime { .. }));
+    prop_assert!(decided.is_ok() || has_no_time && state.time_left() == Some(Duration::ZERO), "{:?}", decided);
+    Ok(())
+}
+
+/// Returns a name for each kind of action.
+fn kind(action: &Action) -> String {
+    match action {
+        Action::Resume { .. } => format!("{action:?}"),
+        other => format!("{other:?}").chars().take_while(|c| c.is_ascii_alphabetic()).collect(),
+    }
+}
+
+#[test]
+fn each_action_that_is_offered_is_accepted() {
+    let settings = (
+        prop::sample::select(vec![MergeMode::Auto, MergeMode::Review, MergeMode::None]),
+        prop::option::of(20u64..200),
+        prop::option::of(50u64..400),
+        any::<bool>(),
+    );
+    let settings = settings.prop_map(|(merge, timeout_ms, budget_tokens, land)| RunSettings {
+        merge,
+        timeout_ms,
+        budget_tokens,
+        land,
+        ..RunSettings::default()
+    });
+    let pushes = prop::collection::vec((any::<bool>(), 0u8..32, 0u8..16), 1..80);
+    let walks = (settings, prop::option::of(50u64..200), pushes);
+    let seen = RefCell::new(BTreeSet::new());
+    let ran = TestRunner::new_with_rng(
+        Config { cases: 1_000, failure_persistence: None, ..Config::default() },
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    )
+    .run(&walks, |(settings, tokens, pushes)| {
+        let mut walk = Walk::of(settings, tokens);
+        for push in pushes {
+            walk.push(push);
+            for action in walk.offered() {
+                require_accepted(&walk.state, &action)?;
+                seen.borrow_mut().insert(kind(&action));
+            }
+        }
+        Ok(())
+    });
+    assert!(matches!(ran, Ok(())), "{}", ran.err().map_or_else(String::new, |error: TestError<_>| error.to_string()));
+    // Nothing is offered in vain, and the walks have come to everything.
+    let expected = [
+        "Answer",
+        "Approve",
+        "Land",
+        "Log",
+        "MergeByHand",
+        "Reject",
+        "Resume { more_tokens: false, more_time: false }",
+        "Resume { more_tokens: false, more_time: true }",
+        "Resume { more_tokens: true, more_time: false }",
+        "Resume { more_tokens: true, more_time: true }",
+        "Retry",
+        "Review",
+        "RunAnotherPlan",
+        "Stop",
+    ];
+    assert_eq!(seen.into_inner(), expected.map(str::to_owned).into());
+}
+
+#[test]
+fn each_state_has_its_way_back_to_the_agent() {
+    use TaskState::*;
+    for (states, expected) in [
+        (vec![Verified, AwaitingReview, Merged], Reopening::Reject),
+        (vec![Failed, Conflicted, Cancelled], Reopening::Retry),
+        (vec![Skipped], Reopening::RetryDependency),
+        (vec![Pending, Ready, Running, Waiting, Committed], Reopening::Resume),
+    ] {
+        assert!(states.iter().all(|state| state.reopening() == expected), "{states:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod promises;
 mod sample;
 mod shape;
 mod source;
+mod states;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::module_cycle_is_caught", cycles::examples_are_caught),
         case("architecture::workers_reach_the_run_through_their_links", links::workspace_holds),
         case("architecture::worker_without_a_link_is_caught", links::examples_are_caught),
+        case("architecture::states_are_judged_in_core", states::workspace_holds),
+        case("architecture::state_judged_elsewhere_is_caught", states::examples_are_caught),
         case("architecture::files_keep_their_shape", shape::workspace_holds),
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
         case("architecture::every_promise_names_its_test", promises::readme_holds),

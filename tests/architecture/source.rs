@@ -39,7 +39,7 @@ pub(super) fn outline(text: &str) -> Result<Outline, Failed> {
 }
 
 /// Leaves out each item under `#[cfg(test)]`, and notes the files among them.
-fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<TokenTree> {
+pub(super) fn without_tests(stream: TokenStream, outline: &mut Outline) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut tokens = stream.into_iter().peekable();
     while let Some(token) = tokens.next() {

@@ -6,7 +6,7 @@ use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::shown_hash;
-use orchestrate_core::{Report, RunState, TaskRecord, TaskState};
+use orchestrate_core::{Report, RunState, TaskRecord, WorkStep};
 use orchestrate_journal::Store;
 use serde_json::{Value, json};
 
@@ -79,12 +79,13 @@ fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s
 /// Says what an agent does.
 fn activity(record: &TaskRecord) -> String {
     let (task, turn) = (&record.task.id, record.turns + 1);
-    match record.last_tool.as_deref().map(|tool| output::one_line(tool, 60)) {
-        _ if record.state == TaskState::Waiting => format!("{task} waits in turn {}\n", record.turns),
-        _ if record.state == TaskState::Committed => format!("{task} is being checked\n"),
+    let tool = record.last_tool.as_deref().map(|tool| output::one_line(tool, 60));
+    match (record.next_work(), tool) {
+        (None, _) => format!("{task} waits in turn {}\n", record.turns),
+        (Some(WorkStep::Verify), _) => format!("{task} is being checked\n"),
         _ if record.agent.is_none() => format!("{task} runs its command\n"),
-        Some(tool) => format!("{task} is in turn {turn}, last tool {tool}\n"),
-        None => format!("{task} is in turn {turn}\n"),
+        (_, Some(tool)) => format!("{task} is in turn {turn}, last tool {tool}\n"),
+        (_, None) => format!("{task} is in turn {turn}\n"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use orchestrate_coordinator::Retry;
 use orchestrate_core::event::{ReturnCause, ToolOutcome, VerifyScope};
 use orchestrate_core::message::Sender;
-use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, TaskState, Usage};
+use orchestrate_core::{Event, Recorded, RunId, RunState, TaskRecord, Usage};
 
 use crate::show::asked::line as line_of;
 use crate::show::columns;
@@ -204,7 +204,7 @@ pub(crate) fn short(hash: &str) -> &str {
 
 /// Reports whether a task's agent has a line of its own.
 pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
-    record.attempt > 0 && matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
+    record.attempt > 0 && record.state.is_under_way()
 }
 
 /// Returns the line of an agent at work: state, turn, tokens, cost, last tool.
@@ -225,7 +225,7 @@ pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
     state.tasks().for_each(|record| usage.add(record.usage));
     let all = state.tasks().count();
-    let merged = state.tasks().filter(|record| record.state == TaskState::Merged).count();
+    let merged = state.tasks().filter(|record| record.state.is_merged()).count();
     let working = state.tasks().filter(|record| is_at_work(record)).count();
     let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
     format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))

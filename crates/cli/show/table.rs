@@ -50,7 +50,7 @@ pub(crate) fn render(report: &Report) -> String {
         }
     }
     if report.exit_code == Some(EXIT_OK) && report.tasks.iter().all(|task| task.attempt == 0) {
-        let why = if report.tasks.iter().any(|task| task.state == TaskState::Skipped) {
+        let why = if report.tasks.iter().any(|task| task.state.is_skipped()) {
             "each open task depends on one that will not run; mark that one as open or done"
         } else {
             "the plan has no open box"
@@ -73,11 +73,9 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-/// Says how a task stands. One that merges cleanly into a tree whose check is red conflicts with nothing; programs are
-/// told the same state for both, with another cause.
+/// Says how a task stands. One that merges cleanly into a tree whose check is red conflicts with nothing.
 pub(crate) fn standing(state: TaskState, cause: Option<EndCause>, is_stale: bool) -> String {
-    let is_red = state == TaskState::Conflicted && cause.is_some_and(|cause| cause != EndCause::Conflict);
-    let word = if is_red { "not merged" } else { state.as_str() };
+    let word = if state.is_red_merge(cause) { "not merged" } else { state.as_str() };
     if is_stale { format!("{word}, stale") } else { word.to_owned() }
 }
 

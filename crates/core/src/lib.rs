@@ -34,8 +34,10 @@ pub mod settings;
 mod shell;
 pub mod task;
 mod task_record;
+mod task_state;
 pub mod tool_names;
 mod words;
+mod work_step;
 
 pub use actions::Action;
 pub use agent_loop::{AgentFact, AgentLoop, AgentSpec, Finish, Step};
@@ -61,3 +63,4 @@ pub use shell::shell_word;
 pub use task::Task;
 pub use words::edit_distance;
 pub use words::nearest;
+pub use work_step::{LandingConcern, WorkStep};

@@ -19,7 +19,8 @@ use crate::ids::{AgentId, CallHash, Oid, TaskId};
 use crate::message::{Envelope, Sender};
 use crate::run_state::{Limit, RunState};
 use crate::settings::MergeMode;
-use crate::task_record::{TaskRecord, TaskState};
+use crate::task_record::TaskRecord;
+use crate::task_state::TaskState;
 
 pub use refused::RequestRefused;
 

@@ -21,7 +21,8 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{EndCause, MergedAttempt, Reopening, Repair, TaskError, TaskRecord, TaskState, Verify};
+pub use crate::task_record::{MergedAttempt, Repair, TaskRecord};
+pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

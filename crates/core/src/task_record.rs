@@ -4,8 +4,6 @@
 //! refused with a reason, at run time as at recovery. What concerns several tasks (order, messages, the merge in
 //! progress, budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
-mod state;
-
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -14,45 +12,7 @@ use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
 use crate::ids::{AgentId, BlobId, CallHash, CallId, Oid};
 use crate::task::{Task, Work};
-
-pub use state::{Reopening, TaskState};
-
-/// What the newest check of a task's work said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    /// It passed.
-    Passed,
-    /// It failed.
-    Failed,
-    /// There was none.
-    #[default]
-    None,
-}
-
-/// Why a task ended without success.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskError {
-    /// The class.
-    pub cause: EndCause,
-    /// In words, with what to do next.
-    pub message: String,
-}
-
-/// What kind of end without success a task came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndCause {
-    /// It could not be merged.
-    Conflict,
-    /// Something that it depends on did not succeed.
-    Dependency,
-    /// It was called off.
-    Cancelled,
-    /// It failed; in JSON, the failure's own name.
-    #[serde(untagged)]
-    Failed(FailureCause),
-}
+use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// A merge that was written into an author's worktree; which files conflict follows from its two sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,11 +213,6 @@ impl TaskRecord {
     /// Reports whether its work was rejected after it had been merged, and nothing has replaced it.
     pub fn is_rejected_in_result(&self) -> bool {
         self.state != TaskState::Merged && !self.merged.is_empty()
-    }
-
-    /// Reports whether what the work was returned onto still has to be merged into the worktree.
-    pub fn owes_merge(&self) -> bool {
-        self.onto.is_some() && !self.joined
     }
 
     /// Takes in a fact about this task; says why not if it cannot follow what happened before.
@@ -486,26 +441,5 @@ impl TaskRecord {
         self.require(from)?;
         self.state = to;
         Ok(())
-    }
-}
-
-impl std::fmt::Display for EndCause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.serialize(f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_end_has_one_name_for_people_and_programs() {
-        let ends = [EndCause::Conflict, EndCause::Dependency, EndCause::Failed(FailureCause::NoChanges)];
-        let named = ["conflict", "dependency", "no_changes"];
-        assert_eq!(ends.map(|end| end.to_string()), named);
-        assert_eq!(serde_json::to_value(ends).ok(), serde_json::to_value(named).ok());
-        let read: Vec<Option<EndCause>> = named.map(|name| serde_json::from_value(name.into()).ok()).into();
-        assert_eq!(read, ends.map(Some));
     }
 }

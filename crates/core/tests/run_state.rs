@@ -545,7 +545,7 @@ fn a_repair_is_known_until_it_is_handed_over() {
     let repair = |story: &Story| {
         let record = story.state.task(&id("a")).unwrap();
         let sides = record.repair.as_ref().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
-        (record.onto.clone(), sides, record.owes_merge())
+        (record.onto.clone(), sides, record.onto.is_some() && !record.joined)
     };
     let sides = || Some(("m1".to_owned(), "a1".to_owned()));
     // Markers that were left come back without another merge: the repair goes on and still has both parents.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use orchestrate_core::event::Event;
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::request::Purpose;
-use orchestrate_core::{Oid, RunId, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
@@ -112,7 +112,7 @@ impl Runs {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
                 // Whoever deleted the folder left git's entry, which a task at work gets its files back by.
-                if !is_at_work(record) && self.repo.forget_worktree(&path, remove)? {
+                if !record.needs_worktree() && self.repo.forget_worktree(&path, remove)? {
                     cleaned.removed.push((Some(task), path));
                 }
                 continue;
@@ -123,7 +123,7 @@ impl Runs {
             }
         }
         let verifier = self.layout.verifier(run);
-        if verifier.exists() && state.tasks().all(|record| !is_at_work(record)) {
+        if verifier.exists() && state.tasks().all(|record| !record.needs_worktree()) {
             if remove {
                 drop(self.repo.discard_worktree(&verifier, &self.layout.trash())?);
             }
@@ -142,7 +142,7 @@ impl Runs {
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
         let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored }));
-        if is_at_work(record) {
+        if record.needs_worktree() {
             let reason = format!("the task is unfinished; `orchestrate resume {run}` goes on from these files");
             return because(reason, Vec::new());
         }
@@ -236,10 +236,4 @@ fn named(paths: &[PathBuf]) -> String {
         names.push(format!("and {} more", paths.len() - NAMED_PATHS));
     }
     names.join(", ")
-}
-
-/// Reports whether a task goes on from the files of its worktree, not from a commit.
-fn is_at_work(record: &TaskRecord) -> bool {
-    let begun = record.state == TaskState::Ready && record.attempt > 0;
-    begun || matches!(record.state, TaskState::Running | TaskState::Waiting | TaskState::Committed)
 }

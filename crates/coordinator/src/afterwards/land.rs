@@ -14,7 +14,7 @@ use orchestrate_core::invisible::shown;
 use orchestrate_core::report::Standing;
 use orchestrate_core::request::Purpose;
 use orchestrate_core::run_state::Landing;
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{LandingConcern, Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{CommitSpec, GitError, Merge, Move};
 use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
@@ -328,18 +328,18 @@ fn warnings(state: &Arc<RunState>) -> Vec<String> {
     let standing = Standing { state: Arc::clone(state), is_attended: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
-        if record.is_rejected_in_result() {
-            Some(format!(
-                "{task} was rejected after it had been merged, and nothing has replaced it: it is part of this"
-            ))
-        } else if record.stale && !record.merged.is_empty() {
-            Some(format!("{task} was built on work that was rejected after it had been merged"))
-        } else if !matches!(record.state, TaskState::Merged | TaskState::Cancelled) {
-            let state = standing.of_task(record).as_str().replace('_', " ");
-            Some(format!("{task} is {state}: it is not part of this"))
-        } else {
-            None
-        }
+        Some(match record.landing_concern()? {
+            LandingConcern::RejectedInResult => {
+                format!("{task} was rejected after it had been merged, and nothing has replaced it: it is part of this")
+            }
+            LandingConcern::BuiltOnRejected => {
+                format!("{task} was built on work that was rejected after it had been merged")
+            }
+            LandingConcern::NotInResult => {
+                let state = standing.of_task(record).as_str().replace('_', " ");
+                format!("{task} is {state}: it is not part of this")
+            }
+        })
     };
     state.tasks().filter_map(of_task).collect()
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use orchestrate_core::git_path::text;
 use orchestrate_core::review::{BranchChanges, ChangedFile, ReviewEntry};
 use orchestrate_core::run_state::MergedAttempt;
-use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{ChangeStatus, FileChange, GitError};
 
 use crate::afterwards::runs::Runs;
@@ -134,7 +134,7 @@ impl Runs {
             parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
         }
         let tip = record.commit.clone().or_else(|| record.tip.clone());
-        let Some(to) = tip.filter(|_| record.state != TaskState::Merged) else { return Ok(parts) };
+        let Some(to) = tip.filter(|_| !record.state.is_merged()) else { return Ok(parts) };
         let shared = self.repo.merge_base(&state.integration, &to)?;
         let from = shared.or_else(|| record.base.clone()).unwrap_or_else(|| state.base.clone());
         if from != to {

@@ -12,7 +12,7 @@ use orchestrate_core::report::TaskReport;
 use orchestrate_core::request::Request;
 use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{AgentId, Report, RunSettings, RunState, Task, TaskId, TaskRecord};
 use orchestrate_journal::Batch;
 
 use crate::api::coordinator::{Coordinator, PlanInput};
@@ -113,7 +113,7 @@ impl Coordinator {
         let mut reports = Vec::with_capacity(children.len());
         for child in children {
             let mut report = child.wait().await?;
-            while report.state == TaskState::AwaitingReview {
+            while report.state.awaits_review() {
                 child.approve().await?;
                 report = child.wait().await?;
             }
@@ -180,7 +180,7 @@ impl ChildHandle {
     async fn approve(&self) -> Result<(), CoordinatorError> {
         let id = self.id.clone();
         let approve = move |state: &RunState| {
-            let tree = state.task(&id).filter(|record| record.state == TaskState::AwaitingReview);
+            let tree = state.task(&id).filter(|record| record.state.awaits_review());
             let tree = tree.and_then(|record| record.tree.clone());
             let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
             Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
@@ -194,7 +194,7 @@ impl ChildHandle {
 
 /// Reports whether a task goes on no more by itself.
 fn rests(record: &TaskRecord) -> bool {
-    matches!(record.state, TaskState::AwaitingReview | TaskState::Waiting) || record.state.is_settled()
+    record.state.waits_for_person() || record.state.is_settled()
 }
 
 fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use orchestrate_core::{Oid, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{Oid, TaskId, TaskRecord, WorkStep};
 use orchestrate_tools::TEMPORARY_PREFIX;
 
 use crate::error::CoordinatorError;
@@ -21,15 +21,10 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
     integration::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
-        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an
-        // attempt that failed before that has left the branch where it was.
-        let stands = record.prepared || record.state.is_handed_over();
-        // What is merged is in the result, and what a person does with its branch stands against nothing.
-        let stands = stands && record.state != TaskState::Merged;
-        if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, stands) {
+        if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, record.needs_branch()) {
             settle_branch(context, &record.task.id, branch.clone(), tip.clone()).await?;
         }
-        if record.state == TaskState::Running && record.prepared {
+        if matches!(record.next_work(), Some(WorkStep::MergeInto { .. } | WorkStep::Drive)) {
             sweep(context, record).await?;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use orchestrate_core::event::Event;
 use orchestrate_core::settings::{RuleDecision, RuleText};
 use orchestrate_core::task::Work;
-use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, TaskState};
+use orchestrate_core::{AgentSpec, RunState, Task, TaskId, TaskRecord, WorkStep};
 use orchestrate_journal::{Batch, Blob};
 use orchestrate_plan::role::Role;
 
@@ -31,11 +31,11 @@ pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shu
 
 /// Makes the assignment of a task; one that is ready begins its next attempt. `None` if there is nothing more to do.
 async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
-    if context.task(task)?.state == TaskState::Ready {
+    if matches!(context.task(task)?.next_work(), Some(WorkStep::Begin { .. })) {
         spawn(context, task).await?;
     }
     let (record, state) = (context.task(task)?, context.state());
-    if !record.state.is_workable() {
+    if record.next_work().is_none() {
         return Ok(None);
     }
     let settings = &state.settings;
@@ -105,7 +105,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
     let batch = Batch { events: vec![spawned], blobs: spec.into_iter().collect(), ..Batch::default() };
     // To choose a model may take a while, and the task may have been called off since.
     let decided = move |state: &RunState| {
-        let is_next = |record: &TaskRecord| record.state == TaskState::Ready && record.attempt + 1 == attempt;
+        let is_next = |record: &TaskRecord| record.next_work() == Some(WorkStep::Begin { attempt });
         if state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
     };
     context.decide(decided).await

@@ -10,7 +10,7 @@ use std::time::Duration;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::task::Work;
-use orchestrate_core::{AfterFault, TaskRecord, TaskState, failing_lines};
+use orchestrate_core::{AfterFault, Oid, TaskRecord, WorkStep, failing_lines};
 use orchestrate_plan::role::Delivers;
 
 use crate::error::CoordinatorError;
@@ -92,12 +92,12 @@ async fn stretch(
     let workplace = Workplace::open(assignment, link, host, shutdown).await?;
     loop {
         let record = workplace.link.task()?;
-        let goes_on = match record.state {
-            TaskState::Running if !record.prepared => set_up(&workplace).await?,
-            TaskState::Running if record.owes_merge() => merge_return(&workplace, &record).await?,
-            TaskState::Running => drive(&workplace, &record).await?,
-            TaskState::Committed => check_task(&workplace, &record).await?,
-            _ => false,
+        let goes_on = match record.next_work() {
+            Some(WorkStep::SetUp) => set_up(&workplace).await?,
+            Some(WorkStep::MergeInto { onto }) => merge_return(&workplace, onto).await?,
+            Some(WorkStep::Drive) => drive(&workplace, &record).await?,
+            Some(WorkStep::Verify) => check_task(&workplace, &record).await?,
+            Some(WorkStep::Begin { .. }) | None => false,
         };
         if !goes_on || workplace.shutdown.level() >= ShutdownLevel::Stop {
             return Ok(());
@@ -124,13 +124,10 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
 }
 
 /// Merges what work was returned onto into the worktree; tells whether its author goes on, or a person has to.
-async fn merge_return(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
-    let binary = match record.onto.clone() {
-        Some(onto) => workplace.git.write_return(onto).await?,
-        None => Vec::new(),
-    };
+async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, CoordinatorError> {
+    let binary = workplace.git.write_return(onto.clone()).await?;
     let task = workplace.task().clone();
-    let prepared = Event::WorktreePrepared { task: task.clone(), onto: record.onto.clone() };
+    let prepared = Event::WorktreePrepared { task: task.clone(), onto: Some(onto) };
     let asked = left_to_a_person(workplace, &binary);
     let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
     let goes_on = asked.is_none();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{CallHash, TaskId};
 use crate::redact::RedactionError;
 use crate::run_state::MessageRefused;
-use crate::task_record::TaskState;
+use crate::task_state::TaskState;
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, RunId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
-use crate::task_record::{Reopening, TaskState};
+use crate::task_state::{Reopening, TaskState};
 
 /// Why there may not be one more child.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

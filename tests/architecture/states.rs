@@ -1,0 +1,115 @@
+//! Where a task stands is judged in core alone: the other crates ask named questions and compare no `TaskState`.
+//!
+//! A comparison elsewhere is a rule of the task's life in a second place, which a new state passes by in silence. Tests
+//! may name states, since they say what is to come of something.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use proc_macro2::{Spacing, TokenStream, TokenTree};
+
+use super::source::{Outline, outline, tokens, without_tests};
+use super::{Violation, read, require_exactly, require_none, root, rust_files};
+use crate::support::Outcome;
+
+/// The type whose values only core tells apart.
+const STATE: &str = "TaskState";
+
+/// Checks what the crates beside core compile outside tests.
+pub(super) fn workspace_holds() -> Outcome {
+    let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_bound(file)).collect();
+    let mut of_tests = BTreeSet::new();
+    for file in &files {
+        let children = outline(&read(&root().join(file))?)?.test_children;
+        of_tests.extend(children.iter().map(|child| child_of(file, child)));
+    }
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !of_tests.contains(*file)) {
+        found.extend(violations(&file.display().to_string(), &read(&root().join(file))?)?);
+    }
+    require_none(&found)
+}
+
+/// Reports whether a file belongs to a crate beside core, and is none of its tests.
+fn is_bound(file: &Path) -> bool {
+    let is_of_tests = file.iter().any(|part| part == "tests" || part == "benches");
+    file.starts_with("crates") && !file.starts_with("crates/core") && !is_of_tests
+}
+
+/// Returns the file that `mod child;` in a file brings in.
+fn child_of(file: &Path, child: &str) -> PathBuf {
+    let is_root = ["lib", "main", "mod"].map(Some).contains(&file.file_stem().and_then(|stem| stem.to_str()));
+    let folder = if is_root { file.with_file_name("") } else { file.with_extension("") };
+    folder.join(child).with_extension("rs")
+}
+
+fn violations(file: &str, text: &str) -> Result<Vec<Violation>, Failed> {
+    let stream = tokens(text).map_err(|error| Failed::from(format!("{file}: {}", error.message().unwrap_or("?"))))?;
+    let mut found = Vec::new();
+    collect(file, stream, &mut found);
+    Ok(found)
+}
+
+fn collect(file: &str, stream: TokenStream, found: &mut Vec<Violation>) {
+    let tokens = without_tests(stream, &mut Outline::default());
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => collect(file, group.stream(), found),
+            TokenTree::Ident(ident) => {
+                let line = ident.span().start().line;
+                let rest = &tokens[at + 1..];
+                if ident == STATE && (is_joined(rest, "::") || is_word(rest, "as")) {
+                    found.push(format!("{file}:{line}: names a state; ask core what it means"));
+                } else if ident == STATE && at > 0 && is_sign(&tokens[at - 1], '=') {
+                    found.push(format!("{file}:{line}: gives `{STATE}` another name"));
+                } else if ident == "state" && (is_joined(rest, "==") || is_joined(rest, "!=")) {
+                    found.push(format!("{file}:{line}: compares a state; ask core what it means"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_word(tokens: &[TokenTree], word: &str) -> bool {
+    matches!(tokens.first(), Some(TokenTree::Ident(ident)) if ident == word)
+}
+
+fn is_sign(token: &TokenTree, sign: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
+}
+
+/// Reports whether an operator of two signs begins here.
+fn is_joined(tokens: &[TokenTree], operator: &str) -> bool {
+    let mut signs = operator.chars();
+    let (Some(first), Some(second)) = (signs.next(), signs.next()) else { return false };
+    let is_open = matches!(tokens.first(), Some(TokenTree::Punct(punct)) if punct.spacing() == Spacing::Joint);
+    is_open && is_sign(&tokens[0], first) && tokens.get(1).is_some_and(|token| is_sign(token, second))
+}
+
+/// Shows the check examples that it must catch, and some that it must leave alone.
+pub(super) fn examples_are_caught() -> Outcome {
+    let bad = "//! Docs.\nuse orchestrate_core::TaskState::{self, Merged};\nuse orchestrate_core::TaskState as State;\n\
+               type State = TaskState;\nfn f(record: &TaskRecord) -> bool {\n    \
+               matches!(record.state, TaskState::Failed) || record.state == old.state\n}\n";
+    let expected = [
+        "a.rs:2: names a state; ask core what it means",
+        "a.rs:3: names a state; ask core what it means",
+        "a.rs:4: gives `TaskState` another name",
+        "a.rs:6: names a state; ask core what it means",
+        "a.rs:6: compares a state; ask core what it means",
+    ];
+    require_exactly(&violations("a.rs", bad)?, &expected)?;
+    let good = "//! A `TaskState::Merged`.\nuse orchestrate_core::{Report, TaskState};\n\
+                fn f(state: TaskState) -> &'static str { if state.is_merged() { \"\" } else { state.as_str() } }\n\
+                #[cfg(test)]\nmod tests { const END: TaskState = TaskState::Merged; }\n";
+    require_none(&violations("a.rs", good)?)?;
+    let bound = ["crates/cli/show/table.rs", "crates/core/src/report.rs", "crates/journal/tests/it.rs", "tests/run.rs"];
+    let of_test = ["lib.rs", "parse.rs"].map(|file| child_of(&Path::new("crates/plan/src").join(file), "invariants"));
+    let children = ["crates/plan/src/invariants.rs", "crates/plan/src/parse/invariants.rs"].map(PathBuf::from);
+    if bound.map(|file| is_bound(Path::new(file))) != [true, false, false, false] || of_test != children {
+        return Err(Failed::from(format!("{of_test:?}")));
+    }
+    Ok(())
+}

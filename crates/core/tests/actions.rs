@@ -87,7 +87,7 @@ impl Walk {
             27 => self.tell(Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None }),
             28 => self.ask(&Request::Reject { task, message: String::new(), at: None }),
             29 => self.ask(&Request::Retry { task, message: None }),
-            _ => self.ask(&Request::Approve { task, tree: tree }),
+            _ => self.ask(&Request::Approve { task, tree }),
         }
     }
 

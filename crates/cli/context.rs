@@ -176,7 +176,7 @@ pub(crate) fn task_of(state: &RunState, typed: &str) -> Result<TaskId, CommandEr
     }
     let error = CommandError::usage(format!("there is no task '{typed}' in run {}", state.run_id));
     let known = state.tasks().map(|record| record.task.id.as_str());
-    Err(match orchestrate_core::nearest(typed, known) {
+    Err(match orchestrate_plan::nearest(typed, known) {
         Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
         None => error.hint(format!("`orchestrate status {}` lists the tasks", state.run_id)),
     })

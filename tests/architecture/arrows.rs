@@ -111,6 +111,8 @@ const WALLS: [Wall; 11] = [
             // Reads the descriptions of tools, with the place of what is wrong; no dependencies, under a second.
             "roxmltree",
             "sha2",
+            // Finds the names and lines that are nearest to those asked for.
+            "strsim",
             "tempfile",
             "tokio",
             "tokio-util",
@@ -126,8 +128,8 @@ const WALLS: [Wall; 11] = [
         package: "orchestrate-plan",
         ours: &["orchestrate-core"],
         // comrak reads Markdown, serde-saphyr front matter; comrak brings unicode-normalization along anyway. humantime
-        // reads durations in all the units that people write; no dependencies, under a second.
-        others: &["comrak", "humantime", "serde-saphyr", "unicode-normalization"],
+        // reads durations in all the units that people write; strsim, which clap brings along, compares words.
+        others: &["comrak", "humantime", "serde-saphyr", "strsim", "unicode-normalization"],
     },
     Wall { package: "orchestrate-files", ours: &[], others: &["tempfile"] },
     Wall {

@@ -39,7 +39,7 @@ fn list(roles: &Roles, as_json: bool) -> Result<(), CommandError> {
 fn show(roles: &Roles, name: &str, as_json: bool) -> Result<(), CommandError> {
     let Some((name, found)) = roles.iter().find(|(known, _)| *known == name) else {
         let error = CommandError::usage(format!("there is no role `{name}`"));
-        return Err(match orchestrate_core::nearest(name, roles.iter().map(|(name, _)| name)) {
+        return Err(match orchestrate_plan::nearest(name, roles.iter().map(|(name, _)| name)) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error.hint("`orchestrate agents list` lists them"),
         });

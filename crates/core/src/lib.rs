@@ -36,7 +36,6 @@ pub mod task;
 mod task_record;
 mod task_state;
 pub mod tool_names;
-mod words;
 mod work_step;
 
 pub use actions::Action;
@@ -61,6 +60,4 @@ pub use schedule::{Progress, Schedule, ScheduleError};
 pub use settings::RunSettings;
 pub use shell::shell_word;
 pub use task::Task;
-pub use words::edit_distance;
-pub use words::nearest;
 pub use work_step::{LandingConcern, WorkStep};

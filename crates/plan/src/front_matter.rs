@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use orchestrate_core::settings::MergeMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,8 +12,7 @@ use crate::fields::names;
 use crate::fields::names::KnownNames;
 use crate::fields::value;
 use crate::read::source::Source;
-use orchestrate_core::nearest;
-use orchestrate_core::settings::MergeMode;
+use crate::words::nearest;
 
 /// What the front matter says; everything is optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

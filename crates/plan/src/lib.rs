@@ -18,6 +18,7 @@ mod read;
 pub mod role;
 #[cfg(test)]
 mod tests;
+mod words;
 mod write_back;
 
 pub use check::command::{FirstWord, PlannedCommand, commands_of_checks};
@@ -30,4 +31,5 @@ pub use order::order_of::MAX_DEPENDENCIES;
 pub use parse::{MAX_PLAN_BYTES, MAX_TASKS, Plan};
 pub use read::outline::MAX_DEPTH;
 pub use role::Role;
+pub use words::nearest;
 pub use write_back::write_boxes;

@@ -165,7 +165,7 @@ fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
     let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
     let message = format!("the rule `{}` is about `{tool}`, and there is no such tool", rule.rule);
     let mut problem = Problem::new(Place::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
-    problem.suggestion = Some(match orchestrate_core::nearest(tool, known.iter().copied()) {
+    problem.suggestion = Some(match orchestrate_plan::nearest(tool, known.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("the tools are {}", known.join(", ")),
     });

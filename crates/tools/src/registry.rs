@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orchestrate_core::policy::Grant;
-use orchestrate_core::{ToolSpec, edit_distance, tool_names};
+use orchestrate_core::{ToolSpec, tool_names};
 
 use crate::error::ToolsError;
 use crate::tool::{Category, Tool};
@@ -91,9 +91,8 @@ impl ToolRegistry {
     /// Returns the names nearest to one that is not found, nearest first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let name: String = name.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase).collect();
-        let distance = |known: &String| edit_distance(&name, known, usize::MAX);
         let mut names: Vec<(usize, &str)> =
-            self.tools.keys().filter_map(|known| Some((distance(known)?, known.as_str()))).collect();
+            self.tools.keys().map(|known| (strsim::osa_distance(&name, known), known.as_str())).collect();
         names.sort_unstable();
         names.into_iter().take(NEAREST_NAMES).map(|(_, known)| known).collect()
     }

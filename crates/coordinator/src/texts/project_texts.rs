@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use orchestrate_core::git_path::shown_path;
-use orchestrate_core::{Oid, nearest, tool_names};
+use orchestrate_core::{Oid, tool_names};
 use orchestrate_git::Repo;
+use orchestrate_plan::nearest;
 use orchestrate_tools::{PromptFile, ToolRegistry, builtin_names, builtin_tools, unknown_parameters};
 
 use crate::error::CoordinatorError;

@@ -14,7 +14,7 @@ use crate::fields::identify::Label;
 use crate::fields::value;
 use crate::read::source::Inline;
 use crate::read::text;
-use orchestrate_core::{edit_distance, nearest};
+use crate::words::{edit_distance, nearest};
 
 /// What an attribute says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

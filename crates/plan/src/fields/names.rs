@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::finding::{FindingCode, Pending};
-use orchestrate_core::nearest;
+use crate::words::nearest;
 
 /// The names that a plan may use; what cannot be known is left empty and not checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::check::finding::{FindingCode, Findings, Pending};
 use crate::fields::attributes::Located;
 use crate::fields::identify;
 use crate::read::collect::Group;
-use orchestrate_core::nearest;
+use crate::words::nearest;
 
 /// The number of unknown dependencies that get a suggestion: each looks at every id.
 const MAX_SUGGESTIONS: usize = 20;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
-
-use super::definition::{Role, RoleError, RoleWarning};
-use orchestrate_core::nearest;
 use orchestrate_core::policy::Permission;
 use orchestrate_core::settings::{LEAST_CONTEXT_REASON, LEAST_CONTEXT_TOKENS, RuleDecision, RuleText};
 use orchestrate_core::tool_names;
+use serde_json::{Map, Value};
+
+use super::definition::{Role, RoleError, RoleWarning};
+use crate::words::nearest;
 
 /// The key of what a role delivers, below `metadata`.
 pub(super) const DELIVERS: &str = "orchestrate-delivers";

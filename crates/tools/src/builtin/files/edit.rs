@@ -1,7 +1,6 @@
 //! `update_file`: one exact replacement, or an error that teaches where the text is.
 
 use async_trait::async_trait;
-use orchestrate_core::edit_distance;
 use orchestrate_core::invisible::shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -155,10 +154,8 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
         .enumerate()
         .map(|(at, line)| (at + 1, clip(line)))
         .filter(|(_, line)| !line.is_empty())
-        .filter_map(|(number, line)| {
-            let half = wanted.chars().count().max(line.chars().count()) / 2;
-            Some((edit_distance(&wanted, &line, half)?, number, line))
-        })
+        .map(|(number, line)| (strsim::osa_distance(&wanted, &line), number, line))
+        .filter(|(distance, _, line)| *distance <= wanted.chars().count().max(line.chars().count()) / 2)
         .collect();
     near.sort_unstable();
     near.truncate(NEAREST_LINES);

@@ -1,0 +1,65 @@
+//! Finds the known word that a mistyped one most likely means.
+
+/// The longest word that is compared: nobody mistypes a name by two letters beyond it.
+const MAX_WORD_BYTES: usize = 64;
+
+/// Returns the known word nearest to `word`, if it is near enough to be meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = if word.chars().count() <= 3 { 1 } else { 2 };
+    if word.len() > MAX_WORD_BYTES {
+        return None;
+    }
+    let word = word.to_lowercase();
+    known
+        .into_iter()
+        .filter(|candidate| candidate.len() <= MAX_WORD_BYTES)
+        .filter_map(|candidate| Some((edit_distance(&word, &candidate.to_lowercase(), limit)?, candidate)))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Returns the edit distance (a swap of neighbours counts once) if it is at most `limit`. A word that is much longer than
+/// the other is not compared, since comparing takes time in the product of both lengths.
+pub(crate) fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) {
+        return None;
+    }
+    Some(strsim::osa_distance(a, b)).filter(|distance| *distance <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_counts_what_has_to_be_typed() {
+        let table = [
+            ("kitten", "sitting", Some(3)),
+            ("", "abc", Some(3)),
+            ("grep", "grpe", Some(1)),
+            ("grep", "cat", None),
+            ("ß", "s", Some(1)),
+            ("", "grep", None),
+        ];
+        for (a, b, expected) in table {
+            assert_eq!(edit_distance(a, b, 3), expected, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn finds_the_word_that_was_meant() {
+        let known = ["depends", "files", "agent", "run"];
+        let table = [
+            ("depnds", Some("depends")),
+            ("Depedns", Some("depends")),
+            ("file", Some("files")),
+            ("agnet", Some("agent")),
+            ("rnu", Some("run")),
+            ("colour", None),
+            ("ab", None),
+        ];
+        for (word, expected) in table {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What a person who decides about a tool call is shown, as a hash: an approval without a terminal names it.
 
+use crate::hex::hex;
 use crate::ids::CallHash;
 use crate::redact::REDACTED;
 use crate::run_state::Approval;
@@ -18,8 +19,7 @@ pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    digits.chars().take(SHOWN_DIGITS).collect()
+    hex(&hash.finalize()).chars().take(SHOWN_DIGITS).collect()
 }
 
 /// Reports whether all of a call is recorded, so that whoever looks at it sees what would run.

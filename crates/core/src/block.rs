@@ -7,6 +7,8 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
+
 /// Hexadecimal digits of a block's number: too many to be met by trying texts out, few enough to cost about ten tokens.
 const NUMBER_DIGITS: usize = 12;
 
@@ -42,7 +44,7 @@ fn number_of(origin: &[&str], material: &str, round: u64) -> String {
         hash.update(part);
     }
     hash.update(round.to_le_bytes());
-    hash.finalize().iter().take(NUMBER_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()).chars().take(NUMBER_DIGITS).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod event_schema;
 mod failing;
 pub mod fold;
 pub mod git_path;
+mod hex;
 pub mod ids;
 pub mod invisible;
 pub mod merge_queue;
@@ -48,6 +49,7 @@ pub use conversation::{
 };
 pub use event::{Event, Recorded};
 pub use failing::failing_lines;
+pub use hex::hex;
 pub use ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;

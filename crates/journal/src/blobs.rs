@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use orchestrate_core::hex;
 use orchestrate_core::ids::BlobId;
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
@@ -108,13 +109,7 @@ pub(crate) fn read(
 }
 
 fn id_of(bytes: &[u8]) -> BlobId {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    BlobId::new(text)
+    BlobId::new(hex(&Sha256::digest(bytes)))
 }
 
 /// Puts a whole file in place: readers see all of it or nothing, also after a power cut.

@@ -18,8 +18,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the edit distance (a swap of neighbours counts once) if it is at most `limit`. A word that is much longer than
-/// the other is not compared, since comparing takes time in the product of both lengths.
+/// Returns the edit distance (a swap of neighbours counts once) if it is at most `limit`. A word that is much longer
+/// than the other is not compared, since comparing takes time in the product of both lengths.
 pub(crate) fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit.saturating_mul(char::MAX_LEN_UTF8) {
         return None;

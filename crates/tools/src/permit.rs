@@ -1,7 +1,7 @@
 //! The one place that lets a call run: nothing else can make a [`Permit`], and nothing runs without one.
 
 use orchestrate_core::policy::{Decision, Permission, Question, Target};
-use orchestrate_core::{CallHash, CallId, ToolCall};
+use orchestrate_core::{CallHash, CallId, ToolCall, hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -86,7 +86,7 @@ pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &Ca
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part.as_bytes());
     }
-    CallHash::new(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    CallHash::new(hex(&hasher.finalize()))
 }
 
 /// Hashes a call that names no tool of ours, for its record only.

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::needles::{Form, LEAST_PART_BYTES, PIECE_BYTES};
 use super::views::{View, is_in_skeleton};
+use crate::hex::hex;
 
 /// The alphabet of base32, and the one that keeps the order.
 const BASE32: [&[u8; 32]; 2] = [b"abcdefghijklmnopqrstuvwxyz234567", b"0123456789abcdefghijklmnopqrstuv"];
@@ -26,7 +27,7 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
     texts.extend(unescaped(value).filter(|text| text.len() >= PIECE_BYTES));
     let in_utf16: String = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     texts.insert(in_utf16.into_bytes());
-    texts.insert(hex(value.as_bytes()));
+    texts.insert(hex(value.as_bytes()).into_bytes());
     for shift in 0..3 {
         texts.extend(base64(value.as_bytes(), shift).map(String::into_bytes));
     }
@@ -111,7 +112,7 @@ fn with_upper_digits(encoded: &str) -> String {
 
 /// Returns the bytes in each encoding that programs write whole texts in, at each alignment.
 fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut all = vec![hex(bytes)];
+    let mut all = vec![hex(bytes).into_bytes()];
     for shift in 0..3 {
         all.extend(base64(bytes, shift).map(String::into_bytes));
     }
@@ -121,10 +122,6 @@ fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-fn hex(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
-}
-
 /// Returns the bytes as dumps and lists of numbers write them, without what stands between the numbers.
 fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let octal: String = bytes.iter().map(|byte| format!("{byte:03o}")).collect();
@@ -132,7 +129,8 @@ fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![octal.into_bytes(), decimal.into_bytes()];
     for size in WORD_BYTES {
         for words in (0..size).map(|shift| bytes.get(shift..).unwrap_or_default().chunks_exact(size)) {
-            all.push(words.flat_map(|word| word.iter().rev()).flat_map(|byte| hex(&[*byte])).collect());
+            let reversed: Vec<u8> = words.flat_map(|word| word.iter().rev().copied()).collect();
+            all.push(hex(&reversed).into_bytes());
         }
     }
     for words in (0..2).map(|shift| bytes.get(shift..).unwrap_or_default().as_chunks::<2>().0) {

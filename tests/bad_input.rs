@@ -231,10 +231,8 @@ fn a_temporary_folder_is_not_there() -> Outcome {
         before.require_same(&scene.repository.fingerprint()?)
     };
     refused(&["run", &plan])?;
-    require_words(
-        &typed(&["demo"])?.stderr,
-        &[&format!("create a folder in {nowhere}"), "set TMPDIR to a writable folder"],
-    )?;
+    let advised = [&format!("create a folder in {nowhere}"), "set TMPDIR to a writable folder"];
+    require_words(&typed(&["demo"])?.stderr, &advised)?;
     if scene.home.state().join("repos").exists() {
         return fail("there is a state of nothing");
     }

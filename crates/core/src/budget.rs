@@ -8,24 +8,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::ids::TaskId;
 
 /// What every capped node keeps for its own last report.
 pub const HAND_BACK_TOKENS: u64 = 2_000;
 
 /// The budgets of a run; part of its state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct BudgetTree {
     run: Node,
     tasks: BTreeMap<TaskId, Node>,
     /// Requests that wait for those of others, in the order in which they came.
-    #[serde(default)]
     waiting: Vec<(TaskId, u64)>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Node {
     cap: Option<u64>,
     parent: Option<TaskId>,

@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::event::{Event, ReturnCause, VerifyScope};
 use crate::ids::{BlobId, Oid, TaskId};
 use crate::rounds::{AfterFault, GivenUp};
@@ -16,16 +14,14 @@ use crate::settings::RunSettings;
 use crate::task_record::TaskRecord;
 
 /// The merge in progress and the checks that have been done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeQueue {
     current: Option<Current>,
-    /// Pairs instead of a map, since JSON has no keys that are pairs.
-    #[serde(with = "pairs")]
     gates: BTreeMap<(Oid, String), Gate>,
 }
 
 /// What a check of a tree said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Whether it passed.
     pub passed: bool,
@@ -35,7 +31,7 @@ pub struct Gate {
     pub output: BlobId,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Current {
     task: TaskId,
     target: Oid,
@@ -43,8 +39,7 @@ struct Current {
     stage: Stage,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     Merging,
     Conflicted(Vec<String>),
@@ -224,24 +219,5 @@ impl Situation<'_> {
             AfterFault::Return => MergeStep::Return { task, cause, onto: self.integration.clone(), evidence },
             AfterFault::GiveUp(end) => MergeStep::GiveUp { task, cause, end, evidence },
         }
-    }
-}
-
-/// Writes the map as a list of pairs.
-mod pairs {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{Gate, Oid};
-
-    type Gates = BTreeMap<(Oid, String), Gate>;
-
-    pub(super) fn serialize<S: Serializer>(gates: &Gates, serializer: S) -> Result<S::Ok, S::Error> {
-        gates.iter().collect::<Vec<_>>().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Gates, D::Error> {
-        Ok(Vec::<((Oid, String), Gate)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::refused::{MessageRefused, SpawnRefused};
 use crate::budget::BudgetTree;
 use crate::event::{Event, FailureCause, Recorded, RunStatus};
@@ -25,7 +23,7 @@ pub use crate::task_record::{MergedAttempt, Repair, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunState {
     /// The run.
     pub run_id: RunId,
@@ -71,7 +69,7 @@ pub struct RunState {
 }
 
 /// Where a run's result went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landing {
     /// The user's branch.
     pub branch: String,
@@ -88,7 +86,7 @@ pub struct Landing {
 }
 
 /// A tool call that asked for a person, and the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// Whose call.
     pub task: TaskId,
@@ -105,7 +103,7 @@ pub struct Approval {
 }
 
 /// What a person has said about a tool call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether it may run.
     pub allowed: bool,

@@ -9,13 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::ids::TaskId;
 use crate::task::{Task, TaskStatus};
 
 /// How far one task is, as the schedule needs to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It has not started.
     Waiting,
@@ -65,13 +63,12 @@ fn path(ids: &[TaskId]) -> String {
 }
 
 /// The tasks of a run and what each waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     graph: Arc<Graph>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Graph {
     /// In the order of the plan, then of adding.
     nodes: Vec<Node>,
@@ -82,7 +79,7 @@ struct Graph {
     awaited: BTreeMap<TaskId, Vec<(usize, Wait)>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
     id: TaskId,
     depends: BTreeSet<usize>,
@@ -95,7 +92,7 @@ struct Node {
 }
 
 /// What a task wants of one that it waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Depends,
     After,

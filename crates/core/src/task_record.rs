@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::conversation::Usage;
 use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
@@ -15,7 +15,7 @@ use crate::task::{Task, Work};
 use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// A merge that was written into an author's worktree; which files conflict follows from its two sides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The integration branch's tip of that moment.
     pub onto: Oid,
@@ -24,7 +24,7 @@ pub struct Repair {
 }
 
 /// An attempt whose work the integration branch holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
     /// Its number.
     pub attempt: u32,
@@ -33,7 +33,7 @@ pub struct MergedAttempt {
 }
 
 /// One task of a run and everything that happened to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskRecord {
     /// The task as planned.
     pub task: Task,

@@ -434,14 +434,6 @@ fn exit_codes_win_in_the_order_of_the_contract() {
 }
 
 #[test]
-fn a_state_survives_being_written_down() {
-    let mut story = Story::of(RunSettings::default(), vec![task("a", &[]), task("b", &["a"])]);
-    story.commit("a", "a1").tell(verified("a", VerifyScope::Run, "t", true)).merge("a", "m1");
-    let text = serde_json::to_string(&story.state).unwrap();
-    assert_eq!(serde_json::from_str::<RunState>(&text).unwrap(), story.state);
-}
-
-#[test]
 fn a_task_that_has_ended_holds_no_tokens_back() {
     let ends: [fn() -> Event; 3] = [
         || Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None },

@@ -83,6 +83,6 @@ fn tree_of(
     task: &orchestrate_core::report::TaskReport,
 ) -> Result<orchestrate_core::Oid, Box<dyn Error>> {
     let state = coordinator.store().state(run)?;
-    let tree = state.task(&task.id).and_then(|record| record.tree.clone());
+    let tree = state.task(&task.id).and_then(|record| record.tree().cloned());
     tree.ok_or_else(|| format!("{} has no tree", task.id).into())
 }

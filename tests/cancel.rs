@@ -106,7 +106,7 @@ fn act_when(
 }
 
 fn calls(state: &RunState, task: &str) -> usize {
-    state.task(&task.into()).map_or(0, |record| record.open_calls.len())
+    state.task(&task.into()).map_or(0, |record| record.open_calls().len())
 }
 
 fn stop_leaves_no_process(confinement: Confinement) -> Outcome {

@@ -184,7 +184,7 @@ fn a_request_waits_for_what_others_may_give_back() -> Outcome {
         let run = coordinator.start(plan_input("- [ ] T1 write\n- [ ] T2 write\n- [ ] T3 write\n")?).await?;
         let waits = |state: &Arc<RunState>, id: &str| state.budget.waiting(&id.into()).is_some();
         let two_wait = |state: &Arc<RunState>| ["T1", "T2", "T3"].iter().filter(|id| waits(state, id)).count() == 2;
-        let failed = |state: &Arc<RunState>| state.tasks().any(|record| record.state == FailedTask);
+        let failed = |state: &Arc<RunState>| state.tasks().any(|record| record.state() == FailedTask);
         run.watch().wait_for(|state| two_wait(state) || failed(state)).await?;
         may.send_replace(true);
         Ok::<_, Failed>(run.wait().await?)
@@ -234,7 +234,7 @@ fn work_that_was_done_in_time_is_handed_over() -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 one (run: touch one) (timeout: 1h)\n")?).await?;
-        let ended = |record: &TaskRecord| record.last_tool.is_some() && record.open_calls.is_empty();
+        let ended = |record: &TaskRecord| record.last_tool().is_some() && record.open_calls().is_empty();
         run.watch().wait_for(|state| state.task(&"T1".into()).is_some_and(ended)).await?;
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(3_600)).await;
@@ -397,7 +397,7 @@ fn finished_work_is_not_approved_out_of_time() -> Outcome {
     within(Duration::from_millis(1))?;
     let state = store.state(&run)?;
     let call = state.open_approvals().map(|(call, _)| call.clone()).next();
-    let tree = state.task(&"T2".into()).and_then(|record| record.tree.clone());
+    let tree = state.task(&"T2".into()).and_then(|record| record.tree().cloned());
     let (Some(call), Some(tree)) = (call, tree) else { return fail("nothing waits for a person") };
     let commands =
         [Request::Decide { call, allowed: true, message: None }, Request::Approve { task: "T2".into(), tree }];

@@ -241,7 +241,7 @@ fn what_is_void_is_not_shown() -> Outcome {
     let (to, body, passed) = ("T2".into(), "the port is 1".to_owned(), Some(journal.state().updated_ms - 1));
     let envelope = Envelope { sequence: 1, from: Sender::User, to, body, deadline: passed };
     journal.append_blocking(Event::MessageSent { envelope })?;
-    let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree.clone());
+    let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree().cloned());
     drop(journal);
     let tree = tree.ok_or_else(|| Failed::from("T1 has no work"))?;
     store.send(&run, &Request::Approve { task: "T1".into(), tree })?;

@@ -223,7 +223,7 @@ fn a_link_that_leads_nowhere() -> Outcome {
     let mut played = stage.play(plan, &script, review)?;
     for task in ["T1", "T2"] {
         let state = played.coordinator.store().state(&played.report.run_id)?;
-        let tree = state.task(&task.into()).and_then(|record| record.tree.clone());
+        let tree = state.task(&task.into()).and_then(|record| record.tree().cloned());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
         played = ask(&stage, played, &script, &Request::Approve { task: task.into(), tree })?;
     }
@@ -246,7 +246,7 @@ fn what_a_person_puts_there() -> Outcome {
     note(&played, "T3")?;
     for task in ["T1", "T2"] {
         let tree =
-            played.coordinator.store().state(&played.report.run_id)?.task(&task.into()).and_then(|r| r.tree.clone());
+            played.coordinator.store().state(&played.report.run_id)?.task(&task.into()).and_then(|r| r.tree().cloned());
         let tree = tree.ok_or_else(|| Failed::from(played.story()))?;
         played = ask(&stage, played, &script, &Request::Approve { task: task.into(), tree })?;
     }
@@ -271,7 +271,7 @@ fn beside_an_interrupted_command() -> Outcome {
     let run = runtime()?.block_on(async {
         let run = coordinator.start(plan_input("- [ ] T1 wait (run: test -e go.log || sleep 60)\n")?).await?;
         let mut state = run.watch();
-        until(&mut state, |state| state.tasks().any(|record| !record.open_calls.is_empty())).await;
+        until(&mut state, |state| state.tasks().any(|record| !record.open_calls().is_empty())).await;
         run.raise(ShutdownLevel::Stop);
         let id = run.id().clone();
         run.wait().await?;
@@ -315,8 +315,8 @@ fn stopped_in_repair(
     let run = runtime()?.block_on(async {
         let run = coordinator.start(plan_input(CLASH)?).await?;
         let mut state = run.watch();
-        let runs = |record: &TaskRecord| record.turns == turn && !record.open_calls.is_empty();
-        until(&mut state, |state| state.tasks().any(|record| record.repair.is_some() && runs(record))).await;
+        let runs = |record: &TaskRecord| record.turns() == turn && !record.open_calls().is_empty();
+        until(&mut state, |state| state.tasks().any(|record| record.repair().is_some() && runs(record))).await;
         run.raise(ShutdownLevel::Stop);
         let id = run.id().clone();
         run.wait().await?;

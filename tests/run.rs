@@ -253,7 +253,7 @@ fn who_waits_holds_up_nobody_else() -> Outcome {
 /// Has one task merged while the first two wait, and sends a message once the last one waits too.
 async fn meanwhile(run: &Run) -> Outcome {
     let mut state = run.watch();
-    let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state == at);
+    let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state() == at);
     let reviewed = |state: &RunState| ["T3", "T4"].iter().all(|task| stands(state, task, TaskState::AwaitingReview));
     state.wait_for(|state| waits(run, "T1") && waits(run, "T2") && reviewed(state)).await?;
     let third = approve(run, "T3")?;
@@ -281,7 +281,7 @@ fn waits(run: &Run, task: &str) -> bool {
 
 fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
     let task = TaskId::from(task);
-    let tree = run.watch().borrow().task(&task).and_then(|record| record.tree.clone());
+    let tree = run.watch().borrow().task(&task).and_then(|record| record.tree().cloned());
     let tree = tree.ok_or_else(|| Failed::from(format!("{task} has no work")))?;
     Ok(run.store().send(run.id(), &Request::Approve { task, tree })?)
 }

@@ -100,7 +100,7 @@ fn follow(mut states: watch::Receiver<Arc<RunState>>, git: &Path) -> Result<Vec<
             merging = Some(record.task.id.clone());
             let reference = git.join("refs/heads").join(state.run_id.integration_branch());
             let ms = ms(moved(&reference, state.integration.as_str(), since)?);
-            merges.push(Seen { ms, overtaken: record.base.as_ref() != Some(&state.integration) });
+            merges.push(Seen { ms, overtaken: record.base() != Some(&state.integration) });
         }
         if state.exit_code.is_some() {
             break;

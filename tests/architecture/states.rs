@@ -63,13 +63,19 @@ fn collect(file: &str, stream: TokenStream, found: &mut Vec<Violation>) {
                     found.push(format!("{file}:{line}: names a state; ask core what it means"));
                 } else if ident == STATE && at > 0 && is_sign(&tokens[at - 1], '=') {
                     found.push(format!("{file}:{line}: gives `{STATE}` another name"));
-                } else if ident == "state" && (is_joined(rest, "==") || is_joined(rest, "!=")) {
+                } else if ident == "state" && is_compared(rest) {
                     found.push(format!("{file}:{line}: compares a state; ask core what it means"));
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Reports whether what stands before, a field or a call, is compared.
+fn is_compared(after: &[TokenTree]) -> bool {
+    let rest = if matches!(after.first(), Some(TokenTree::Group(_))) { &after[1..] } else { after };
+    is_joined(rest, "==") || is_joined(rest, "!=")
 }
 
 fn is_word(tokens: &[TokenTree], word: &str) -> bool {
@@ -92,7 +98,7 @@ fn is_joined(tokens: &[TokenTree], operator: &str) -> bool {
 pub(super) fn examples_are_caught() -> Outcome {
     let bad = "//! Docs.\nuse orchestrate_core::TaskState::{self, Merged};\nuse orchestrate_core::TaskState as State;\n\
                type State = TaskState;\nfn f(record: &TaskRecord) -> bool {\n    \
-               matches!(record.state, TaskState::Failed) || record.state == old.state\n}\n";
+               matches!(record.state(), TaskState::Failed) || record.state() == old.state\n}\n";
     let expected = [
         "a.rs:2: names a state; ask core what it means",
         "a.rs:3: names a state; ask core what it means",

@@ -97,7 +97,7 @@ fn tree(
     task: &TaskId,
     arguments: &ApproveArgs,
 ) -> Result<Oid, CommandError> {
-    let tree = state.task(task).and_then(|record| record.tree.clone());
+    let tree = state.task(task).and_then(|record| record.tree().cloned());
     let tree = tree.ok_or_else(|| CommandError::usage(format!("task {task} has no finished work to approve")))?;
     if let Some(typed) = &arguments.tree {
         return Ok(if tree.as_str().starts_with(typed.as_str()) { tree } else { Oid::from(typed.as_str()) });

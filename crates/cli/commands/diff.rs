@@ -27,7 +27,7 @@ pub(crate) fn execute(context: &Context, arguments: &DiffArgs) -> Result<u8, Com
         return output::json_exactly(&object((&run, &state), &task, &entries, &diff)).map(|()| 0);
     }
     if diff.is_empty() {
-        let has_kept = state.task(&task).is_some_and(|record| record.snapshot.is_some());
+        let has_kept = state.task(&task).is_some_and(|record| record.snapshot().is_some());
         let kept = format!("; `orchestrate recover {run}` lists its snapshots");
         output::note(&format!("{task} has no committed changes{}", if has_kept { kept.as_str() } else { "" }));
     }
@@ -47,7 +47,7 @@ fn object((run, state): (&RunId, &RunState), task: &TaskId, entries: &[ReviewEnt
     json!({
         "run_id": run,
         "task": task,
-        "attempt": record.map_or(0, |record| record.attempt),
+        "attempt": record.map_or(0, |record| record.attempt()),
         "branch": entry.map(|entry| &entry.branch),
         "commit": entry.and_then(|entry| entry.commit.as_ref()),
         "tree": entry.and_then(|entry| entry.tree.as_ref()),

@@ -37,7 +37,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
     };
     let state = store.state(&run)?;
     let task = task_of(&state, task)?;
-    let said = state.task(&task).map_or("", |record| record.summary.trim());
+    let said = state.task(&task).map_or("", |record| record.summary().trim());
     let diff = runs.task_diff(&run, &task)?;
     let Some(entry) = entries.iter().find(|entry| entry.task == task) else {
         return Err(CommandError::usage(format!("task {task} has no branch yet")));
@@ -60,7 +60,7 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
 pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
-    let tree = state.task(task).and_then(|record| record.tree.as_ref());
+    let tree = state.task(task).and_then(|record| record.tree());
     warn_unless_noted(tree.map_or(Ok(()), |tree| runs.note_shown(&state.run_id, task, tree)));
 }
 

@@ -78,12 +78,12 @@ fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s
 
 /// Says what an agent does.
 fn activity(record: &TaskRecord) -> String {
-    let (task, turn) = (&record.task.id, record.turns + 1);
-    let tool = record.last_tool.as_deref().map(|tool| output::one_line(tool, 60));
+    let (task, turn) = (&record.task.id, record.turns() + 1);
+    let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {
-        (None, _) => format!("{task} waits in turn {}\n", record.turns),
+        (None, _) => format!("{task} waits in turn {}\n", record.turns()),
         (Some(WorkStep::Verify), _) => format!("{task} is being checked\n"),
-        _ if record.agent.is_none() => format!("{task} runs its command\n"),
+        _ if record.agent().is_none() => format!("{task} runs its command\n"),
         (_, Some(tool)) => format!("{task} is in turn {turn}, last tool {tool}\n"),
         (_, None) => format!("{task} is in turn {turn}\n"),
     }
@@ -108,7 +108,7 @@ fn with_what_waits(report: &Report, state: &RunState) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.insert("approvals".to_owned(), Value::from(calls));
         let working = working(report, state).map(|record| {
-            json!({"task": record.task.id, "state": record.state, "turns": record.turns, "last_tool": record.last_tool})
+            json!({"task": record.task.id, "state": record.state(), "turns": record.turns(), "last_tool": record.last_tool()})
         });
         object.insert("working".to_owned(), working.collect());
         object.insert("unread_messages".to_owned(), state.unread().map(|message| json!(message)).collect());

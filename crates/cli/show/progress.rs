@@ -204,18 +204,18 @@ pub(crate) fn short(hash: &str) -> &str {
 
 /// Reports whether a task's agent has a line of its own.
 pub(crate) fn is_at_work(record: &TaskRecord) -> bool {
-    record.attempt > 0 && record.state.is_under_way()
+    record.attempt() > 0 && record.state().is_under_way()
 }
 
 /// Returns the line of an agent at work: state, turn, tokens, cost, last tool.
 pub(crate) fn agent_line(record: &TaskRecord) -> String {
-    let tool = record.last_tool.as_deref().unwrap_or("-");
+    let tool = record.last_tool().unwrap_or("-");
     format!(
         "{} {:<9} turn {:<3} {:>8} tokens  cost -  {}",
         columns::padded(&one_line(record.task.id.as_str(), 12), 12),
-        record.state.as_str(),
-        record.turns,
-        tokens(record.usage.total()),
+        record.state().as_str(),
+        record.turns(),
+        tokens(record.usage().total()),
         one_line(tool, 30)
     )
 }
@@ -223,9 +223,9 @@ pub(crate) fn agent_line(record: &TaskRecord) -> String {
 /// Returns the total line; so many agents at work have no line of their own.
 pub(crate) fn total_line(state: &RunState, hidden: usize) -> String {
     let mut usage = Usage::default();
-    state.tasks().for_each(|record| usage.add(record.usage));
+    state.tasks().for_each(|record| usage.add(record.usage()));
     let all = state.tasks().count();
-    let merged = state.tasks().filter(|record| record.state.is_merged()).count();
+    let merged = state.tasks().filter(|record| record.state().is_merged()).count();
     let working = state.tasks().filter(|record| is_at_work(record)).count();
     let hidden = if hidden > 0 { format!(" ({hidden} not shown)") } else { String::new() };
     format!("{merged} of {all} merged, {working} at work{hidden}, {} tokens, cost -", tokens(usage.total()))

@@ -47,7 +47,7 @@ impl RunState {
     /// Returns what a person can do with a task once its work has been looked at.
     pub fn actions(&self, task: &TaskId) -> Vec<Action> {
         let Some(record) = self.task(task) else { return Vec::new() };
-        match record.state {
+        match record.state() {
             TaskState::AwaitingReview => vec![Action::Approve(task.clone()), Action::Reject(task.clone())],
             TaskState::Merged => {
                 let reject = record.may_be_returned(ReturnCause::Rejected).then(|| Action::Reject(task.clone()));

@@ -120,7 +120,7 @@ impl Standing {
 
     /// Returns where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
     pub fn of_task(&self, record: &TaskRecord) -> TaskState {
-        match record.state {
+        match record.state() {
             TaskState::Running if self.state.status != RunStatus::Running || !self.is_attended => TaskState::Ready,
             state => state,
         }
@@ -131,7 +131,7 @@ impl Standing {
         let state = &self.state;
         let mut usage = Usage::default();
         for record in state.tasks() {
-            usage.add(record.usage);
+            usage.add(record.usage());
         }
         let task = |record| TaskReport { state: self.of_task(record), ..TaskReport::of(record) };
         Report {
@@ -155,17 +155,17 @@ impl TaskReport {
         let is_agent = matches!(record.task.work, Work::Agent(_));
         Self {
             id: record.task.id.clone(),
-            state: record.state,
-            agent: record.agent.clone().filter(|_| is_agent),
+            state: record.state(),
+            agent: record.agent().map(str::to_owned).filter(|_| is_agent),
             agent_id: record.task.id.clone(),
-            attempt: record.attempt,
-            branch: record.branch.clone(),
-            commit: record.commit.clone(),
-            verify: record.verify,
-            turns: record.turns,
-            usage: record.usage.into(),
-            error: record.error.clone(),
-            stale: record.stale,
+            attempt: record.attempt(),
+            branch: record.branch().map(str::to_owned),
+            commit: record.commit().cloned(),
+            verify: record.verify(),
+            turns: record.turns(),
+            usage: record.usage().into(),
+            error: record.error(),
+            stale: record.is_stale(),
         }
     }
 
@@ -241,10 +241,10 @@ impl Severity {
 }
 
 fn severity(state: &RunState, record: &TaskRecord) -> Severity {
-    match record.state {
+    match record.state() {
         TaskState::Merged | TaskState::Skipped | TaskState::Cancelled => Severity::Fine,
         TaskState::Verified if state.settings.merge == MergeMode::None => Severity::Fine,
-        TaskState::Failed => record.error.as_ref().map_or(Severity::Failed, |error| Severity::of(error.cause)),
+        TaskState::Failed => record.error().map_or(Severity::Failed, |error| Severity::of(error.cause)),
         _ => Severity::NeedsHuman,
     }
 }

@@ -243,14 +243,17 @@ impl RunState {
         let record = self.known(task)?;
         let takes_back = record.may_take_rejection_back();
         if self.settings.merge == MergeMode::None && !takes_back {
-            return Err(RequestRefused::NothingIsMerged { task: task.clone(), branch: record.branch.clone() });
+            return Err(RequestRefused::NothingIsMerged {
+                task: task.clone(),
+                branch: record.branch().map(str::to_owned),
+            });
         }
-        let awaits_review = matches!(record.state, TaskState::AwaitingReview | TaskState::Verified);
+        let awaits_review = matches!(record.state(), TaskState::AwaitingReview | TaskState::Verified);
         if !awaits_review && !takes_back {
-            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state });
+            return Err(RequestRefused::NotInReview { task: task.clone(), state: record.state() });
         }
         self.require_time()?;
-        if record.tree.as_ref() != Some(tree) {
+        if record.tree() != Some(tree) {
             return Err(RequestRefused::Changed { task: task.clone() });
         }
         let fact = Event::ReviewApproved { task: task.clone(), tree: tree.clone() };
@@ -264,9 +267,9 @@ impl RunState {
             return Err(RequestRefused::BeingMerged { task: task.clone() });
         }
         if !record.may_be_returned(cause) {
-            return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state });
+            return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state() });
         }
-        let answer = format!("{task} goes back to its agent for attempt {}", record.attempt + 1);
+        let answer = format!("{task} goes back to its agent for attempt {}", record.attempt() + 1);
         let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
         Ok(Accepted { decision, answer })
     }

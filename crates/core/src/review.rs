@@ -229,22 +229,22 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
-        attempt: record.attempt,
-        branch: record.branch.clone()?,
-        commit: record.commit.clone(),
-        tree: record.tree.clone(),
-        state: record.state,
-        cause: record.error.as_ref().map(|error| error.cause),
-        verify: record.verify,
+        attempt: record.attempt(),
+        branch: record.branch().map(str::to_owned)?,
+        commit: record.commit().cloned(),
+        tree: record.tree().cloned(),
+        state: record.state(),
+        cause: record.error().map(|error| error.cause),
+        verify: record.verify(),
         risk: if reasons.is_empty() { Risk::Low } else { Risk::High },
         risk_reasons: reasons,
         loses_most,
         files,
         overlaps: Vec::new(),
-        usage: record.usage.into(),
-        merged: record.merged.clone(),
-        stale: record.stale,
-        left_out: record.left_out.clone(),
+        usage: record.usage().into(),
+        merged: record.merged().to_vec(),
+        stale: record.is_stale(),
+        left_out: record.left_out().to_vec(),
     })
 }
 

@@ -32,7 +32,7 @@ impl TaskRecord {
         let needs_merge = matches!(fault, ReturnCause::Conflict | ReturnCause::RunCheck);
         // A command mends nothing: it is only run again on a newer result, which may be what it lacked.
         let can_answer = needs_merge || !self.is_command();
-        if can_answer && self.rounds < merge_rounds {
+        if can_answer && self.rounds() < merge_rounds {
             return AfterFault::Return;
         }
         // Without an agent nobody can mend a red tree, and a person has nothing to resolve.
@@ -44,11 +44,33 @@ impl TaskRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
+    use crate::ids::BlobId;
     use crate::task::{Task, Work};
 
+    /// Returns the record of a task whose work has come back so often in its first attempt.
     fn record(work: &Work, rounds: u32) -> TaskRecord {
-        let task = Task { id: "T1".into(), work: work.clone(), ..Task::default() };
-        TaskRecord { rounds, ..TaskRecord::new(task, None) }
+        let mut record = TaskRecord::new(Task { id: "T1".into(), work: work.clone(), ..Task::default() }, None);
+        let mut tell = |event| record.apply(&event).unwrap();
+        let spawned = Event::AgentSpawned {
+            task: "T1".into(),
+            attempt: 1,
+            agent: None,
+            model: None,
+            branch: "b".to_owned(),
+            base: "base".into(),
+            spec: None,
+        };
+        tell(Event::TaskReady { task: "T1".into() });
+        tell(spawned.clone());
+        for _ in 0..rounds {
+            let text = BlobId::from("text");
+            tell(Event::TaskReturned { task: "T1".into(), cause: ReturnCause::RunCheck, text, onto: None });
+            if matches!(work, Work::Run(_)) {
+                tell(spawned.clone());
+            }
+        }
+        record
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl RunState {
         if let Event::TaskFailed { task, .. } = event
             && let Some(record) = self.tasks.get_mut(task)
         {
-            Arc::make_mut(record).out_of_time = is_over;
+            Arc::make_mut(record).note_time(is_over);
         }
     }
 
@@ -227,7 +227,7 @@ impl RunState {
         };
         let now = self.worked_ms();
         if let Some(record) = task.and_then(|task| self.tasks.get_mut(task))
-            && record.is_at_work() != record.working_since.is_some()
+            && record.is_at_work() != record.is_clocked()
         {
             Arc::make_mut(record).count_work(now);
         }
@@ -294,9 +294,9 @@ impl RunState {
         if hands_over(event) && self.messages_for(&id).next().is_some() {
             return Err(format!("task {id}: a message waits for its agent, which has to read it first"));
         }
-        let before = record.state;
+        let before = record.state();
         if let Event::MergeStarted { candidate, .. } = event
-            && (!self.is_candidate(record) || record.commit.as_ref() != Some(candidate))
+            && (!self.is_candidate(record) || record.commit() != Some(candidate))
         {
             return Err(format!("task {id}: its commit {candidate} is not up for merging"));
         }
@@ -331,7 +331,7 @@ impl RunState {
     fn take_over_gate(&mut self, task: &TaskId, tree: &Oid) {
         let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
         if let (Some(gate), Some(record)) = (gate, self.tasks.get_mut(task)) {
-            Arc::make_mut(record).verify = if gate.passed { Verify::Passed } else { Verify::Failed };
+            Arc::make_mut(record).count_check(gate.passed);
         }
     }
 
@@ -347,7 +347,7 @@ impl RunState {
     /// Lets what was skipped because of this task wait for it again.
     fn unskip(&mut self, retried: &TaskId) {
         for id in self.schedule.dependents(retried) {
-            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state == TaskState::Skipped) {
+            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Skipped) {
                 Arc::make_mut(record).wait_again();
             }
         }
@@ -356,8 +356,8 @@ impl RunState {
     /// Marks everything merged that was built on this task.
     fn mark_stale(&mut self, rejected: &TaskId) {
         for id in self.schedule.dependents(rejected) {
-            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state == TaskState::Merged) {
-                Arc::make_mut(record).stale = true;
+            if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Merged) {
+                Arc::make_mut(record).mark_stale();
             }
         }
     }
@@ -432,14 +432,14 @@ impl RunState {
     /// Returns the limit that has stopped a task, so that nothing but more of it lets the task go on, or `None` if it
     /// ended otherwise, or by a limit that each attempt has anew.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
-        let error = record.error.as_ref().filter(|_| record.state == TaskState::Failed)?;
+        let error = record.error().filter(|_| record.state() == TaskState::Failed)?;
         let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
         let has_time = self.time_left() != Some(Duration::ZERO);
         if failed_for(FailureCause::Budget) {
             let is_of_run = self.budget.is_bound_by_run(&record.task.id);
             return Some(if is_of_run { Limit::RunTokens } else { Limit::TaskTokens });
         }
-        (failed_for(FailureCause::Timeout) && record.out_of_time && !has_time).then_some(Limit::RunTime)
+        (failed_for(FailureCause::Timeout) && record.failed_out_of_time() && !has_time).then_some(Limit::RunTime)
     }
 
     /// Returns a task's record.
@@ -468,7 +468,7 @@ impl RunState {
 
     /// Returns the tasks that this run has merged, whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
-        let merged = self.tasks().filter(|record| record.state == TaskState::Merged && !record.was_done());
+        let merged = self.tasks().filter(|record| record.state() == TaskState::Merged && !record.was_done());
         merged.map(|record| record.task.id.clone()).collect()
     }
 
@@ -513,8 +513,8 @@ impl RunState {
         if self.merges.current() == Some(&id) {
             return Err(MessageRefused::BeingMerged { run: self.run_id.clone(), to: id });
         }
-        if !record.state.reads_messages() {
-            return Err(MessageRefused::ReadsNoMore { run: self.run_id.clone(), to: id, state: record.state });
+        if !record.state().reads_messages() {
+            return Err(MessageRefused::ReadsNoMore { run: self.run_id.clone(), to: id, state: record.state() });
         }
         if body.len() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.len() });
@@ -558,7 +558,7 @@ impl RunState {
     /// Returns the calls that wait for a person, with their hashes; those of a task that has ended wait no more.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(call, approval)| {
-            let waits = self.task(&approval.task).is_some_and(|record| record.parked.as_ref() == Some(*call));
+            let waits = self.task(&approval.task).is_some_and(|record| record.parked() == Some(*call));
             waits && approval.decision.is_none()
         })
     }
@@ -601,7 +601,7 @@ impl RunState {
         merges.next(&Situation {
             settings: &self.settings,
             integration: &self.integration,
-            candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit.clone()?))),
+            candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit().cloned()?))),
             current: merges.current().and_then(|task| self.task(task)),
         })
     }
@@ -612,8 +612,7 @@ impl RunState {
     }
 
     fn is_candidate(&self, record: &TaskRecord) -> bool {
-        let approved = record.approved.is_some() && record.approved == record.tree;
-        record.state == TaskState::Verified && (approved || !self.needs_review(record))
+        record.state() == TaskState::Verified && (record.is_approved() || !self.needs_review(record))
     }
 
     /// Returns the facts that follow from the state by themselves: what is ready, skipped, or up for review.
@@ -625,7 +624,7 @@ impl RunState {
         let ready = self.schedule.ready(|id| self.progress(id)).into_iter().map(|task| Event::TaskReady { task });
         let reviews = self
             .tasks()
-            .filter(|record| record.state == TaskState::Verified && self.needs_review(record))
+            .filter(|record| record.state() == TaskState::Verified && self.needs_review(record))
             .filter(|record| self.settings.merge != MergeMode::None && !self.is_candidate(record))
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         skipped.chain(ready).chain(reviews).collect()
@@ -633,14 +632,14 @@ impl RunState {
 
     /// Reports whether a task can go on without a person: by an agent's work, or by being merged.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
-        let is_to_be_merged = record.state == TaskState::Verified && self.settings.merge != MergeMode::None;
-        record.state.is_workable() || is_to_be_merged
+        let is_to_be_merged = record.state() == TaskState::Verified && self.settings.merge != MergeMode::None;
+        record.state().is_workable() || is_to_be_merged
     }
 
     /// Returns the tasks that an agent should be working on, those that were begun first.
     pub fn workable(&self) -> Vec<TaskId> {
-        let begun = self.tasks().filter(|record| matches!(record.state, TaskState::Running | TaskState::Committed));
-        let ready = self.tasks().filter(|record| record.state == TaskState::Ready);
+        let begun = self.tasks().filter(|record| matches!(record.state(), TaskState::Running | TaskState::Committed));
+        let ready = self.tasks().filter(|record| record.state() == TaskState::Ready);
         let mut ready: Vec<&TaskRecord> = ready.collect();
         ready.sort_by_key(|record| std::cmp::Reverse(record.task.priority));
         begun.chain(ready).map(|record| record.task.id.clone()).collect()
@@ -648,7 +647,7 @@ impl RunState {
 
     /// Informs the schedule how far a task is.
     fn progress(&self, id: &TaskId) -> Progress {
-        match self.task(id).map(|record| record.state) {
+        match self.task(id).map(|record| record.state()) {
             None | Some(TaskState::Pending) => Progress::Waiting,
             // Nothing is merged in this mode, so work that has passed its check is as far as it comes.
             Some(TaskState::Verified) if self.settings.merge == MergeMode::None => Progress::Parked,

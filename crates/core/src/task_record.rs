@@ -23,6 +23,15 @@ pub struct Repair {
     pub tip: Oid,
 }
 
+/// A snapshot of a task's worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Counts the task's snapshots from 1.
+    pub number: u32,
+    /// Its tree.
+    pub tree: Oid,
+}
+
 /// An attempt whose work the integration branch holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
@@ -40,77 +49,75 @@ pub struct TaskRecord {
     /// The agent that spawned it.
     pub parent: Option<AgentId>,
     /// Where it stands.
-    pub state: TaskState,
+    state: TaskState,
     /// Attempts begun.
-    pub attempt: u32,
+    attempt: u32,
     /// The role that works on it.
-    pub agent: Option<String>,
+    agent: Option<String>,
     /// The model that works on it.
-    pub model: Option<String>,
+    model: Option<String>,
     /// The branch's short name, once it has one.
-    pub branch: Option<String>,
+    branch: Option<String>,
     /// The commit that the newest attempt started from.
-    pub base: Option<Oid>,
+    base: Option<Oid>,
     /// Whether the worktree stands and its setup has run.
-    pub prepared: bool,
+    prepared: bool,
     /// Whether `onto` is merged into the worktree.
-    pub joined: bool,
+    joined: bool,
     /// What the first attempt's agent was made from.
-    pub spec: Option<BlobId>,
+    spec: Option<BlobId>,
     /// Where its branch stands, or has to stand once the ref has followed.
-    pub tip: Option<Oid>,
+    tip: Option<Oid>,
     /// The commit that holds its finished work.
-    pub commit: Option<Oid>,
+    commit: Option<Oid>,
     /// The tree of that commit.
-    pub tree: Option<Oid>,
+    tree: Option<Oid>,
     /// The commit that was merged into its worktree and becomes the next commit's second parent.
-    pub onto: Option<Oid>,
+    onto: Option<Oid>,
     /// The conflict that its author is mending, until the work is handed over.
-    pub repair: Option<Repair>,
+    repair: Option<Repair>,
     /// What the newest check said.
-    pub verify: Verify,
+    verify: Verify,
     /// How often its work came back in this attempt.
-    pub rounds: u32,
+    rounds: u32,
     /// How often its work came back in all attempts.
-    pub returns: u32,
+    returns: u32,
     /// Whether a person has sent its work back, and nothing has been handed over since.
-    pub rejection_stands: bool,
+    rejection_stands: bool,
     /// Whether its author was told what the worktree lacks and nothing has been stored since: to end again confirms it.
-    pub deletions_told: bool,
+    deletions_told: bool,
     /// Requests answered, across attempts.
-    pub turns: u32,
+    turns: u32,
     /// What it used, across attempts.
-    pub usage: Usage,
-    /// Snapshots taken.
-    pub snapshots: u32,
-    /// The newest snapshot's commit and tree.
-    pub snapshot: Option<(Oid, Oid)>,
+    usage: Usage,
+    /// The newest snapshot.
+    snapshot: Option<Snapshot>,
     /// What git cannot store of the newest snapshot that became its branch's tip.
-    pub left_out: Vec<String>,
+    left_out: Vec<String>,
     /// Calls whose start is recorded and whose end is not.
-    pub open_calls: BTreeSet<CallId>,
+    open_calls: BTreeSet<CallId>,
     /// The call that waits for a person.
-    pub parked: Option<CallHash>,
+    parked: Option<CallHash>,
     /// Whether a call was denied in this attempt.
-    pub denied: bool,
+    denied: bool,
     /// The tree that a person approved.
-    pub approved: Option<Oid>,
+    approved: Option<Oid>,
     /// The agent's closing report.
-    pub summary: String,
+    summary: String,
     /// Why it ended without success.
-    pub error: Option<TaskError>,
+    error: Option<TaskError>,
     /// The attempts whose work the integration branch holds, oldest first: also what was rejected after it was merged.
-    pub merged: Vec<MergedAttempt>,
+    merged: Vec<MergedAttempt>,
     /// Whether something that it was built on has been rejected after it was merged.
-    pub stale: bool,
+    stale: bool,
     /// Whether the run's time was used up when it failed.
-    pub out_of_time: bool,
+    out_of_time: bool,
     /// The last tool that it started, for the display.
-    pub last_tool: Option<String>,
+    last_tool: Option<String>,
     /// Milliseconds for which the newest attempt was worked on before whoever works on it now began.
-    pub worked_before_ms: u64,
+    worked_before_ms: u64,
     /// What [`crate::RunState::worked_ms`] was when somebody began to work on it, or `None` while nobody does.
-    pub working_since: Option<u64>,
+    working_since: Option<u64>,
 }
 
 impl TaskRecord {
@@ -142,7 +149,6 @@ impl TaskRecord {
             deletions_told: false,
             turns: 0,
             usage: Usage::default(),
-            snapshots: 0,
             snapshot: None,
             left_out: Vec::new(),
             open_calls: BTreeSet::new(),
@@ -158,6 +164,193 @@ impl TaskRecord {
             worked_before_ms: 0,
             working_since: None,
         }
+    }
+
+    /// Returns where it stands.
+    pub fn state(&self) -> TaskState {
+        self.state
+    }
+
+    /// Returns how many attempts have begun.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Returns the role that works on it.
+    pub fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
+    /// Returns the model that works on it.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Returns what the first attempt's agent was made from.
+    pub fn spec(&self) -> Option<&BlobId> {
+        self.spec.as_ref()
+    }
+
+    /// Returns the branch's short name, once it has one.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    /// Returns the commit that the newest attempt started from.
+    pub fn base(&self) -> Option<&Oid> {
+        self.base.as_ref()
+    }
+
+    /// Returns where its branch stands, or has to stand once the ref has followed.
+    pub fn tip(&self) -> Option<&Oid> {
+        self.tip.as_ref()
+    }
+
+    /// Reports whether the worktree stands and its setup has run.
+    pub fn is_prepared(&self) -> bool {
+        self.prepared
+    }
+
+    /// Returns the commit that was merged into its worktree and becomes the next commit's second parent.
+    pub fn onto(&self) -> Option<&Oid> {
+        self.onto.as_ref()
+    }
+
+    /// Returns what the work was returned onto, if that still has to be merged into the worktree.
+    pub fn owed_merge(&self) -> Option<&Oid> {
+        self.onto.as_ref().filter(|_| !self.joined)
+    }
+
+    /// Returns the conflict that its author is mending, until the work is handed over.
+    pub fn repair(&self) -> Option<&Repair> {
+        self.repair.as_ref()
+    }
+
+    /// Returns the commit that holds its finished work.
+    pub fn commit(&self) -> Option<&Oid> {
+        self.commit.as_ref()
+    }
+
+    /// Returns the tree of its finished work.
+    pub fn tree(&self) -> Option<&Oid> {
+        self.tree.as_ref()
+    }
+
+    /// Returns what the newest check said.
+    pub fn verify(&self) -> Verify {
+        self.verify
+    }
+
+    /// Reports whether its work is verified and of the very tree that a person approved.
+    pub(crate) fn is_approved(&self) -> bool {
+        self.approved.is_some() && self.approved == self.tree
+    }
+
+    /// Returns how often its work came back in this attempt.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Returns how often its work came back in all attempts.
+    pub fn returns(&self) -> u32 {
+        self.returns
+    }
+
+    /// Reports whether a person has sent its work back, and nothing has been handed over since.
+    pub fn rejection_stands(&self) -> bool {
+        self.rejection_stands
+    }
+
+    /// Reports whether its author was told what the worktree lacks and nothing has been stored since: to end again
+    /// confirms it.
+    pub fn deletions_told(&self) -> bool {
+        self.deletions_told
+    }
+
+    /// Reports whether a call was denied in this attempt.
+    pub fn was_denied(&self) -> bool {
+        self.denied
+    }
+
+    /// Returns how many requests were answered, across attempts.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// Returns what it used, across attempts.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Returns the newest snapshot.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    /// Returns what git cannot store of the newest snapshot that became its branch's tip.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Returns the calls whose start is recorded and whose end is not.
+    pub fn open_calls(&self) -> &BTreeSet<CallId> {
+        &self.open_calls
+    }
+
+    /// Returns the call that waits for a person.
+    pub fn parked(&self) -> Option<&CallHash> {
+        self.parked.as_ref()
+    }
+
+    /// Returns the last tool that it started, for the display.
+    pub fn last_tool(&self) -> Option<&str> {
+        self.last_tool.as_deref()
+    }
+
+    /// Returns the agent's closing report.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Returns why it ended without success.
+    pub fn error(&self) -> Option<TaskError> {
+        self.error.clone()
+    }
+
+    /// Returns the attempts whose work the integration branch holds, oldest first: also what was rejected after it was
+    /// merged.
+    pub fn merged(&self) -> &[MergedAttempt] {
+        &self.merged
+    }
+
+    /// Reports whether something that it was built on has been rejected after it was merged.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// Keeps that something which it was built on has been rejected.
+    pub(crate) fn mark_stale(&mut self) {
+        self.stale = true;
+    }
+
+    /// Keeps what a check of the tree of its work said.
+    pub(crate) fn count_check(&mut self, passed: bool) {
+        self.verify = if passed { Verify::Passed } else { Verify::Failed };
+    }
+
+    /// Reports whether it failed when no time of the run was left.
+    pub(crate) fn failed_out_of_time(&self) -> bool {
+        self.state == TaskState::Failed && self.out_of_time
+    }
+
+    /// Keeps of a task that fails whether the run had any time left.
+    pub(crate) fn note_time(&mut self, is_over: bool) {
+        self.out_of_time = is_over;
+    }
+
+    /// Reports whether somebody is known to work on it.
+    pub(crate) fn is_clocked(&self) -> bool {
+        self.working_since.is_some()
     }
 
     /// Reports whether the plan's box said already that it is done.
@@ -252,8 +445,7 @@ impl TaskRecord {
                 Ok(())
             }
             Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
-                self.snapshots = *number;
-                self.snapshot = Some((commit.clone(), tree.clone()));
+                self.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
                 if *on_branch {
                     self.tip = Some(commit.clone());
                     self.onto = None;

@@ -40,43 +40,39 @@ pub enum LandingConcern {
 impl TaskRecord {
     /// Returns what a worker does next, or `None` where another has to act first.
     pub fn next_work(&self) -> Option<WorkStep> {
-        match self.state {
-            TaskState::Ready => Some(WorkStep::Begin { attempt: self.attempt + 1 }),
-            TaskState::Running if !self.prepared => Some(WorkStep::SetUp),
-            TaskState::Running => Some(self.owed_merge().unwrap_or(WorkStep::Drive)),
+        match self.state() {
+            TaskState::Ready => Some(WorkStep::Begin { attempt: self.attempt() + 1 }),
+            TaskState::Running if !self.is_prepared() => Some(WorkStep::SetUp),
+            TaskState::Running => {
+                Some(self.owed_merge().map_or(WorkStep::Drive, |onto| WorkStep::MergeInto { onto: onto.clone() }))
+            }
             TaskState::Committed => Some(WorkStep::Verify),
             _ => None,
         }
     }
 
-    /// Returns the merge of what the work was returned onto, if that still has to be merged into the worktree.
-    fn owed_merge(&self) -> Option<WorkStep> {
-        let onto = self.onto.clone().filter(|_| !self.joined)?;
-        Some(WorkStep::MergeInto { onto })
-    }
-
     /// Reports whether the task goes on from the files of its worktree, not from a commit.
     pub fn needs_worktree(&self) -> bool {
-        let is_begun = self.state == TaskState::Ready && self.attempt > 0;
-        is_begun || self.state.is_under_way()
+        let is_begun = self.state() == TaskState::Ready && self.attempt() > 0;
+        is_begun || self.state().is_under_way()
     }
 
     /// Reports whether the task's branch has to stand at its tip.
     pub fn needs_branch(&self) -> bool {
         // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an
         // attempt that failed before that has left the branch where it was.
-        let stands = self.prepared || self.state.is_handed_over();
+        let stands = self.is_prepared() || self.state().is_handed_over();
         // What is merged is in the result, and what a person does with its branch stands against nothing.
-        stands && !self.state.is_merged()
+        stands && !self.state().is_merged()
     }
 
     /// Returns what a person has to know of the task when the run is landed, or `None` if all is as planned.
     pub fn landing_concern(&self) -> Option<LandingConcern> {
         if self.is_rejected_in_result() {
             Some(LandingConcern::RejectedInResult)
-        } else if self.stale && !self.merged.is_empty() {
+        } else if self.is_stale() && !self.merged().is_empty() {
             Some(LandingConcern::BuiltOnRejected)
-        } else if !matches!(self.state, TaskState::Merged | TaskState::Cancelled) {
+        } else if !matches!(self.state(), TaskState::Merged | TaskState::Cancelled) {
             Some(LandingConcern::NotInResult)
         } else {
             None

@@ -59,7 +59,7 @@ impl Walk {
     fn push(&mut self, (second, what, pause): Push) {
         self.now += u64::from(pause);
         let task = TaskId::from(if second { "T2" } else { "T1" });
-        let attempt = self.state.task(&task).unwrap().attempt + 1;
+        let attempt = self.state.task(&task).unwrap().attempt() + 1;
         let tree = tree_of(&self.state, &task);
         match what {
             0..5 => self.state.due_facts().into_iter().for_each(|due| self.tell(due)),
@@ -138,7 +138,7 @@ impl Walk {
 
 /// Returns the tree of a task's work, or a stranger where there is none.
 fn tree_of(state: &RunState, task: &TaskId) -> Oid {
-    let tree = state.task(task).and_then(|record| record.tree.clone());
+    let tree = state.task(task).and_then(|record| record.tree().cloned());
     tree.unwrap_or_else(|| Oid::from("none"))
 }
 

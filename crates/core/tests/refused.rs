@@ -83,7 +83,7 @@ fn facts() -> Vec<Event> {
 fn runs() -> Vec<RunState> {
     let told: Vec<Recorded> = (1..).zip(begun()).map(|(seq, event)| recorded(seq, event)).collect();
     let mut reached = vec![RunState::replay(&told).unwrap().unwrap()];
-    let seen = |state: &RunState| (state.task(&a()).map(|record| record.state), state.merges.current().is_some());
+    let seen = |state: &RunState| (state.task(&a()).map(|record| record.state()), state.merges.current().is_some());
     let mut at = 0;
     while let Some(from) = reached.get(at).cloned() {
         for event in facts() {

@@ -105,7 +105,7 @@ fn each_state_allows_its_requests() {
         (Failed, false, true, true),
     ] {
         let run = after(reviewed(), &facts_to(state));
-        assert_eq!(run.task(&TASK.into()).unwrap().state, state);
+        assert_eq!(run.task(&TASK.into()).unwrap().state(), state);
         for (request, allowed) in [(approve("tree"), may_approve), (reject(), may_reject), (retry(), may_retry)] {
             let decided = run.decide(&request);
             assert_eq!(decided.is_ok(), allowed, "{state:?} {request:?} {decided:?}");

@@ -47,11 +47,11 @@ impl Story {
 
     /// Brings a task from waiting to work that is the tip of its branch.
     fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
-        if self.state.task(&id(task)).unwrap().state == TaskState::Pending {
+        if self.state.task(&id(task)).unwrap().state() == TaskState::Pending {
             self.tell(Event::TaskReady { task: id(task) });
         }
-        if self.state.task(&id(task)).unwrap().state == TaskState::Ready {
-            let attempt = self.state.task(&id(task)).unwrap().attempt + 1;
+        if self.state.task(&id(task)).unwrap().state() == TaskState::Ready {
+            let attempt = self.state.task(&id(task)).unwrap().attempt() + 1;
             self.tell(spawned(task, attempt));
         }
         self.tell(Event::TaskCommitted {
@@ -76,7 +76,7 @@ impl Story {
     }
 
     fn states(&self) -> Vec<(String, TaskState)> {
-        self.state.tasks().map(|record| (record.task.id.to_string(), record.state)).collect()
+        self.state.tasks().map(|record| (record.task.id.to_string(), record.state())).collect()
     }
 }
 
@@ -158,7 +158,7 @@ fn work_that_comes_back_from_merging_lets_nobody_skipped_wait_again() {
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: "red".to_owned() });
     story.tell(Event::TaskSkipped { task: id("c"), because: id("a") });
     story.commit("b", "b1").tell(returned("b", ReturnCause::Conflict));
-    assert_eq!(story.state.task(&id("c")).unwrap().state, TaskState::Skipped);
+    assert_eq!(story.state.task(&id("c")).unwrap().state(), TaskState::Skipped);
     // Journals have it twice that were written when it did.
     story.tell(Event::TaskSkipped { task: id("c"), because: id("a") });
 }
@@ -209,7 +209,7 @@ fn what_stands_before_its_dependency_waits_again_and_grows_stale_too() {
         story.commit(task, task).merge(task, &format!("m{task}"));
     }
     story.tell(returned("a", ReturnCause::Rejected));
-    assert_eq!(story.state.tasks().map(|record| record.stale).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(story.state.tasks().map(|record| record.is_stale()).collect::<Vec<_>>(), [true, true, false]);
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
         story.commit("b", "b1").tell(verified("b", VerifyScope::Run, "same tree", passed));
         story.commit("a", "a1");
         let merge = |task: &str| Event::MergeStarted { task: id(task), target: oid("base"), candidate: oid("a1") };
-        assert_eq!(story.state.task(&id("a")).unwrap().verify, Verify::None);
+        assert_eq!(story.state.task(&id("a")).unwrap().verify(), Verify::None);
         story.tell(merge("a"));
         story.tell(Event::MergePrepared { task: id("a"), commit: oid("m1"), tree: oid("same tree") });
-        assert_eq!(story.state.task(&id("a")).unwrap().verify, expected);
+        assert_eq!(story.state.task(&id("a")).unwrap().verify(), expected);
     }
 }
 
@@ -272,7 +272,7 @@ fn a_tree_that_was_checked_for_another_task_says_how_that_check_ended() {
 fn a_tree_that_was_red_when_merged_stays_red_where_its_author_leaves_it_so() {
     let settings = RunSettings { verify: Some("check".to_owned()), ..RunSettings::default() };
     let mut story = Story::of(settings, vec![Task { verify: Some("own".to_owned()), ..task("a", &[]) }]);
-    let seen = |story: &Story| story.state.task(&id("a")).map(|record| (record.state, record.verify)).unwrap();
+    let seen = |story: &Story| story.state.task(&id("a")).map(|record| (record.state(), record.verify())).unwrap();
     story.commit("a", "a1").tell(verified("a", VerifyScope::Task, "tree of a1", true));
     story.tell(verified("a", VerifyScope::Run, "tree of a1", false)).tell(returned("a", ReturnCause::RunCheck));
     story.commit("a", "a1");
@@ -290,7 +290,7 @@ fn a_rejected_merge_marks_what_was_built_on_it() {
     story.commit("b", "b1").merge("b", "m2");
     story.commit("c", "c1").merge("c", "m3");
     story.tell(returned("a", ReturnCause::Rejected));
-    let stale: Vec<bool> = story.state.tasks().map(|record| record.stale).collect();
+    let stale: Vec<bool> = story.state.tasks().map(|record| record.is_stale()).collect();
     assert_eq!(stale, [false, true, false]);
 }
 
@@ -317,7 +317,7 @@ fn a_command_that_comes_back_is_run_again_from_the_tip() {
     story.commit("a", "a1");
     story.tell(returned("a", ReturnCause::Conflict));
     let record = story.state.task(&id("a")).unwrap();
-    assert_eq!((record.state, record.rounds, record.onto.clone()), (TaskState::Ready, 1, None));
+    assert_eq!((record.state(), record.rounds(), record.onto().cloned()), (TaskState::Ready, 1, None));
 }
 
 #[test]
@@ -536,8 +536,8 @@ fn a_repair_is_known_until_it_is_handed_over() {
     story.tell(Event::WorktreePrepared { task: id("a"), onto: Some(oid("m1")) });
     let repair = |story: &Story| {
         let record = story.state.task(&id("a")).unwrap();
-        let sides = record.repair.as_ref().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
-        (record.onto.clone(), sides, record.onto.is_some() && !record.joined)
+        let sides = record.repair().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
+        (record.onto().cloned(), sides, record.owed_merge().is_some())
     };
     let sides = || Some(("m1".to_owned(), "a1".to_owned()));
     // Markers that were left come back without another merge: the repair goes on and still has both parents.
@@ -560,7 +560,7 @@ fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
     story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1")).commit("a", "a1");
     let told = |story: &mut Story, event: Event| {
         let record = story.tell(event).state.task(&id("a")).unwrap();
-        (record.rejection_stands, record.deletions_told)
+        (record.rejection_stands(), record.deletions_told())
     };
     assert_eq!(told(&mut story, returned("a", ReturnCause::Rejected)), (true, false));
     story.tell(spawned("a", 2));
@@ -581,9 +581,9 @@ fn a_rejection_stands_through_other_attempts_until_other_work_is_handed_over() {
     story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
     story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 3));
-    assert!(story.state.task(&id("a")).unwrap().rejection_stands);
+    assert!(story.state.task(&id("a")).unwrap().rejection_stands());
     story.tell(snapshot("a", "a2")).commit("a", "a2");
-    assert!(!story.state.task(&id("a")).unwrap().rejection_stands);
+    assert!(!story.state.task(&id("a")).unwrap().rejection_stands());
 }
 
 #[test]
@@ -607,9 +607,9 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
     };
     let mut story = rejected(&[failed(FailureCause::NoChanges)]);
     story.tell(Event::TaskSkipped { task: id("b"), because: id("a") }).tell(approved());
-    let states = ["a", "b"].map(|task| story.state.task(&id(task)).unwrap().state);
+    let states = ["a", "b"].map(|task| story.state.task(&id(task)).unwrap().state());
     assert_eq!(
-        (states, story.state.task(&id("a")).unwrap().error.clone()),
+        (states, story.state.task(&id("a")).unwrap().error()),
         ([TaskState::Verified, TaskState::Pending], None)
     );
     // What it has made since, and what it did not get done, is another matter.
@@ -627,7 +627,7 @@ fn each_attempt_of_a_command_begins_anew() {
     story.tell(Event::WorktreePrepared { task: id("a"), onto: None }).tell(snapshot("a", "a1")).commit("a", "a1");
     story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
     let record = story.state.task(&id("a")).unwrap();
-    assert_eq!((record.tip.clone(), record.prepared), (Some(oid("base")), false));
+    assert_eq!((record.tip().cloned(), record.is_prepared()), (Some(oid("base")), false));
     // The very same commit, since it was made within the same second.
     let failed = Event::TaskFailed { task: id("a"), cause: FailureCause::NoChanges, message: String::new() };
     story.tell(snapshot("a", "a1")).tell(failed);
@@ -642,7 +642,7 @@ fn a_cleaned_worktree_is_set_up_again() {
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Check, message: String::new() });
     story.tell(Event::RunCleaned { tasks: vec![id("a")] });
     story.tell(returned("a", ReturnCause::Retried)).tell(spawned("a", 2));
-    assert!(!story.state.task(&id("a")).unwrap().prepared);
+    assert!(!story.state.task(&id("a")).unwrap().is_prepared());
 }
 
 #[test]
@@ -653,7 +653,7 @@ fn a_new_attempt_has_no_open_calls() {
     story.tell(Event::ToolStarted { task: id("a"), turn: 1, call_id: "c1".into(), tool, arguments, rule });
     story.tell(Event::TaskFailed { task: id("a"), cause: FailureCause::Worktree, message: String::new() });
     story.tell(returned("a", ReturnCause::Retried));
-    assert!(story.state.task(&id("a")).unwrap().open_calls.is_empty());
+    assert!(story.state.task(&id("a")).unwrap().open_calls().is_empty());
 }
 
 #[test]

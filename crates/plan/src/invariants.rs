@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(plan.tasks.len() > 1 || !source.contains("T1"), "the plan is read: {}", source);
         let (order, state) = run(&plan, &fates);
         prop_assert_eq!(&(order.clone(), state.clone()), &run(&plan, &fates));
-        let now = |id: &TaskId| state.task(id).map(|record| record.state);
+        let now = |id: &TaskId| state.task(id).map(|record| record.state());
         for task in &plan.tasks {
             let Some(at) = order.iter().position(|id| *id == task.id) else {
                 let lost = task.depends.iter().any(|on| now(on) != Some(TaskState::Merged));

@@ -44,7 +44,7 @@ impl Runs {
         let record = known(&state, task)?;
         let mut text = String::new();
         for part in self.parts(&state, record)? {
-            if record.merged.iter().any(|merged| merged.attempt < record.attempt) {
+            if record.merged().iter().any(|merged| merged.attempt < record.attempt()) {
                 text.push_str(&part.headline());
             }
             text.push_str(&self.repo.diff_text(&part.from, &part.to)?);
@@ -69,7 +69,7 @@ impl Runs {
         let parts = self.parts(&state, record)?;
         let mut commits: Vec<Oid> = parts.into_iter().flat_map(|part| [part.from, part.to]).collect();
         if commits.is_empty() {
-            commits.push(record.base.clone().unwrap_or_else(|| state.base.clone()));
+            commits.push(record.base().cloned().unwrap_or_else(|| state.base.clone()));
         }
         let mut most = None;
         for commit in commits {
@@ -129,14 +129,14 @@ impl Runs {
     /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.
     fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
         let mut parts = Vec::new();
-        for MergedAttempt { attempt, commit } in &record.merged {
+        for MergedAttempt { attempt, commit } in record.merged() {
             let before = self.repo.commit_info(commit)?.parents.into_iter().next();
             parts.extend(before.map(|from| Part { merged: Some(*attempt), from, to: commit.clone() }));
         }
-        let tip = record.commit.clone().or_else(|| record.tip.clone());
-        let Some(to) = tip.filter(|_| !record.state.is_merged()) else { return Ok(parts) };
+        let tip = record.commit().cloned().or_else(|| record.tip().cloned());
+        let Some(to) = tip.filter(|_| !record.state().is_merged()) else { return Ok(parts) };
         let shared = self.repo.merge_base(&state.integration, &to)?;
-        let from = shared.or_else(|| record.base.clone()).unwrap_or_else(|| state.base.clone());
+        let from = shared.or_else(|| record.base().cloned()).unwrap_or_else(|| state.base.clone());
         if from != to {
             parts.push(Part { merged: None, from, to });
         }

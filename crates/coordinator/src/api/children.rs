@@ -180,8 +180,8 @@ impl ChildHandle {
     async fn approve(&self) -> Result<(), CoordinatorError> {
         let id = self.id.clone();
         let approve = move |state: &RunState| {
-            let tree = state.task(&id).filter(|record| record.state.awaits_review());
-            let tree = tree.and_then(|record| record.tree.clone());
+            let tree = state.task(&id).filter(|record| record.state().awaits_review());
+            let tree = tree.and_then(|record| record.tree().cloned());
             let fact = tree.map(|tree| Event::ReviewApproved { task: id.clone(), tree });
             Ok::<_, std::convert::Infallible>(Batch::from(fact.into_iter().collect::<Vec<_>>()))
         };
@@ -194,7 +194,7 @@ impl ChildHandle {
 
 /// Reports whether a task goes on no more by itself.
 fn rests(record: &TaskRecord) -> bool {
-    record.state.waits_for_person() || record.state.is_settled()
+    record.state().waits_for_person() || record.state().is_settled()
 }
 
 fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {

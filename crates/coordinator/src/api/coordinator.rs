@@ -401,7 +401,7 @@ impl Coordinator {
     /// The replies that the journal of a scripted run holds: scripts count by them how often a rule has answered.
     fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
         let mut replies = Vec::new();
-        if !journal.state().tasks().any(|record| record.model.as_deref().is_some_and(models::is_script)) {
+        if !journal.state().tasks().any(|record| record.model().is_some_and(models::is_script)) {
             return Ok(replies);
         }
         for fact in self.store.events(journal.run(), 0, usize::MAX)? {
@@ -441,10 +441,10 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
 /// recorded yet, and a missing key would fail them. What only waits for a person or a merge asks nobody.
 fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
-    let asks = |record: &&TaskRecord| record.state.reads_messages() || reopened.contains(&&record.task.id);
+    let asks = |record: &&TaskRecord| record.state().reads_messages() || reopened.contains(&&record.task.id);
     let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
     // Once each: to check a script is to read all of it.
-    let models: BTreeSet<&str> = asking.filter_map(|record| record.model.as_deref()).collect();
+    let models: BTreeSet<&str> = asking.filter_map(|record| record.model()).collect();
     for model in models {
         context.host.models.check(model)?;
     }

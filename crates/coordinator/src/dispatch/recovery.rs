@@ -21,8 +21,8 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
     integration::bring(context).await?;
     let state = context.state();
     for record in state.tasks() {
-        if let (Some(branch), Some(tip), true) = (&record.branch, &record.tip, record.needs_branch()) {
-            settle_branch(context, &record.task.id, branch.clone(), tip.clone()).await?;
+        if let (Some(branch), Some(tip), true) = (record.branch(), record.tip(), record.needs_branch()) {
+            settle_branch(context, &record.task.id, branch.to_owned(), tip.clone()).await?;
         }
         if matches!(record.next_work(), Some(WorkStep::MergeInto { .. } | WorkStep::Drive)) {
             sweep(context, record).await?;

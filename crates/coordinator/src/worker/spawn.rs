@@ -39,8 +39,8 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
         return Ok(None);
     }
     let settings = &state.settings;
-    let named = record.agent.as_deref().map(|name| context.roles.role(name)).transpose()?;
-    let role = match (named, &record.spec) {
+    let named = record.agent().map(|name| context.roles.role(name)).transpose()?;
+    let role = match (named, record.spec()) {
         (Some(role), Some(spec)) => Some(AssignedRole {
             delivers: role.delivers,
             grant: role.grant(),
@@ -52,9 +52,9 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     Ok(Some(Assignment {
         run: context.run.clone(),
         agent: task.clone(),
-        attempt: record.attempt,
+        attempt: record.attempt(),
         repository: context.repo.id(),
-        base: record.base.unwrap_or_else(|| state.base.clone()),
+        base: record.base().unwrap_or(&state.base).clone(),
         task: record.task,
         role,
         rules: rules(&settings.rules, named),
@@ -77,9 +77,9 @@ fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
 /// Records that an attempt begins, with everything that the agent is made from.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
-    let base = match &record.base {
+    let base = match record.base() {
         // Work that had been merged goes on from the merged result; other work from where it was left.
-        Some(base) if record.returns > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
+        Some(base) if record.returns() > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
             base.clone()
         }
         _ => state.integration.clone(),
@@ -92,7 +92,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
             (Some(role), Some(spec.model.clone()), Some(Blob::new(value_bytes(&spec, "agent")?)))
         }
     };
-    let (id, attempt) = (task.clone(), record.attempt + 1);
+    let (id, attempt) = (task.clone(), record.attempt() + 1);
     let spawned = Event::AgentSpawned {
         task: task.clone(),
         attempt,

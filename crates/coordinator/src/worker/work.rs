@@ -194,7 +194,7 @@ async fn hand_over_or_send_back(
 /// Makes the finished work the tip of the task's branch, or its report the task's result.
 async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let (link, git) = (&workplace.link, &workplace.git);
-    if let Some(repair) = &record.repair {
+    if let Some(repair) = record.repair() {
         let left = git.unresolved(repair).await?;
         if !left.is_empty() {
             return send_back_conflict(workplace, record, &left).await;
@@ -208,8 +208,8 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     git.commit(&message, &workplace.policy).await?;
     let (commit, tree) = git.tip().await?;
     // What a person sent back unchanged is not done either.
-    let is_as_rejected = record.rejection_stands && record.tree.as_ref() == Some(&tree);
-    if record.base.as_ref() == Some(&commit) || is_as_rejected {
+    let is_as_rejected = record.rejection_stands() && record.tree() == Some(&tree);
+    if record.base() == Some(&commit) || is_as_rejected {
         return no_changes(workplace, record, summary).await;
     }
     // Whether it is checked next or reads a message first: there is more to do.
@@ -246,7 +246,7 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     let summary = format!("{ignored}{}", summary.trim());
     let said = cut(&summary, EVIDENCE_BYTES);
     let text = match &record.task.work {
-        Work::Run(_) if !record.rejection_stands => return report(workplace, summary).await,
+        Work::Run(_) if !record.rejection_stands() => return report(workplace, summary).await,
         Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
         Work::Agent(_) => format!("the agent ended without changing a file; it said: {said}"),
     };
@@ -307,7 +307,7 @@ async fn send_back_unstored(
 /// Runs the task's own check; tells whether there is more to do.
 async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let (link, task) = (&workplace.link, workplace.task().clone());
-    let (Some(command), Some(tree)) = (record.task.verify.clone(), record.tree.clone()) else { return Ok(false) };
+    let (Some(command), Some(tree)) = (record.task.verify.clone(), record.tree().cloned()) else { return Ok(false) };
     let verification = Verification { task, scope: VerifyScope::Task, tree, command: command.clone() };
     link.record(vec![verification.started()]).await?;
     let result = workplace.run(&command).await?;
@@ -324,7 +324,7 @@ async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, 
 
 /// Says how often work has been returned to its agent, or its command has run again; nothing if it never was.
 pub(crate) fn after_rounds(record: &TaskRecord) -> String {
-    match record.rounds {
+    match record.rounds() {
         0 => String::new(),
         _ if record.is_command() => {
             ", also after its command ran again on the newer result; it has no agent to mend it".to_owned()

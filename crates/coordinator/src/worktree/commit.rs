@@ -68,24 +68,24 @@ async fn store(
     worktree: &Arc<Worktree>,
     as_tip: Option<NewTip<'_>>,
 ) -> Result<Option<Made>, CoordinatorError> {
-    let Some(tip) = record.tip.clone() else { return Ok(None) };
+    let Some(tip) = record.tip().cloned() else { return Ok(None) };
     if let Some(NewTip { policy, .. }) = as_tip {
         // Before the snapshot, whose index would be taken for what a person has staged.
         let looked_at = Arc::clone(worktree);
         let tree = context.git(move |repo| repo.current_tree(&looked_at)).await?;
-        let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(&record.onto)).await?;
+        let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(record.onto())).await?;
         require_unconfigured(context, record, protected).await?;
     }
     let of_tip = tip.clone();
     let tip_tree = context.git(move |repo| repo.tree_of(&of_tip)).await?;
-    let newest = record.snapshot.iter().map(|(_, tree)| tree.clone());
-    keep_staged(context, record, worktree, newest.chain([tip_tree.clone()]).collect()).await?;
+    let newest = record.snapshot().map(|newest| newest.tree.clone());
+    keep_staged(context, record, worktree, newest.into_iter().chain([tip_tree.clone()]).collect()).await?;
     let (tree, left_out) = snapshot_tree(context, record, worktree, as_tip.is_some()).await?;
-    let onto = record.onto.clone().filter(|_| as_tip.is_some());
+    let onto = record.onto().cloned().filter(|_| as_tip.is_some());
     if tree == tip_tree && onto.is_none() {
         return Ok(None);
     }
-    let number = record.snapshots + 1;
+    let number = record.snapshot().map_or(0, |newest| newest.number) + 1;
     let time = unix_seconds();
     let spec = CommitSpec {
         tree: tree.clone(),
@@ -178,7 +178,7 @@ async fn keep_staged(
 ) -> Result<(), CoordinatorError> {
     let looked_at = Arc::clone(worktree);
     let staged = context.git(move |repo| repo.staged_alone(&looked_at, &known)).await?;
-    let (Some(tree), Some(tip)) = (staged, record.tip.clone()) else { return Ok(()) };
+    let (Some(tree), Some(tip)) = (staged, record.tip().cloned()) else { return Ok(()) };
     let spec = CommitSpec {
         tree,
         parents: vec![tip],
@@ -236,7 +236,7 @@ async fn snapshot_tree(
 fn permitted_loss(record: &TaskRecord) -> Loss {
     if record.is_command() {
         Loss::Everything
-    } else if record.deletions_told {
+    } else if record.deletions_told() {
         Loss::Most
     } else {
         Loss::Half
@@ -267,20 +267,20 @@ async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result
 /// The trailers of every commit of ours.
 pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String, String)> {
     let mut trailers = Vec::new();
-    if let Some(model) = &record.model {
+    if let Some(model) = record.model() {
         trailers.push(("Assisted-by".to_owned(), format!("orchestrate:{model}")));
     }
     trailers.push(("Orchestrate-Run".to_owned(), context.run.to_string()));
     trailers.push(("Orchestrate-Task".to_owned(), record.task.id.to_string()));
-    if let Some(agent) = &record.agent {
-        trailers.push(("Orchestrate-Agent".to_owned(), agent.clone()));
+    if let Some(agent) = record.agent() {
+        trailers.push(("Orchestrate-Agent".to_owned(), agent.to_owned()));
     }
     trailers
 }
 
 /// Reports whether the integration branch holds what a task has committed; a branch without a commit holds nothing.
 pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
-    let own = record.tip.clone().filter(|tip| record.base.as_ref() != Some(tip));
+    let own = record.tip().cloned().filter(|tip| record.base() != Some(tip));
     let (Some(tip), integration) = (own, context.state().integration.clone()) else { return Ok(false) };
     context.git(move |repo| repo.contains(&integration, &tip)).await
 }

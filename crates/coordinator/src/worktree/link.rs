@@ -187,13 +187,14 @@ impl GitLink {
         let found = self.context.git(move |repo| repo.status(&worktree)).await?;
         let changes =
             found.into_iter().map(|change| GitChange { status: change.status.letter(), path: text(&change.path) });
-        Ok(GitStatus { branch: record.branch.unwrap_or_default(), head: Some(tip), changes: changes.collect() })
+        let branch = record.branch().unwrap_or_default().to_owned();
+        Ok(GitStatus { branch, head: Some(tip), changes: changes.collect() })
     }
 
     /// Returns the difference of the worktree to the tip, or of the tip to where the attempt began.
     pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
-        let Some(base) = record.base else { return Ok(String::new()) };
+        let Some(base) = record.base().cloned() else { return Ok(String::new()) };
         let text = self.context.git(move |repo| {
             if committed {
                 repo.diff_text(&base, &tip)
@@ -223,7 +224,7 @@ impl GitLink {
     fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
         let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
         let record = self.context.task(&self.task)?;
-        let tip = record.tip.clone().ok_or_else(missing)?;
+        let tip = record.tip().cloned().ok_or_else(missing)?;
         Ok((record, tip))
     }
 }

@@ -15,15 +15,15 @@ use crate::worktree::commit;
 pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Arc<Worktree>, CoordinatorError> {
     let task = record.task.id.clone();
     let unknown = || CoordinatorError::UnknownTask { run: context.run.clone(), task: task.clone() };
-    let spec = worktree_spec(context, &task, record.tip.clone().ok_or_else(unknown)?);
+    let spec = worktree_spec(context, &task, record.tip().cloned().ok_or_else(unknown)?);
     Ok(Arc::new(context.git(move |repo| repo.add_worktree(&spec)).await?))
 }
 
 /// Makes git's entry for a task's worktree again, if somebody has deleted it: the files are there, and stay.
 pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
-    let Some(tip) = record.tip.clone() else { return Ok(()) };
+    let Some(tip) = record.tip().cloned() else { return Ok(()) };
     let spec = worktree_spec(context, &record.task.id, tip);
-    let merged = record.repair.is_some().then(|| conflict_anchor(context, &record.task.id));
+    let merged = record.repair().is_some().then(|| conflict_anchor(context, &record.task.id));
     let restored = context.git(move |repo| {
         let merged = merged.map(|anchor| repo.read_ref(&anchor)).transpose()?.flatten();
         repo.restore_entry(&spec, merged.as_ref().unwrap_or(&spec.base))
@@ -47,7 +47,7 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
         // What else stands against using it is told where it is used.
         _ => Ok(false),
     };
-    if record.prepared && context.git(look).await? {
+    if record.is_prepared() && context.git(look).await? {
         context.record(vec![Event::WorktreeLost { task }]).await?;
     }
     Ok(())
@@ -56,7 +56,7 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
 /// Keeps what a task's worktree holds, if it has one.
 pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let record = context.task(task)?;
-    if record.tip.is_none() || !context.layout.worktree(&context.run, task).exists() {
+    if record.tip().is_none() || !context.layout.worktree(&context.run, task).exists() {
         return Ok(());
     }
     let worktree = open(context, &record).await?;
@@ -70,7 +70,7 @@ pub(crate) async fn fail(
     cause: FailureCause,
     message: String,
 ) -> Result<(), CoordinatorError> {
-    end(context, task, (cause, message), |_, record| record.state.is_workable()).await
+    end(context, task, (cause, message), |_, record| record.state().is_workable()).await
 }
 
 /// Ends a task for which the run has no time left; nobody works on anything any more.
@@ -109,7 +109,7 @@ pub(crate) async fn call_off(
     why: &'static str,
 ) -> Result<(), CoordinatorError> {
     let decided = move |state: &RunState| {
-        let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state.is_settled());
+        let is_open = |task: &TaskId| state.task(task).is_some_and(|record| !record.state().is_settled());
         let open = tasks.into_iter().filter(|task| is_open(task) && state.merges.current() != Some(task));
         Batch::from(open.map(|task| Event::TaskCancelled { task, message: why.to_owned() }).collect::<Vec<_>>())
     };
@@ -120,7 +120,7 @@ pub(crate) async fn call_off(
 fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
     let limit =
         matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);
-    record.denied && !state.settings.ask_parks && !limit
+    record.was_denied() && !state.settings.ask_parks && !limit
 }
 
 fn worktree_spec(context: &RunContext, task: &TaskId, base: Oid) -> WorktreeSpec {

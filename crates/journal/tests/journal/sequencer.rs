@@ -271,6 +271,6 @@ fn the_last_handle_gives_the_run_back() {
     assert_eq!(store.lease(&run()).unwrap(), None);
     let resumed = Journal::resume(&store, &run()).unwrap();
     let state = resumed.state();
-    assert_eq!(state.task(&TaskId::from("T1")).unwrap().state, TaskState::Ready);
+    assert_eq!(state.task(&TaskId::from("T1")).unwrap().state(), TaskState::Ready);
     resumed.append_blocking(vec![spawned("T1"), turn("T1", 1)]).unwrap();
 }

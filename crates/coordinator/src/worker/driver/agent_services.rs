@@ -125,7 +125,7 @@ impl CallRecorder for AgentDesk {
 
 impl AgentDesk {
     fn turn(&self) -> Result<u32, ServiceError> {
-        Ok(self.workplace.link.task().map_err(|error| service_error(&error))?.turns)
+        Ok(self.workplace.link.task().map_err(|error| service_error(&error))?.turns())
     }
 
     fn start_of(&self, record: &CallRecord) -> Result<Event, ServiceError> {

@@ -49,10 +49,10 @@ impl LoopDriver {
         let Some(role) = &assignment.role else {
             return Err(CoordinatorError::UnknownTask { run: assignment.run.clone(), task: assignment.agent.clone() });
         };
-        if !record.open_calls.is_empty() {
+        if !record.open_calls().is_empty() {
             let facts = link.read(WorkerLink::history).await?;
-            for call in &record.open_calls {
-                close_interrupted(workplace, call, (record.turns, tool_of(call, &facts))).await?;
+            for call in record.open_calls() {
+                close_interrupted(workplace, call, (record.turns(), tool_of(call, &facts))).await?;
             }
         }
         let spec = role.spec.clone();

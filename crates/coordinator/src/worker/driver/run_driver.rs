@@ -33,13 +33,13 @@ impl AgentDriver for RunDriver {
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError> {
         let link = &workplace.link;
         let record = link.task()?;
-        for call in &record.open_calls {
+        for call in record.open_calls() {
             self.record_end(workplace, call, None).await?;
         }
-        if record.tip != record.base {
+        if record.tip() != record.base() {
             return Ok(DriverEnd::Finished(link.read(last_output).await?));
         }
-        let call = CallId::new(format!("run-{}-{}", record.attempt, record.returns));
+        let call = CallId::new(format!("run-{}-{}", record.attempt(), record.returns()));
         let started = Event::ToolStarted {
             task: workplace.task().clone(),
             turn: 0,

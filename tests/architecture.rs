@@ -5,6 +5,7 @@
 
 mod arrows;
 mod bans;
+mod commands;
 mod cycles;
 mod denied;
 mod links;
@@ -33,6 +34,8 @@ pub(crate) fn cases() -> Vec<Case> {
         case("architecture::worker_without_a_link_is_caught", links::examples_are_caught),
         case("architecture::states_are_judged_in_core", states::workspace_holds),
         case("architecture::state_judged_elsewhere_is_caught", states::examples_are_caught),
+        case("architecture::only_the_terminal_names_command_lines", commands::workspace_holds),
+        case("architecture::command_line_in_an_error_is_caught", commands::examples_are_caught),
         case("architecture::files_keep_their_shape", shape::workspace_holds),
         case("architecture::bad_shape_is_caught", shape::examples_are_caught),
         case("architecture::every_promise_names_its_test", promises::readme_holds),

@@ -271,7 +271,7 @@ fn a_signal_before_a_landing_moves() -> Outcome {
         wait_until_alive(&word)?;
         landing.signal(signal)?;
         let ended = landing.end()?.exits(code)?;
-        if !ended.stderr.contains("interrupted before anything was moved; `orchestrate land r-") {
+        if !ended.stderr.contains("interrupted before anything was moved\nhint: `orchestrate land r-") {
             return fail(ended.stderr);
         }
         require_gone(&word)?;
@@ -295,7 +295,10 @@ fn a_signal_before_the_landing_of_a_run_moves() -> Outcome {
         says(&desk.types(&["stop"], 2)?, &["is landing it", &format!("`kill {}` stops", running.pid())])?;
         running.signal(signal)?;
         let ended = running.end()?.exits(code)?;
-        says(&ended, &["interrupted before anything was moved; `orchestrate land r-", "\"status\":\"interrupted\""])?;
+        says(
+            &ended,
+            &["interrupted before anything was moved\nhint: `orchestrate land r-", "\"status\":\"interrupted\""],
+        )?;
         require_gone(&word)?;
         before.require_same(&desk.repository.fingerprint()?)?;
     }

@@ -282,19 +282,17 @@ fn what_nobody_would_read_is_refused() -> Outcome {
         Ok::<_, Failed>((store.send(&run, &command)?, to, body))
     });
     let resumed = stage.resume(&run, &script, |_| {})?;
-    let reads_no_more = |agent: &str, state: &str, instead: &str| {
-        format!("agent '{agent}' is {state} and reads no more messages; `orchestrate {instead} --run {run}` ")
-    };
+    let reads_no_more = |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
     let expected = [
-        reads_no_more("T1", "merged", "reject T1 -m TEXT"),
+        reads_no_more("T1", "merged"),
         "T2 is a command: no agent works on it that could read a message".to_owned(),
-        reads_no_more("T3", "failed", "retry T3 -m TEXT"),
+        reads_no_more("T3", "failed"),
         "a message needs a text".to_owned(),
     ];
     for (sent, expected) in sent.into_iter().zip(expected) {
         let (id, to, body) = sent?;
         match store.answer(id)? {
-            Some(Err(why)) if why.to_string().starts_with(&expected) => {}
+            Some(Err(why)) if why.to_string() == expected => {}
             other => return fail(format!("to {to}: {body:?}: {other:?}")),
         }
     }
@@ -305,7 +303,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
 /// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
 fn nobody_reads_while_a_check_runs() -> Outcome {
     let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
-    let of_task = (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "its check is running");
+    let of_task = (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "its verification is running");
     let of_run =
         ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
     for (plan, options, words) in [of_task, of_run] {

@@ -256,7 +256,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(format!("{before:#}\n{after:#}"));
     }
     let landed = type_in(&["land"], 0)?.stderr;
-    if landed.contains(&format!("`git merge {branch}` brings it")) { Ok(()) } else { fail(landed) }
+    if landed.contains(&format!("another process has moved {branch} to")) { Ok(()) } else { fail(landed) }
 }
 
 /// A person who tries something on a branch whose work is merged keeps nobody from going on, and loses nothing.

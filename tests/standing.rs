@@ -408,7 +408,12 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
     let told = doctor(desk.repository.path(), &[]).run()?.exits(0)?;
     says(
         &told,
-        &["`run:` tasks work, agents do not", "fix: name one with --model", " or: set one of", "agents need a model"],
+        &[
+            "`run:` tasks work, agents do not",
+            "fix: name one (`model`, ORCHESTRATE_MODEL)",
+            " or: set one of",
+            "agents need a model",
+        ],
     )?;
     let outside = doctor(desk.home.path(), &["--json"]).run()?.exits(2)?.json()?;
     let checks = outside["checks"].as_array().cloned().unwrap_or_default();

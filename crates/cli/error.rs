@@ -15,8 +15,8 @@ use orchestrate_journal::JournalError;
 use orchestrate_settings::Problem;
 use serde_json::{Value, json};
 
+use crate::show::hints::of_error;
 use crate::show::plain::{plain, quoted, workflow_data, workflow_property};
-use crate::show::refused::next_step;
 use crate::show::terminal::Terminal;
 
 /// What a person can do about a failure.
@@ -124,6 +124,11 @@ impl CommandError {
         }
         // Only a new run can have fewer: it freezes their number.
         if is_crowded { error.hint("lower it with --max-agents") } else { error }
+    }
+
+    /// Returns the error as one of another kind.
+    pub(crate) fn of_kind(self, kind: ErrorKind) -> CommandError {
+        CommandError { kind, ..self }
     }
 
     /// Adds what to type next.
@@ -284,9 +289,7 @@ impl miette::Diagnostic for Located {
 impl From<CoordinatorError> for CommandError {
     fn from(error: CoordinatorError) -> Self {
         let message = format!("failed to {error}");
-        if let CoordinatorError::CannotGoOn { run, why } = &error {
-            CommandError::usage(message).hint(next_step(run, why))
-        } else if error.is_disk_full() {
+        let said = if error.is_disk_full() {
             CommandError::new(ErrorKind::Failed, message).hint("free some space; recorded work is kept")
         } else if error.is_read_only() {
             CommandError::usage(message).hint("make it writable, or work in a writable clone: `git clone . ELSEWHERE`")
@@ -298,6 +301,10 @@ impl From<CoordinatorError> for CommandError {
             CommandError::usage(message)
         } else {
             CommandError::new(ErrorKind::Failed, message)
+        };
+        match of_error(&error) {
+            Some(hint) => said.hint(hint),
+            None => said,
         }
     }
 }

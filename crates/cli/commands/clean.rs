@@ -23,7 +23,7 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
     let code = if warnings.is_empty() { EXIT_OK } else { EXIT_FAILED };
     if arguments.json.json {
         let removed = cleaned.removed.iter().map(|(task, path)| json!({"task": task, "path": path}));
-        let kept = cleaned.kept.iter().map(|KeptWorktree { task, path, reason, ignored }| {
+        let kept = cleaned.kept.iter().map(|KeptWorktree { task, path, reason, ignored, .. }| {
             let ignored: Vec<_> = ignored.iter().map(|path| path.to_string_lossy()).collect();
             json!({"task": task, "path": path, "reason": reason, "ignored": ignored})
         });
@@ -39,8 +39,13 @@ pub(crate) fn execute(context: &Context, arguments: &CleanArgs) -> Result<u8, Co
         text = format!("run {run} has no worktrees\n");
     }
     text.push_str("branches and snapshots are kept\n");
-    if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
-        text.push_str(&next::render(&[format!("orchestrate clean {run} --ignored")]));
+    let mut commands = Vec::new();
+    if cleaned.kept.iter().any(|kept| kept.is_unfinished) {
+        commands.push(format!("orchestrate resume {run}"));
     }
+    if cleaned.kept.iter().any(|kept| !kept.ignored.is_empty()) {
+        commands.push(format!("orchestrate clean {run} --ignored"));
+    }
+    text.push_str(&next::render(&commands));
     output::result(&text).map(|()| code)
 }

@@ -1,20 +1,23 @@
 //! `message`: sends a message to an agent, which reads it between two turns.
 
+use orchestrate_core::RequestRefused;
 use orchestrate_core::request::Request;
 
 use crate::args::MessageArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::inbox;
+use crate::show::hints::next_step;
 
 /// Runs the command.
 pub(crate) fn execute(context: &Context, arguments: &MessageArgs) -> Result<u8, CommandError> {
     let (store, run) = context.find_run(arguments.run.as_deref())?;
     let state = store.state(&run)?;
     // The same answer as the coordinator's, before a run is taken over for nothing.
-    state
-        .check_message(&arguments.agent, &arguments.text)
-        .map_err(|refused| CommandError::usage(refused.to_string()))?;
+    state.check_message(&arguments.agent, &arguments.text).map_err(|refused| {
+        let refused = RequestRefused::Message(refused);
+        CommandError::usage(refused.to_string()).hint(next_step(&run, &refused))
+    })?;
     let command = Request::Message { to: arguments.agent.as_str().into(), body: arguments.text.clone() };
     let format = if arguments.json.json { vec![("output_format", "json".to_owned())] } else { Vec::new() };
     inbox::ask_or_take_over(context, (&store, &run), &command, format)

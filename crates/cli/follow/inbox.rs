@@ -18,8 +18,8 @@ use crate::follow::display::Style;
 use crate::follow::landing;
 use crate::follow::run;
 use crate::follow::run::Followed;
+use crate::show::hints::next_step;
 use crate::show::output;
-use crate::show::refused::next_step;
 
 /// How long a live coordinator may take to answer: it is woken at once, and answers between two facts.
 const PATIENCE: Duration = Duration::from_secs(30);

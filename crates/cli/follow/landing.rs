@@ -63,8 +63,8 @@ pub(crate) fn attended(
     let (runs, options) = open(context, loaded)?;
     let options = LandOptions { cancel: attention.cancel.clone(), ..options };
     act(&runs, &options).map_err(|error| match error {
-        CoordinatorError::Refused(interrupted @ Refusal::Interrupted { .. }) => {
-            CommandError::new(ErrorKind::Interrupted(attention.exit_code()), format!("failed to {interrupted}"))
+        CoordinatorError::Refused(Refusal::Interrupted { .. }) => {
+            CommandError::from(error).of_kind(ErrorKind::Interrupted(attention.exit_code()))
         }
         error => error.into(),
     })

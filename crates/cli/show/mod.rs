@@ -2,6 +2,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod columns;
+pub(crate) mod hints;
 pub(crate) mod idle;
 pub(crate) mod named;
 pub(crate) mod next;
@@ -10,6 +11,5 @@ pub(crate) mod pager;
 pub(crate) mod patch;
 pub(crate) mod plain;
 pub(crate) mod progress;
-pub(crate) mod refused;
 pub(crate) mod table;
 pub(crate) mod terminal;

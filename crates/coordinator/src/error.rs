@@ -1,6 +1,6 @@
 //! Why the coordinator cannot go on. What goes wrong with a task is a fact in the journal, not one of these.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use orchestrate_core::agent_loop::IllegalFact;
 use orchestrate_core::event::{FailureCause, ReturnCause};
@@ -48,10 +48,7 @@ pub enum CoordinatorError {
         reason: String,
     },
     /// So many agents at once would run out of open files.
-    #[error(
-        "have {agents} agents at work at once: they need {needed} open files, and no more than {allowed} are allowed; start \
-         it where `ulimit -Hn` says more, as in a new shell"
-    )]
+    #[error("run {agents} agents at once: {needed} open files needed, {allowed} allowed")]
     FewFiles {
         /// The most agents at once.
         agents: usize,
@@ -81,10 +78,7 @@ pub enum CoordinatorError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The repository says no name and address for commits.
-    #[error(
-        "commit: git knows no user.name and user.email; type `git config user.name \"Your Name\"` and \
-         `git config user.email you@example.com`, or mend the variables GIT_AUTHOR_NAME and such if they are set"
-    )]
+    #[error("commit: git knows no user.name and user.email")]
     NoIdentity,
     /// A library user forgot the helper.
     #[error(
@@ -125,7 +119,7 @@ pub enum CoordinatorError {
         why: RequestRefused,
     },
     /// A comment is about a place that is not in the work of its task.
-    #[error("find {file}:{line} in the work of {task}: {}; `orchestrate review {task} --run {run}` shows it", no_place(*.lines))]
+    #[error("find {file}:{line} in the work of {task}: {}", no_place(*.lines))]
     NoPlace {
         /// The run.
         run: RunId,
@@ -140,10 +134,7 @@ pub enum CoordinatorError {
     },
     /// A branch of a run is not where the run left it.
     #[error(
-        "move {branch} of run {run}: it is at {found}, and the run left it at {expected}; somebody else moved it. Keep \
-         what is there with `git branch NAME {found}`, {}move it back with \
-         `git update-ref refs/heads/{branch} {expected}` and type `orchestrate resume {run}`",
-        .checkout.as_deref().map(leave_branch).unwrap_or_default()
+        "move {branch} of run {run}: the run left it at {expected}, and another process has moved it to {found} since"
     )]
     BranchMoved {
         /// The run.
@@ -195,11 +186,6 @@ pub enum CoordinatorError {
     /// The run has ended.
     #[error("reach run {0}: it has ended")]
     Ended(RunId),
-}
-
-fn leave_branch(checkout: &Path) -> String {
-    let path = checkout.display();
-    format!("switch {path} to another branch (after `git stash -u` there if changes of yours are in the way), ")
 }
 
 fn listed(paths: &[PathBuf]) -> String {

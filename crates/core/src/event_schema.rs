@@ -17,7 +17,7 @@ const SWITCH: &str = "ORCHESTRATE_EVENTS";
 fn schema() -> String {
     let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Event>();
     let description = format!(
-        "A fact of a run, in version {VERSION}; `--output-format stream-json` adds ts, run_id, seq and v. \
+        "A fact of a run, in version {VERSION}; a stream of facts as JSON lines adds ts, run_id, seq and v. \
          Generated from crates/core/src/event.rs by `just events`."
     );
     schema.insert("description".to_owned(), description.into());

@@ -2,10 +2,7 @@
 //!
 //! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what
 //! was decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name.
-//! How to go on after a refusal is worded by whoever shows it. The texts of [`MessageRefused`] alone still name command
-//! lines.
-//!
-//! [`MessageRefused`]: crate::run_state::MessageRefused
+//! How to go on after a refusal is for the terminal to word: no text here names a command line.
 
 mod refused;
 

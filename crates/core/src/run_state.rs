@@ -511,10 +511,10 @@ impl RunState {
             return Err(MessageRefused::Empty);
         }
         if self.merges.current() == Some(&id) {
-            return Err(MessageRefused::BeingMerged { run: self.run_id.clone(), to: id });
+            return Err(MessageRefused::BeingMerged { to: id });
         }
         if !record.state().reads_messages() {
-            return Err(MessageRefused::ReadsNoMore { run: self.run_id.clone(), to: id, state: record.state() });
+            return Err(MessageRefused::ReadsNoMore { to: id, state: record.state() });
         }
         if body.len() > MAX_BODY_BYTES {
             return Err(MessageRefused::TooLong { bytes: body.len() });

@@ -363,8 +363,7 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
     story.tell(Event::MessageDelivered { from, to, sequence: 1, expired: false }).tell(committed());
     assert_eq!(
         story.state.check_message("a", "too late").unwrap_err().to_string(),
-        "agent 'a' is verified and reads no more messages; `orchestrate reject a -m TEXT --run r-abcdef` \
-         sends its work back and tells it why"
+        "agent 'a' is verified and reads no more messages"
     );
 }
 
@@ -463,10 +462,10 @@ fn children_are_bounded_in_number_and_depth() {
     };
     assert_eq!(spawn("b", "a"), Ok(()));
     assert_eq!(spawn("c", "b"), Ok(()));
-    let deep = "a child of agent c would stand deeper than --max-depth 3 allows";
+    let deep = "a child of agent c would stand deeper than `max_depth` 3 allows";
     assert_eq!(spawn("d", "c"), Err(deep.to_owned()));
     assert_eq!(spawn("e", "a"), Ok(()));
-    let many = "agent a has 2 children already, which is the most that --max-children-per-agent allows";
+    let many = "agent a has 2 children already, which is the most that `max_children_per_agent` allows";
     assert_eq!(spawn("f", "a"), Err(many.to_owned()));
     assert_eq!(spawn("g", "z"), Err("there is no agent z that it could be a child of".to_owned()));
     let reserved = "'integration' cannot be its id: this id is reserved for the merged branch";

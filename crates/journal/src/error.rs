@@ -94,7 +94,7 @@ pub enum JournalError {
         kind: &'static str,
     },
     /// No run has that id or begins with that prefix.
-    #[error("find run '{0}': this repository has no such run; `orchestrate status --all` lists them")]
+    #[error("find run '{0}': this repository has no such run")]
     NoSuchRun(String),
     /// Several runs begin with that prefix.
     #[error("find run '{prefix}': several runs begin so: {}", list(.runs))]
@@ -108,7 +108,7 @@ pub enum JournalError {
     #[error("begin run {0}: there is a run of that id already")]
     RunExists(RunId),
     /// Another coordinator works on the run.
-    #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose, .run))]
+    #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose))]
     Held {
         /// The run.
         run: RunId,
@@ -223,11 +223,11 @@ fn list(runs: &[RunId]) -> String {
 }
 
 /// Says what the process that holds a run does, and what can be done about it.
-fn purpose_in_words(purpose: Purpose, run: &RunId) -> String {
+fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Run => format!("works on it; stop it with `orchestrate stop {run}`"),
-        Purpose::Land => "is landing it; try again when it is done".to_owned(),
-        Purpose::Clean => "is cleaning it; try again when it is done".to_owned(),
+        Purpose::Run => "works on it",
+        Purpose::Land => "is landing it; try again when it is done",
+        Purpose::Clean => "is cleaning it; try again when it is done",
     }
 }
 

@@ -160,7 +160,7 @@ impl Models {
                 return Err(invalid(
                     name,
                     "no such provider; write openai/…, anthropic/…, gemini/…, openrouter/…, ollama/…, llamacpp/…, \
-                     lmstudio/…, vllm/… or script:FILE, or give the server with --base-url",
+                     lmstudio/…, vllm/… or script:FILE, or name its server (`base_url`)",
                 ));
             }
         };

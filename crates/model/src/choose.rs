@@ -158,9 +158,8 @@ impl Models {
             })
             .collect();
         format!(
-            "none is named, no key is set and no local server answers; name one with --model or {MODEL_VARIABLE}, \
-             or set one of {}, or start a server ({}), or name any OpenAI-compatible one with --base-url; \
-             `orchestrate demo` shows everything without a model",
+            "none is named, no key is set and no local server answers; name one (`model`, {MODEL_VARIABLE}), \
+             or set one of {}, or start a server ({}), or name any OpenAI-compatible one (`base_url`)",
             keys.join(", "),
             local.join(", "),
         )

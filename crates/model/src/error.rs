@@ -8,7 +8,7 @@ use std::time::Duration;
 use orchestrate_core::TaskId;
 
 /// What an endpoint is called as that was typed, in the place of a variable that sets one; a run keeps it.
-pub(crate) const TYPED_BASE: &str = "--base-url";
+pub(crate) const TYPED_BASE: &str = "base_url";
 
 /// Why a request got no reply, or no model could be chosen.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ pub enum ModelError {
     },
     /// The request is longer than the model's context.
     #[error(
-        "fit the request into the context of {model}: {message}; begin a new run with a lower --context-tokens, since a run \
+        "fit the request into the context of {model}: {message}; begin a new run with lower `context_tokens`, since a run \
          keeps its own"
     )]
     ContextTooLong {
@@ -221,6 +221,14 @@ impl ModelError {
 
 fn at_line(line: usize) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
+}
+
+impl ModelError {
+    /// Reports whether no model was named and none was found.
+    #[must_use]
+    pub fn is_none_found(&self) -> bool {
+        matches!(self, ModelError::NoModel { .. })
+    }
 }
 
 /// Says how a run gets another endpoint.

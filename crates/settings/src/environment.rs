@@ -279,7 +279,7 @@ mod tests {
             found,
             [
                 "ORCHESTRATE_MAX_AGENTS: `many` is no value of `max_agents`: expected a whole number from 1 to 1000",
-                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` counts only where it is typed, as --no-sandbox",
+                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` counts only on the command line",
                 "RALPH_RESOURCE_LIMITS: this is not available yet",
             ]
         );

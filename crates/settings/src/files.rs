@@ -242,7 +242,7 @@ mod tests {
                 "o.toml:1:1: there is no key `max_agent` (did you mean `max_agents`?)",
                 "o.toml:2:9: `'maybe'` is no value of `merge`: expected auto, review or none",
                 "o.toml:3:15: `-1` is no value of `max_depth`: expected a whole number from 0 to 100",
-                "o.toml:4:1: `no_sandbox` counts only where it is typed, as --no-sandbox",
+                "o.toml:4:1: `no_sandbox` counts only on the command line",
                 "o.toml:5:1: `base_url` is never taken from a repository (write it into your own configuration file, or type the option)",
                 "o.toml:6:1: `cache` as `use` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",

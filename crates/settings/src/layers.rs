@@ -162,10 +162,9 @@ impl Layer {
         let shared = matches!(place.source, Source::Plan | Source::Project);
         match key.class {
             Class::NotYet => refuse(ProblemCode::NotAvailable, format!("`{}` is not available yet", key.name)),
-            Class::TypedOnly if place.source != Source::Flags => refuse(
-                ProblemCode::NotAllowedHere,
-                format!("`{}` counts only where it is typed, as {}", key.name, key.option()),
-            ),
+            Class::TypedOnly if place.source != Source::Flags => {
+                refuse(ProblemCode::NotAllowedHere, format!("`{}` counts only on the command line", key.name))
+            }
             Class::Personal if shared => {
                 refuse(ProblemCode::NotAllowedHere, format!("`{}` is never taken from a repository", key.name))
                     .map_err(|problem| problem.suggest("write it into your own configuration file, or type the option"))

@@ -6,6 +6,7 @@
 
 use crate::environment::{Directories, Switches, project_root};
 use crate::files::{ConfigFile, load_file};
+use crate::keys::{self, Key};
 use crate::layers::{Layer, Place, Problem, ProblemCode, Source};
 use crate::resolve::Resolved;
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ impl Inputs {
         resolved.warnings.extend(environment::without_effect(&self.variables));
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
-            let place = Place::of(Source::Flags, "--no-sandbox");
+            let place = Place::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
             let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }

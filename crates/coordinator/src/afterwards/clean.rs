@@ -53,12 +53,15 @@ pub struct KeptWorktree {
     /// What git does not store of it, below it; [`CleanOptions::ignored`] lets it go, and nothing else stands against
     /// that. Empty if it stays for another reason.
     pub ignored: Vec<PathBuf>,
+    /// Whether its task is unfinished, so that the run needs these files when it continues.
+    pub is_unfinished: bool,
 }
 
 /// What stands against removing a worktree.
 struct Obstacle {
     reason: String,
     ignored: Vec<PathBuf>,
+    is_unfinished: bool,
 }
 
 /// A commit that a ref of ours holds.
@@ -117,9 +120,11 @@ impl Runs {
                 }
                 continue;
             }
-            match self.obstacle((run, record), &path, options)? {
+            match self.obstacle(record, &path, options)? {
                 None => cleaned.removed.push((Some(task), path)),
-                Some(Obstacle { reason, ignored }) => cleaned.kept.push(KeptWorktree { task, path, reason, ignored }),
+                Some(Obstacle { reason, ignored, is_unfinished }) => {
+                    cleaned.kept.push(KeptWorktree { task, path, reason, ignored, is_unfinished });
+                }
             }
         }
         let verifier = self.layout.verifier(run);
@@ -137,14 +142,14 @@ impl Runs {
     /// Removes a task's worktree if that is asked for and possible; says what stands against it.
     fn obstacle(
         &self,
-        (run, record): (&RunId, &TaskRecord),
+        record: &TaskRecord,
         path: &Path,
         options: CleanOptions,
     ) -> Result<Option<Obstacle>, CoordinatorError> {
-        let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored }));
+        let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored, is_unfinished: false }));
         if record.needs_worktree() {
-            let reason = format!("the task is unfinished; `orchestrate resume {run}` goes on from these files");
-            return because(reason, Vec::new());
+            let reason = "the task is unfinished and continues from these files".to_owned();
+            return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
         // Files whose place in git cannot be trusted or found are not provably kept.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {

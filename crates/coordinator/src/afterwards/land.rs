@@ -289,9 +289,7 @@ impl Runs {
             return Ok(None);
         };
         let branch = state.run_id.integration_branch();
-        Ok(Some(format!(
-            "somebody has moved {branch} to {found}: that is not part of this; `git merge {branch}` brings it"
-        )))
+        Ok(Some(format!("another process has moved {branch} to {found}; what it added there was not landed")))
     }
 
     fn boxes(

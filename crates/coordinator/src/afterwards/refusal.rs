@@ -7,16 +7,13 @@ use orchestrate_core::RunId;
 #[non_exhaustive]
 pub enum Refusal {
     /// The run has been killed in the middle.
-    #[error("land run {run}: it was interrupted; `orchestrate resume {run}` brings it to an end first")]
+    #[error("land run {run}: it was interrupted, and has to come to an end first")]
     Unfinished {
         /// The run.
         run: RunId,
     },
     /// No branch was checked out when the run began.
-    #[error(
-        "land run {run}: HEAD was detached when it began, so there is no branch to land on; \
-         `git merge {result}` brings its result to wherever you are"
-    )]
+    #[error("land run {run}: HEAD was detached when it began, so there is no branch to land its result {result} on")]
     DetachedHead {
         /// The run.
         run: RunId,
@@ -24,10 +21,7 @@ pub enum Refusal {
         result: String,
     },
     /// The user's branch no longer contains what the run started from.
-    #[error(
-        "land on {branch}: it no longer contains {base}, which the run started from; merge the result by hand with \
-         `git merge {result}`"
-    )]
+    #[error("land {result} on {branch}: it no longer contains {base}, which the run started from")]
     BaseLost {
         /// The user's branch.
         branch: String,
@@ -37,10 +31,7 @@ pub enum Refusal {
         base: String,
     },
     /// The user's branch has new commits that do not go together with the result.
-    #[error(
-        "land on {branch}: its new commits conflict with the result in {}; merge by hand with `git merge {result}`",
-        .files.join(", ")
-    )]
+    #[error("land on {branch}: its new commits conflict with the result {result} in {}", .files.join(", "))]
     Conflict {
         /// The user's branch.
         branch: String,
@@ -50,10 +41,7 @@ pub enum Refusal {
         files: Vec<String>,
     },
     /// The result merged with the user's new commits does not pass the run's check.
-    #[error(
-        "land on {branch}: merged with its new commits, `{command}` ended with {exit}; `git merge {result}` brings them \
-         together by hand, to be mended there\n{output}"
-    )]
+    #[error("land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}")]
     RedCheck {
         /// The user's branch.
         branch: String,
@@ -67,13 +55,13 @@ pub enum Refusal {
         output: Box<str>,
     },
     /// Somebody asked to stop before anything was moved.
-    #[error("land run {run}: it was interrupted before anything was moved; `orchestrate land {run}` lands it")]
+    #[error("land run {run}: it was interrupted before anything was moved")]
     Interrupted {
         /// The run.
         run: RunId,
     },
     /// There is no landing to undo.
-    #[error("undo the landing of run {run}: it has not landed, or that was undone already; {}", instead_of_undoing(run, .other.as_ref()))]
+    #[error("undo the landing of run {run}: it has not landed, or that was undone already")]
     NotLanded {
         /// The run.
         run: RunId,
@@ -81,10 +69,7 @@ pub enum Refusal {
         other: Option<RunId>,
     },
     /// The branch has been moved after the landing.
-    #[error(
-        "undo the landing of run {run}: {branch} has moved since, from {landed} to {found}; \
-         `git revert` takes single commits back"
-    )]
+    #[error("undo the landing of run {run}: {branch} has moved since, from {landed} to {found}")]
     MovedSince {
         /// The run.
         run: RunId,
@@ -96,7 +81,7 @@ pub enum Refusal {
         found: String,
     },
     /// No snapshot has that name.
-    #[error("restore '{name}': run {run} keeps no snapshot of that name; `orchestrate recover {run}` lists them")]
+    #[error("restore '{name}': run {run} keeps no snapshot of that name")]
     NoSnapshot {
         /// The run.
         run: RunId,
@@ -104,18 +89,11 @@ pub enum Refusal {
         name: String,
     },
     /// The branch to be made of a snapshot is there, and is something else.
-    #[error("restore '{name}': there is a branch {branch} already, and no branch is moved; name another with --branch")]
+    #[error("restore '{name}': there is a branch {branch} already, and no branch is moved")]
     BranchTaken {
         /// What was named.
         name: String,
         /// The branch.
         branch: String,
     },
-}
-
-fn instead_of_undoing(run: &RunId, landed: Option<&RunId>) -> String {
-    match landed {
-        Some(other) => format!("`orchestrate land --undo {other}` takes back run {other}"),
-        None => format!("`orchestrate land {run}` lands it"),
-    }
 }

@@ -159,7 +159,7 @@ fn open_files(agents: usize) -> Check {
     }
     let found = format!("{agents} agents need {needed} at once, and no more than {allowed} are allowed");
     let fewer = Some(files.agents()).filter(|fewer| *fewer > 0);
-    let fewer = fewer.map(|fewer| format!(", or have fewer with `--max-agents {fewer}`")).unwrap_or_default();
+    let fewer = fewer.map(|fewer| format!(", or have fewer: `max_agents = {fewer}`")).unwrap_or_default();
     check("open files", CheckStatus::Missing, found)
         .fix(format!("start it where `ulimit -Hn` says more, as in a new shell{fewer}"))
 }

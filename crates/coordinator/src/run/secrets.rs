@@ -15,7 +15,7 @@ pub fn redactor_of(
     repository: Option<&Repo>,
 ) -> Redactor {
     let environment: Environment = variables.clone().into_iter().collect();
-    let of_url = base_url.iter().flat_map(|url| Secret::in_url("--base-url", url));
+    let of_url = base_url.iter().flat_map(|url| Secret::in_url("base_url", url));
     let of_repository = repository.map(Repo::secrets).unwrap_or_default();
     Redactor::new(environment.secrets().into_iter().chain(of_url).chain(of_repository))
 }

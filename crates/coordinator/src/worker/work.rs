@@ -55,7 +55,7 @@ pub(crate) async fn work(
     // them, it was done in time.
     let ended = working.await;
     let mut text = format!(
-        "the attempt took longer than {} s, which is the task's `timeout`; `orchestrate retry` gives it another",
+        "the attempt took longer than {} s, which is the task's `timeout`",
         limit.unwrap_or_default().as_secs()
     );
     if let Err(error) = ended {

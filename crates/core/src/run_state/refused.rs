@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, RunId, TaskId};
+use crate::ids::{AgentId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
-use crate::task_state::{Reopening, TaskState};
+use crate::task_state::TaskState;
 
 /// Why there may not be one more child.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum SpawnRefused {
         parent: AgentId,
     },
     /// It has as many as an agent may have.
-    #[error("agent {parent} has {limit} children already, which is the most that --max-children-per-agent allows")]
+    #[error("agent {parent} has {limit} children already, which is the most that `max_children_per_agent` allows")]
     TooMany {
         /// The agent.
         parent: AgentId,
@@ -35,7 +35,7 @@ pub enum SpawnRefused {
         limit: usize,
     },
     /// The child would stand too deep.
-    #[error("a child of agent {parent} would stand deeper than --max-depth {limit} allows")]
+    #[error("a child of agent {parent} would stand deeper than `max_depth` {limit} allows")]
     TooDeep {
         /// The agent.
         parent: AgentId,
@@ -62,23 +62,16 @@ pub enum MessageRefused {
         to: TaskId,
     },
     /// The agent has handed its work over, or has ended.
-    #[error("agent '{to}' is {} and reads no more messages; {}", state.as_str(), other_way(run, to, *state))]
+    #[error("agent '{to}' is {} and reads no more messages", state.as_str())]
     ReadsNoMore {
-        /// The run.
-        run: RunId,
         /// Who was named.
         to: AgentId,
         /// Where it stands.
         state: TaskState,
     },
     /// The agent's work is being merged, which either ends its part or sends the work back to it.
-    #[error(
-        "agent '{to}' reads no messages while its work is being merged; try again when it is done{}",
-        resuming(run)
-    )]
+    #[error("agent '{to}' reads no messages while its work is being merged; try again when that is done")]
     BeingMerged {
-        /// The run.
-        run: RunId,
         /// Who was named.
         to: AgentId,
     },
@@ -97,25 +90,4 @@ pub enum MessageRefused {
         /// Its size.
         bytes: usize,
     },
-}
-
-/// Says how an agent is reached that reads no messages where it stands.
-fn other_way(run: &RunId, agent: &AgentId, state: TaskState) -> String {
-    match state.reopening() {
-        Reopening::Retry => {
-            format!("`orchestrate retry {agent} -m TEXT --run {run}` lets it try again and tells it something")
-        }
-        Reopening::RetryDependency => "retry what it depends on, which lets it wait again".to_owned(),
-        Reopening::Resume => {
-            format!("its check is running, and would wake it with what is wrong{}", resuming(run))
-        }
-        Reopening::Reject => {
-            format!("`orchestrate reject {agent} -m TEXT --run {run}` sends its work back and tells it why")
-        }
-    }
-}
-
-/// Says what goes on with a merge or a check that stands still.
-fn resuming(run: &RunId) -> String {
-    format!(" (`orchestrate resume {run}` goes on with a run that nobody works on)")
 }

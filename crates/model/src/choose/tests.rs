@@ -68,11 +68,10 @@ fn without_any_the_ways_are_listed() {
     let models = Models::new(environment(&[("VLLM_BASE_URL", &page.url)]), None);
     let error = choose(&models, &Preferences::default()).unwrap_err();
     let expected = format!(
-        "choose a model: none is named, no key is set and no local server answers; name one with --model or \
-         ORCHESTRATE_MODEL, or set one of OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, or \
+        "choose a model: none is named, no key is set and no local server answers; name one (`model`, \
+         ORCHESTRATE_MODEL), or set one of OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, or \
          start a server (ollama at http://127.0.0.1:1/v1, llamacpp at http://127.0.0.1:1, lmstudio at \
-         http://127.0.0.1:1, vllm at {}), or name any OpenAI-compatible one with --base-url; `orchestrate demo` shows \
-         everything without a model",
+         http://127.0.0.1:1, vllm at {}), or name any OpenAI-compatible one (`base_url`)",
         page.url
     );
     assert_eq!(error, expected);
@@ -89,7 +88,7 @@ fn a_name_is_checked_before_it_is_used() {
         (
             "nobody/m",
             "understand the model name \"nobody/m\": no such provider; write openai/…, anthropic/…, gemini/…, \
-         openrouter/…, ollama/…, llamacpp/…, lmstudio/…, vllm/… or script:FILE, or give the server with --base-url",
+         openrouter/…, ollama/…, llamacpp/…, lmstudio/…, vllm/… or script:FILE, or name its server (`base_url`)",
         ),
         ("replay:r-1", "understand the model name \"replay:r-1\": `replay:` is not available yet"),
         ("script:/nope", "load the script /nope: there is no such file"),

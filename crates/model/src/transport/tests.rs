@@ -222,7 +222,7 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             400,
             r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
-            "fit the request into the context of openai/m: too long; begin a new run with a lower --context-tokens, since a run keeps its own",
+            "fit the request into the context of openai/m: too long; begin a new run with lower `context_tokens`, since a run keeps its own",
             false,
         ),
         (
@@ -331,7 +331,7 @@ fn nobody_there_is_said_with_the_url() {
     assert!(error.is_retryable());
     let typed = Models::new(Environment::default(), Some(url)).remote(&ModelName::parse("vllm/m").unwrap()).unwrap();
     let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {})).unwrap_err().to_string();
-    assert!(error.ends_with("or begin a new run with another --base-url, since a run keeps its own"), "{error}");
+    assert!(error.ends_with("or begin a new run with another base_url, since a run keeps its own"), "{error}");
 }
 
 #[test]

@@ -303,7 +303,7 @@ fn end_of(finish: Finish) -> DriverEnd {
         Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
         Finish::ContextFull => {
             let text = "what cannot be left out (the task's text, the tools, the list of steps) does not fit into its \
-                        context; shorten the task, or start a run with a larger --context-tokens";
+                        context; shorten the task, or start a run with larger `context_tokens`";
             (FailureCause::Context, text.to_owned())
         }
         Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),

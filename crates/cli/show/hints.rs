@@ -1,0 +1,125 @@
+//! How to go on after a refusal or an error: what to type next, once for text and JSON. No message below the terminal
+//! names a command line.
+
+use std::path::Path;
+
+use orchestrate_coordinator::{CoordinatorError, Refusal};
+use orchestrate_core::request::{Holder, Purpose};
+use orchestrate_core::run_state::MessageRefused;
+use orchestrate_core::{Reopening, RequestRefused, RunId, shell_word};
+use orchestrate_journal::JournalError;
+
+const RETRY_DEPENDENCY: &str = "retry the task that it depends on; it then becomes pending again";
+
+/// Returns the hint to an error, or `None` if its message says all.
+pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
+    match error {
+        CoordinatorError::CannotGoOn { run, why } => Some(next_step(run, why)),
+        CoordinatorError::Refused(refusal) => of_refusal(refusal),
+        CoordinatorError::Journal(JournalError::NoSuchRun(_)) => {
+            Some("`orchestrate status --all` lists the runs of this repository".to_owned())
+        }
+        CoordinatorError::Journal(JournalError::Held { run, holder: Holder { purpose: Purpose::Run, .. } }) => {
+            Some(format!("`orchestrate stop {run}` stops it"))
+        }
+        CoordinatorError::Model(error) if error.is_none_found() => {
+            Some("`--model` and `--base-url` name one; `orchestrate demo` shows everything without a model".to_owned())
+        }
+        CoordinatorError::NoIdentity => Some(
+            "type `git config user.name \"Your Name\"` and `git config user.email you@example.com`, or correct the \
+             variables GIT_AUTHOR_NAME and such if they are set"
+                .to_owned(),
+        ),
+        CoordinatorError::FewFiles { .. } => {
+            Some("start it where `ulimit -Hn` allows more, for example in a new shell".to_owned())
+        }
+        CoordinatorError::NoPlace { run, task, .. } => {
+            Some(format!("`orchestrate review {task} --run {run}` shows its work"))
+        }
+        CoordinatorError::BranchMoved { run, branch, expected, found, checkout } => {
+            Some(move_back(run, branch, (expected, found), checkout.as_deref()))
+        }
+        _ => None,
+    }
+}
+
+fn of_refusal(refusal: &Refusal) -> Option<String> {
+    Some(match refusal {
+        Refusal::Unfinished { run } => format!("`orchestrate resume {run}` brings it to an end"),
+        Refusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
+        Refusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into what is checked out"),
+        Refusal::BaseLost { result, .. } | Refusal::Conflict { result, .. } | Refusal::RedCheck { result, .. } => {
+            format!("`git merge {result}` merges it by hand")
+        }
+        Refusal::NotLanded { other: Some(other), .. } => {
+            format!("`orchestrate land --undo {other}` takes back run {other}")
+        }
+        Refusal::NotLanded { run, other: None } => format!("`orchestrate land {run}` lands it"),
+        Refusal::MovedSince { .. } => "`git revert` takes back single commits".to_owned(),
+        Refusal::NoSnapshot { run, .. } => format!("`orchestrate recover {run}` lists its snapshots"),
+        Refusal::BranchTaken { .. } => "name another branch with `--branch`".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Says how a branch of a run is put back, with what was added to it kept.
+fn move_back(run: &RunId, branch: &str, (expected, found): (&str, &str), checkout: Option<&Path>) -> String {
+    let leave = checkout.map(|path| {
+        let path = shell_word(path.display().to_string());
+        format!("switch {path} to another branch (after `git stash -u` there if changes are in the way), ")
+    });
+    format!(
+        "keep what was added with `git branch NAME {found}`, {}move the branch back with \
+         `git update-ref refs/heads/{branch} {expected}`, and type `orchestrate resume {run}`",
+        leave.unwrap_or_default()
+    )
+}
+
+/// Returns the hint to a refusal.
+pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
+    match refused {
+        RequestRefused::Changed { task } => {
+            format!("look again with `orchestrate review {task} --run {run}`")
+        }
+        RequestRefused::BeingMerged { .. } => unattended(run),
+        RequestRefused::NothingToReturn { task, state } => match state.reopening() {
+            Reopening::Reject => {
+                format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work to its agent")
+            }
+            Reopening::Retry => format!("`orchestrate retry {task} --run {run}` retries it"),
+            Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
+            Reopening::Resume => unattended(run),
+        },
+        RequestRefused::OutOfTime { .. } => {
+            format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
+        }
+        RequestRefused::StillOutOfTime { more_tokens, .. } => {
+            let tokens = if *more_tokens { " --budget-tokens N" } else { "" };
+            format!("`orchestrate resume {run}{tokens} --timeout TIME` raises the limits")
+        }
+        RequestRefused::Message(refused) => of_message(run, refused),
+        _ => format!("`orchestrate status {run}` shows its state"),
+    }
+}
+
+/// Says how an agent is reached that reads no messages where it stands.
+fn of_message(run: &RunId, refused: &MessageRefused) -> String {
+    match refused {
+        MessageRefused::BeingMerged { .. } => unattended(run),
+        MessageRefused::ReadsNoMore { to, state } => match state.reopening() {
+            Reopening::Reject => {
+                format!("`orchestrate reject {to} -m TEXT --run {run}` returns its work with a message")
+            }
+            Reopening::Retry => format!("`orchestrate retry {to} -m TEXT --run {run}` retries it with a message"),
+            Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
+            Reopening::Resume => {
+                format!("its verification is running and returns it if it fails; {}", unattended(run))
+            }
+        },
+        _ => format!("`orchestrate status {run}` shows its state"),
+    }
+}
+
+fn unattended(run: &RunId) -> String {
+    format!("`orchestrate resume {run}` continues a run that no process works on")
+}

@@ -1,13 +1,11 @@
 //! `status`: what is going on, by what is recorded and by who is alive.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use orchestrate_coordinator::Project;
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::status_name;
 use orchestrate_core::shown_hash;
 use orchestrate_core::{Report, RunState, TaskRecord, WorkStep};
-use orchestrate_journal::Store;
+use orchestrate_journal::{Store, unix_ms};
 use serde_json::{Value, json};
 
 use crate::args::StatusArgs;
@@ -33,7 +31,7 @@ pub(crate) fn execute(context: &Context, arguments: &StatusArgs) -> Result<u8, C
     let standing = store.standing(&run)?;
     let (mut report, state) = (standing.report(), standing.state);
     if report.status == RUNNING {
-        report.duration_ms += now_ms().saturating_sub(state.updated_ms);
+        report.duration_ms += unix_ms().saturating_sub(state.updated_ms);
     } else {
         warn_of_strange_tip(&context.project()?, &state);
     }
@@ -87,11 +85,6 @@ fn activity(record: &TaskRecord) -> String {
         (_, Some(tool)) => format!("{task} is in turn {turn}, last tool {tool}\n"),
         (_, None) => format!("{task} is in turn {turn}\n"),
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Adds to the report the calls that wait for a person, and the messages that nobody has read.

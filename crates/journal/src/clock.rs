@@ -18,7 +18,7 @@ pub struct Clock {
 
 impl Clock {
     /// The system's.
-    pub const SYSTEM: Clock = Clock { date: system_date, steady: since_boot };
+    pub const SYSTEM: Clock = Clock { date: unix_ms, steady: since_boot };
 }
 
 /// The time of one process's facts about a run.
@@ -41,7 +41,8 @@ impl Timeline {
     }
 }
 
-fn system_date() -> u64 {
+/// Returns the system's date in Unix milliseconds, 0 if it is set before 1970.
+pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

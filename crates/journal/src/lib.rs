@@ -46,7 +46,7 @@ mod writer;
 
 pub use batch::Batch;
 pub use blobs::{Blob, INLINE_BYTES};
-pub use clock::Clock;
+pub use clock::{Clock, unix_ms};
 pub use error::{Cause, JournalError};
 pub use journal::{Journal, Slot};
 pub use reader::{RunSummary, Store};

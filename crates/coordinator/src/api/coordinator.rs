@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use orchestrate_core::event::Event;
 use orchestrate_core::request::{Allowance, Request, RequestRefused};
@@ -13,7 +13,7 @@ use orchestrate_core::settings::MergeMode;
 use orchestrate_core::task::waiting;
 use orchestrate_core::{ModelReply, Oid, Redactor, Report, RunId, RunSettings, Task, TaskId, TaskRecord};
 use orchestrate_git::{GitError, Identities, NoGc, Repo, Waiting};
-use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store};
+use orchestrate_journal::{Batch, Blob, InboxId, Journal, JournalError, Received, Store, unix_ms};
 use orchestrate_model::{Environment, LazyCounter, Model, install_tls_provider, require_base_url};
 use orchestrate_sandbox::{Bounds, Cancel, Confinement, Helper, Sandbox, helper_installed, memory_bytes};
 use orchestrate_tools::Executor;
@@ -494,9 +494,8 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
 
 /// Makes a run id: the second in base 36, so that ids sort by time, and three random digits.
 fn new_run_id() -> RunId {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
-    RunId::new(format!("r-{}{:0>3}", base36(seconds), base36(random)))
+    RunId::new(format!("r-{}{:0>3}", base36(unix_ms() / 1_000), base36(random)))
 }
 
 fn base36(mut number: u64) -> String {

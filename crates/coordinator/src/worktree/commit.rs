@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use orchestrate_core::event::{Event, ReturnCause, ToolOutcome};
 use orchestrate_core::policy::Policy;
 use orchestrate_core::{Oid, TaskRecord, git_path};
 use orchestrate_git::{CommitSpec, Loss, SnapshotRules, Worktree};
+use orchestrate_journal::unix_ms;
 use serde_json::Value;
 
 use crate::error::CoordinatorError;
@@ -287,8 +287,7 @@ pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Resu
 
 /// Returns the time for a commit.
 pub(crate) fn unix_seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    i64::try_from(unix_ms() / 1_000).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

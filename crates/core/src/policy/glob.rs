@@ -3,6 +3,9 @@
 //! Paths follow gitignore: `*` stays within a component, `**` crosses them, a pattern without an inner slash
 //! matches at any depth, and a match of a directory covers what is below it. In commands and names `*`
 //! spans anything; a command pattern that ends in ` *` or `:*` also matches the bare words before it.
+//!
+//! Not the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library's: to both, brackets are a set, while
+//! a rule means the letters that it shows, and neither says what a command with unknown parts may be.
 
 use super::lexer::{MANY, ONE, PART};
 

@@ -101,6 +101,13 @@ struct Document {
     strips_tabs: bool,
 }
 
+/// What stands within braces, which may nest.
+struct Braced {
+    inner: String,
+    /// Whether the text has the brace that closes them.
+    is_closed: bool,
+}
+
 struct Lexer<'t, 's> {
     chars: Peekable<Chars<'t>>,
     depth: usize,
@@ -116,6 +123,25 @@ impl Simple {
 
     fn push_unknown(&mut self, in_quotes: bool) {
         self.push(if in_quotes { PART } else { MANY });
+    }
+}
+
+impl Braced {
+    /// Reads from behind the opening brace to behind the closing one.
+    fn read(text: impl Iterator<Item = char>) -> Self {
+        let (mut inner, mut open) = (String::new(), 1);
+        for c in text {
+            match c {
+                '{' => open += 1,
+                '}' => open -= 1,
+                _ => {}
+            }
+            if open == 0 {
+                return Self { inner, is_closed: true };
+            }
+            inner.push(c);
+        }
+        Self { inner, is_closed: false }
     }
 }
 
@@ -276,7 +302,10 @@ impl<'t, 's> Lexer<'t, 's> {
             }
             Some('{') => {
                 self.chars.next();
-                let name = self.read_to_closing_brace();
+                let Braced { inner: name, is_closed } = Braced::read(self.chars.by_ref());
+                if !is_closed {
+                    self.unclosed();
+                }
                 self.script.doubtful |= !name.chars().all(is_modelled);
                 self.substitutions(&name)?;
                 self.variable(&name, simple, in_quotes);
@@ -317,23 +346,6 @@ impl<'t, 's> Lexer<'t, 's> {
         } else {
             simple.push_unknown(in_quotes && !name.starts_with('@') && !name.contains("[@]"));
         }
-    }
-
-    fn read_to_closing_brace(&mut self) -> String {
-        let (mut inner, mut open) = (String::new(), 1);
-        for c in self.chars.by_ref() {
-            match c {
-                '{' => open += 1,
-                '}' => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                return inner;
-            }
-            inner.push(c);
-        }
-        self.unclosed();
-        inner
     }
 
     /// Reads the commands of substitutions within a text that is otherwise no command.
@@ -438,21 +450,10 @@ impl<'t, 's> Lexer<'t, 's> {
             self.script.flows = true;
             return self.operator(simple);
         }
-        let (mut open, mut inner) = (1, String::new());
         let is_inner = |c: &char| !c.is_whitespace() && !matches!(c, ';' | '|' | '&');
-        for c in self.chars.clone().take(LOOK_AHEAD).take_while(is_inner) {
-            match c {
-                '{' => open += 1,
-                '}' => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                break;
-            }
-            inner.push(c);
-        }
+        let Braced { inner, is_closed } = Braced::read(self.chars.clone().take(LOOK_AHEAD).take_while(is_inner));
         let has_choice = inner.contains(',') || inner.contains("..");
-        if open > 0 || !has_choice {
+        if !is_closed || !has_choice {
             self.script.doubtful |= has_choice;
             simple.push('{');
             return Ok(());

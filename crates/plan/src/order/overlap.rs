@@ -2,6 +2,8 @@
 //!
 //! A path covers everything below it. The answer errs on the side of overlap (`{a,b}` and `[ab]` count as `*`
 //! and `?`): two tasks that wait for each other in vain lose time, two that collide lose work.
+//!
+//! No matcher can stand in, since none says whether two patterns have a path in common.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -68,33 +70,62 @@ impl Pattern {
 
     /// Reports whether some path could match both, or lie below what both match.
     pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
-        // Row by row: whether the first components of the one and of the other can name the same path.
         let (a, b) = (&self.components, &other.components);
-        let mut row: Vec<bool> = vec![false; b.len() + 1];
-        for i in 0..=a.len() {
-            let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
-            for j in 0..=b.len() {
-                let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
-                let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
-                let same = match (x, y) {
-                    (None, None) => true,
-                    (Some(x), None) => x == "**" && up,
-                    (None, Some(y)) => y == "**" && left,
-                    (Some(x), Some(y)) => {
-                        ((x == "**" || y == "**") && (up || left)) || (diagonal && component_overlaps(x, y))
-                    }
-                };
-                // One of them is spent: it is a directory above whatever the other names.
-                let spent = (i == a.len() && self.holds(other)) || (j == b.len() && other.holds(self));
-                if same && (spent || (i == a.len() && j == b.len())) {
-                    return true;
-                }
-                next.push(same);
-            }
-            row = next;
-        }
-        false
+        // Where one of them is spent, it is a directory above whatever the other names.
+        let (holds, is_held) = (self.holds(other), other.holds(self));
+        let is_done = |i: usize, j: usize| match (i == a.len(), j == b.len()) {
+            (true, true) => true,
+            (true, false) => holds,
+            (false, true) => is_held,
+            (false, false) => false,
+        };
+        can_meet(a, b, is_done)
     }
+}
+
+/// A piece of a pattern: a component of a path, or a token of a component.
+trait Piece {
+    /// Reports whether it stands for any number of pieces.
+    fn is_many(&self) -> bool;
+
+    /// Reports whether both can stand for the same.
+    fn meets(&self, other: &Self) -> bool;
+}
+
+impl Piece for String {
+    fn is_many(&self) -> bool {
+        self == "**"
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        component_overlaps(self, other)
+    }
+}
+
+/// Reports whether the first `i` pieces of one pattern and the first `j` of another can stand for the same, where
+/// `is_done` accepts these lengths.
+fn can_meet<P: Piece>(a: &[P], b: &[P], is_done: impl Fn(usize, usize) -> bool) -> bool {
+    // Row by row, one for each beginning of `a`.
+    let mut row: Vec<bool> = vec![false; b.len() + 1];
+    for i in 0..=a.len() {
+        let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
+        for j in 0..=b.len() {
+            let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
+            let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
+            let same = match (x, y) {
+                (None, None) => true,
+                (Some(x), None) => x.is_many() && up,
+                (None, Some(y)) => y.is_many() && left,
+                (Some(x), Some(y)) => ((x.is_many() || y.is_many()) && (up || left)) || (diagonal && x.meets(y)),
+            };
+            if same && is_done(i, j) {
+                return true;
+            }
+            next.push(same);
+        }
+        row = next;
+    }
+    false
 }
 
 /// What was found one item shorter, in the comparison of two sequences row by row; outside of it nothing is.
@@ -119,25 +150,7 @@ fn component_overlaps(a: &str, b: &str) -> bool {
         return a == b;
     }
     let (a, b) = (tokens(a), tokens(b));
-    let mut row: Vec<bool> = Vec::new();
-    for i in 0..=a.len() {
-        let mut next: Vec<bool> = Vec::with_capacity(b.len() + 1);
-        for j in 0..=b.len() {
-            let (x, y) = (i.checked_sub(1).and_then(|i| a.get(i)), j.checked_sub(1).and_then(|j| b.get(j)));
-            let Neighbours { up, left, diagonal } = Neighbours::of(&row, &next, j);
-            next.push(match (x, y) {
-                (None, None) => true,
-                (Some(x), None) => *x == Token::Any && up,
-                (None, Some(y)) => *y == Token::Any && left,
-                (Some(x), Some(y)) => {
-                    let any = *x == Token::Any || *y == Token::Any;
-                    (any && (up || left)) || (diagonal && x.meets(*y))
-                }
-            });
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
+    can_meet(&a, &b, |i, j| i == a.len() && j == b.len())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -147,8 +160,12 @@ enum Token {
     Any,
 }
 
-impl Token {
-    fn meets(self, other: Token) -> bool {
+impl Piece for Token {
+    fn is_many(&self) -> bool {
+        *self == Token::Any
+    }
+
+    fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Token::Char(a), Token::Char(b)) => a == b,
             _ => true,

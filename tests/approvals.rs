@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Runs, Settings};
+use orchestrate_coordinator::{Archive, Settings};
 use orchestrate_core::CallHash;
 use orchestrate_core::TaskState::{Merged, Waiting};
 use orchestrate_core::event::{Event, ToolOutcome};
@@ -434,7 +434,7 @@ fn what_nobody_is_shown_is_not_approved() -> Outcome {
 
 /// Requires that a run does not take an approval of its call, whatever sent it.
 fn refuses_to_approve(desk: &Desk) -> Outcome {
-    let store = Runs::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
+    let store = Archive::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
     let open = store.state(&run)?.open_approvals().map(|(call, _)| call.clone()).next();
     let Some(call) = open else { return fail("no call asks") };

@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
+use orchestrate_coordinator::{Archive, Coordinator, Settings, Takeover};
 use orchestrate_core::RunId;
 use orchestrate_core::request::Request;
 use orchestrate_journal::{Journal, Received, Store};
@@ -292,7 +292,7 @@ fn awaiting_review() -> Result<(Home, Repository, Store, RunId), Failed> {
     let (home, repository) = (Home::new()?, Repository::plain()?);
     repository.write("plan.md", PLAN)?;
     home.orchestrate(repository.path(), &["run", "plan.md", "--merge", "review"]).run()?.exits(3)?;
-    let store = Runs::open(repository.path(), Settings::new(home.state()))?.store().clone();
+    let store = Archive::open(repository.path(), Settings::new(home.state()))?.store().clone();
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
     Ok((home, repository, store, run))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
 use orchestrate_coordinator::{
-    Boxes, Cancel, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Runs, Settings,
+    Archive, Boxes, Cancel, CleanOptions, CoordinatorError, LandOptions, Landed, PlanInput, Refusal, Settings,
 };
 use orchestrate_core::{Oid, Report, RunId, RunSettings};
 use serde_json::json;
@@ -70,8 +70,8 @@ impl Ended {
         if report.exit_code == Some(0) { Ok(Self { stage, report }) } else { fail(format!("{report:#?}")) }
     }
 
-    fn runs(&self) -> Result<Runs, Failed> {
-        Ok(Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?)
+    fn runs(&self) -> Result<Archive, Failed> {
+        Ok(Archive::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?)
     }
 
     fn run(&self) -> &RunId {
@@ -83,7 +83,7 @@ impl Ended {
     }
 
     fn land(&self) -> Result<Landed, CoordinatorError> {
-        let runs = Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
+        let runs = Archive::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
         runs.land(self.run(), &self.options())
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Coordinator, Runs, Settings, Takeover};
+use orchestrate_coordinator::{Archive, Coordinator, Settings, Takeover};
 use orchestrate_core::event::FailureCause;
 use orchestrate_core::request::{Request, RequestRefused};
 use orchestrate_core::review::{ReviewEntry, Risk};
@@ -63,7 +63,7 @@ impl Reviewed {
     }
 
     fn review(&self) -> Result<Vec<ReviewEntry>, Failed> {
-        let runs = Runs::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
+        let runs = Archive::open(self.stage.repository.path(), Settings::new(self.stage.state.path()))?;
         Ok(runs.review(&self.report.run_id)?)
     }
 

@@ -1,7 +1,7 @@
 //! What `status`, `review`, `land` and `stop` say of a run that is not simply going on or merged.
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Runs, Settings};
+use orchestrate_coordinator::{Archive, Settings};
 use orchestrate_core::request::{Holder, Purpose, Request, StopLevel};
 use orchestrate_journal::Journal;
 use rustix::process::Signal;
@@ -98,7 +98,7 @@ fn nothing_is_called_running_of_a_dead_run() -> Outcome {
     shows.iter().chain(&asks).try_for_each(is_said)?;
     says(&desk.types(&["reject", "T1", "-m", "Again."], 2)?, &["T1 has not ended", "orchestrate resume r-"])?;
     // Whoever cleans it does not work on it.
-    let store = Runs::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
+    let store = Archive::open(desk.repository.path(), Settings::new(desk.home.state()))?.store().clone();
     let run = store.latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
     let _cleaned = Journal::resume_for(&store, &run, Purpose::Clean)?;
     shows.iter().try_for_each(is_said)

@@ -260,22 +260,22 @@ fn words(text: &str) -> Result<String, String> {
 
 /// A line of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FileLine {
     /// The file, from the top of the repository.
     pub(crate) file: String,
     /// From 1.
     pub(crate) line: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for FileLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
 }
 
 /// Reads a place in a file.
-fn place(text: &str) -> Result<Place, String> {
-    let read = |(file, line): (&str, &str)| Some(Place { file: file.to_owned(), line: line.parse().ok()? });
+fn place(text: &str) -> Result<FileLine, String> {
+    let read = |(file, line): (&str, &str)| Some(FileLine { file: file.to_owned(), line: line.parse().ok()? });
     let place = text.rsplit_once(':').filter(|(file, _)| !file.is_empty()).and_then(read);
     place.filter(|place| place.line > 0).ok_or_else(|| "expected FILE:LINE, such as src/lib.rs:12".to_owned())
 }
@@ -331,7 +331,7 @@ pub(crate) struct RejectArgs {
     pub(crate) message: String,
     /// The line that the comment refers to
     #[arg(long, value_name = "FILE:LINE", value_parser = place)]
-    pub(crate) at: Option<Place>,
+    pub(crate) at: Option<FileLine>,
     /// The run's id, or a unique prefix of it [default: the latest run of this repository]
     #[arg(long)]
     pub(crate) run: Option<String>,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use orchestrate_coordinator::{Moved, Project, Runs, Settings, redactor_of, settings_of};
+use orchestrate_coordinator::{Archive, Moved, Project, Settings, redactor_of, settings_of};
 use orchestrate_core::{CallHash, RunId, RunState, TaskId};
 use orchestrate_journal::Store;
 use orchestrate_settings::consent::{ConsentError, Consents, ProjectCommand};
@@ -118,9 +118,9 @@ impl Context {
     }
 
     /// Opens the repository's runs for what is done with them afterwards.
-    pub(crate) fn runs(&self) -> Result<Runs, CommandError> {
+    pub(crate) fn runs(&self) -> Result<Archive, CommandError> {
         let loaded = self.load(Vec::new(), Layer::default())?;
-        Ok(Runs::open(&self.directory, self.settings(&loaded)?)?)
+        Ok(Archive::open(&self.directory, self.settings(&loaded)?)?)
     }
 
     /// Returns the settings with which a repository is opened; its user is told of what we have to wait for.

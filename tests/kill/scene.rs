@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::Failed;
-use orchestrate_coordinator::{Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Runs, Settings, Takeover};
+use orchestrate_coordinator::{Archive, Cancel, CleanOptions, Coordinator, LandOptions, PlanInput, Settings, Takeover};
 use orchestrate_core::event::Event;
 use orchestrate_core::request::Request;
 use orchestrate_core::{RunId, TaskId};
@@ -163,7 +163,7 @@ fn carry_out(home: &Path, deed: Deed) -> Result<String, Failed> {
     match deed {
         Deed::Run | Deed::Reject | Deed::Retry => coordinate(home, &here, deed),
         Deed::Land | Deed::Undo | Deed::Clean => {
-            let runs = Runs::open(&here, settings(home))?;
+            let runs = Archive::open(&here, settings(home))?;
             let run = runs.store().latest_run()?.ok_or_else(|| Failed::from("there is no run"))?;
             let options = LandOptions { directory: here, write_back: true, cancel: Cancel::new() };
             Ok(match deed {

@@ -26,8 +26,9 @@ pub(crate) fn execute(context: &Context, arguments: &ConfigArgs) -> Result<u8, C
 
 fn show(context: &Context, format: JsonArgs) -> Result<(), CommandError> {
     let Loaded { resolved, environment, .. } = context.load(Vec::new(), Layer::default())?;
-    let source =
-        |place: Option<&orchestrate_settings::Place>| place.map_or_else(|| "default".to_owned(), ToString::to_string);
+    let source = |place: Option<&orchestrate_settings::Location>| {
+        place.map_or_else(|| "default".to_owned(), ToString::to_string)
+    };
     let rules = |decision| {
         let of_decision = resolved.rules.iter().filter(move |rule| rule.decision == decision);
         of_decision.map(|rule| json!({"rule": rule.rule, "source": rule.source})).collect::<Vec<_>>()

@@ -10,7 +10,7 @@ use crate::args::LandArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::follow::display::Format;
-use crate::follow::landing::{attended, bring, words};
+use crate::follow::landing::{bring, until_signalled, words};
 use crate::follow::run;
 use crate::show::output;
 
@@ -28,7 +28,7 @@ pub(crate) fn execute(context: &Context, arguments: &LandArgs) -> Result<u8, Com
     let (store, run) = context.find_run(arguments.which.run.as_deref())?;
     let begun = store.state(&run)?.seq;
     let landed = if arguments.undo {
-        attended(context, &loaded, |runs, options| runs.unland(&run, options))?
+        until_signalled(context, &loaded, |runs, options| runs.unland(&run, options))?
     } else {
         bring(context, &loaded, &run)?
     };

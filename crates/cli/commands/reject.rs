@@ -2,7 +2,7 @@
 
 use orchestrate_core::request::Request;
 
-use crate::args::{Place, RejectArgs};
+use crate::args::{FileLine, RejectArgs};
 use crate::context::{Context, Subject, subject_of};
 use crate::error::CommandError;
 use crate::follow::inbox;
@@ -13,7 +13,7 @@ pub(crate) fn execute(context: &Context, arguments: &RejectArgs) -> Result<u8, C
     let (message, at) = (arguments.message.clone(), arguments.at.as_ref());
     let command = match subject_of(&store.state(&run)?, &arguments.what)? {
         Subject::Task(task) => {
-            if let Some(Place { file, line }) = at {
+            if let Some(FileLine { file, line }) = at {
                 context.runs()?.require_place(&run, &task, (file, *line))?;
             }
             Request::Reject { task, message, at: at.map(ToString::to_string) }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use orchestrate_coordinator::{CoordinatorError, Runs};
+use orchestrate_coordinator::{Archive, CoordinatorError};
 use orchestrate_core::invisible::shown;
 use orchestrate_core::review::{ReviewEntry, Risk};
 use orchestrate_core::{Action, RunId, RunState, TaskId};
@@ -59,14 +59,14 @@ pub(crate) fn execute(context: &Context, arguments: &ReviewArgs) -> Result<u8, C
 }
 
 /// Notes what the person is shown, for the approval that may follow; a state that cannot be written can be looked at.
-pub(crate) fn note_shown(runs: &Runs, state: &RunState, task: &TaskId) {
+pub(crate) fn note_shown(runs: &Archive, state: &RunState, task: &TaskId) {
     let tree = state.task(task).and_then(|record| record.tree());
     warn_unless_noted(tree.map_or(Ok(()), |tree| runs.note_shown(&state.run_id, task, tree)));
 }
 
 /// Notes what a list shows. The one for people shows no content, so it does not stand for work that somebody looked at
 /// before it changed; the one for programs names each tree.
-fn note_listed(runs: &Runs, (run, entries): (&RunId, &[ReviewEntry]), as_json: bool) {
+fn note_listed(runs: &Archive, (run, entries): (&RunId, &[ReviewEntry]), as_json: bool) {
     let trees = entries.iter().filter_map(|entry| Some((&entry.task, entry.tree.as_ref()?)));
     let noted = trees.map(|(task, tree)| match runs.shown(run, task)? {
         Some(_) if !as_json => Ok(()),

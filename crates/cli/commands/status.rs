@@ -70,8 +70,8 @@ fn warn_of_strange_tip(project: &Project, state: &RunState) {
 
 /// Returns the tasks that are worked on; none of a run that nobody works on.
 fn working<'s>(report: &Report, state: &'s RunState) -> impl Iterator<Item = &'s TaskRecord> {
-    let is_attended = report.status == RUNNING;
-    state.tasks().filter(move |record| is_attended && is_at_work(record))
+    let is_live = report.status == RUNNING;
+    state.tasks().filter(move |record| is_live && is_at_work(record))
 }
 
 /// Says what an agent does.

@@ -1,6 +1,6 @@
 //! Landing, for the command of that name and for whoever brings a run to its end whose setting it is.
 
-use orchestrate_coordinator::{Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal, Runs};
+use orchestrate_coordinator::{Archive, Boxes, Cancel, CoordinatorError, LandOptions, Landed, Refusal};
 use orchestrate_core::event::RunStatus;
 use orchestrate_core::report::{EXIT_INTERRUPTED, EXIT_NEEDS_HUMAN, EXIT_TERMINATED, EXIT_USAGE, status_name};
 use orchestrate_core::{Report, RunId, RunState};
@@ -50,14 +50,14 @@ fn not_landed(report: &mut Report, error: &CommandError) {
 
 /// Lands a run.
 pub(crate) fn bring(context: &Context, loaded: &Loaded, run: &RunId) -> Result<Landed, CommandError> {
-    attended(context, loaded, |runs, options| runs.land(run, options))
+    until_signalled(context, loaded, |runs, options| runs.land(run, options))
 }
 
 /// Lands or takes back, unless a signal asks to stop before anything is moved.
-pub(crate) fn attended(
+pub(crate) fn until_signalled(
     context: &Context,
     loaded: &Loaded,
-    act: impl FnOnce(&Runs, &LandOptions) -> Result<Landed, CoordinatorError>,
+    act: impl FnOnce(&Archive, &LandOptions) -> Result<Landed, CoordinatorError>,
 ) -> Result<Landed, CommandError> {
     let attention = Attention::listen()?;
     let (runs, options) = open(context, loaded)?;
@@ -70,8 +70,8 @@ pub(crate) fn attended(
     })
 }
 
-fn open(context: &Context, loaded: &Loaded) -> Result<(Runs, LandOptions), CommandError> {
-    let runs = Runs::open(&context.directory, context.settings(loaded)?)?;
+fn open(context: &Context, loaded: &Loaded) -> Result<(Archive, LandOptions), CommandError> {
+    let runs = Archive::open(&context.directory, context.settings(loaded)?)?;
     let runs = if loaded.resolved.is_on("quiet") { runs } else { runs.telling(output::note) };
     let write_back = !loaded.resolved.is_on("no_write_back");
     Ok((runs, LandOptions { directory: context.directory.clone(), write_back, cancel: Cancel::new() }))

@@ -124,7 +124,7 @@ struct Killed(u8);
 
 /// Returns the report of a run that says nothing any more, and must not be called running.
 fn killed(state: RunState, exit_code: u8) -> Report {
-    let (standing, status) = (Standing { state: Arc::new(state), is_attended: false }, INTERRUPTED.to_owned());
+    let (standing, status) = (Standing { state: Arc::new(state), is_live: false }, INTERRUPTED.to_owned());
     Report { r#type: "run.finished", status, exit_code: Some(exit_code), ..standing.report() }
 }
 

@@ -81,14 +81,14 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
         RequestRefused::Changed { task } => {
             format!("look again with `orchestrate review {task} --run {run}`")
         }
-        RequestRefused::BeingMerged { .. } => unattended(run),
+        RequestRefused::BeingMerged { .. } => resuming(run),
         RequestRefused::NothingToReturn { task, state } => match state.reopening() {
             Reopening::Reject => {
                 format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work to its agent")
             }
             Reopening::Retry => format!("`orchestrate retry {task} --run {run}` retries it"),
             Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
-            Reopening::Resume => unattended(run),
+            Reopening::Resume => resuming(run),
         },
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
@@ -105,7 +105,7 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
 /// Says how an agent is reached that reads no messages where it stands.
 fn of_message(run: &RunId, refused: &MessageRefused) -> String {
     match refused {
-        MessageRefused::BeingMerged { .. } => unattended(run),
+        MessageRefused::BeingMerged { .. } => resuming(run),
         MessageRefused::ReadsNoMore { to, state } => match state.reopening() {
             Reopening::Reject => {
                 format!("`orchestrate reject {to} -m TEXT --run {run}` returns its work with a message")
@@ -113,13 +113,13 @@ fn of_message(run: &RunId, refused: &MessageRefused) -> String {
             Reopening::Retry => format!("`orchestrate retry {to} -m TEXT --run {run}` retries it with a message"),
             Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
             Reopening::Resume => {
-                format!("its verification is running and returns it if it fails; {}", unattended(run))
+                format!("its verification is running and returns it if it fails; {}", resuming(run))
             }
         },
         _ => format!("`orchestrate status {run}` shows its state"),
     }
 }
 
-fn unattended(run: &RunId) -> String {
+fn resuming(run: &RunId) -> String {
     format!("`orchestrate resume {run}` continues a run that no process works on")
 }

@@ -55,7 +55,7 @@ fn object(plan: &Plan, base: Oid) -> Result<Value, CommandError> {
         facts.push(fact(facts.len(), event));
     }
     let Some(state) = RunState::replay(&facts).map_err(unfit)? else { return Ok(Value::Null) };
-    let report = Standing { state: state.into(), is_attended: true }.report();
+    let report = Standing { state: state.into(), is_live: true }.report();
     let mut object = serde_json::to_value(report).unwrap_or_default();
     let fields = [
         ("type", Value::from("run.finished")),

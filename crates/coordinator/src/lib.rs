@@ -14,12 +14,12 @@ mod texts;
 mod worker;
 mod worktree;
 
+pub use afterwards::archive::Archive;
 pub use afterwards::boxes::Boxes;
 pub use afterwards::clean::{CleanOptions, Cleaned, KeptCommit, KeptWorktree};
 pub use afterwards::land::{LandOptions, Landed};
 pub use afterwards::moved::Moved;
 pub use afterwards::refusal::Refusal;
-pub use afterwards::runs::Runs;
 pub use api::children::{ChildEvents, ChildHandle, ChildSpec};
 pub use api::coordinator::{ConfinementChoice, Coordinator, PlanInput, Settings, require_confinement};
 pub use api::diagnosis::{Check, CheckStatus, Diagnosis};

@@ -39,7 +39,7 @@ pub struct Standing {
     /// What is recorded of it.
     pub state: Arc<RunState>,
     /// Whether a process carries its tasks out.
-    pub is_attended: bool,
+    pub is_live: bool,
 }
 
 /// The object that `--output-format json` prints and `stream-json` ends with.
@@ -112,7 +112,7 @@ pub struct TaskReport {
 impl Standing {
     /// Returns the name of the run's status in JSON.
     pub fn status_name(&self) -> &'static str {
-        if self.state.status == RunStatus::Running && !self.is_attended {
+        if self.state.status == RunStatus::Running && !self.is_live {
             return STOPPED;
         }
         status_name(self.state.status)
@@ -121,7 +121,7 @@ impl Standing {
     /// Returns where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
     pub fn of_task(&self, record: &TaskRecord) -> TaskState {
         match record.state() {
-            TaskState::Running if self.state.status != RunStatus::Running || !self.is_attended => TaskState::Ready,
+            TaskState::Running if self.state.status != RunStatus::Running || !self.is_live => TaskState::Ready,
             state => state,
         }
     }

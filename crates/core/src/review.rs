@@ -419,7 +419,7 @@ mod tests {
             ("A".into(), of(vec![changed("src/z.rs"), changed("src/old.rs")])),
             ("B".into(), of(vec![moved, changed("Cargo.lock")])),
         ]);
-        let standing = Standing { state: state().into(), is_attended: true };
+        let standing = Standing { state: state().into(), is_live: true };
         let listed = serde_json::to_value(ReviewEntry::listing(&standing, &changes)).unwrap();
         let usage = serde_json::json!({"input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": null});
         let file = |path: &str| serde_json::json!({"path": path, "added": 2, "removed": 1});

@@ -63,7 +63,7 @@ pub struct TaskRecord {
     /// Whether the worktree stands and its setup has run.
     prepared: bool,
     /// Whether `onto` is merged into the worktree.
-    joined: bool,
+    base_merged: bool,
     /// What the first attempt's agent was made from.
     spec: Option<BlobId>,
     /// Where its branch stands, or has to stand once the ref has followed.
@@ -135,7 +135,7 @@ impl TaskRecord {
             branch: None,
             base: None,
             prepared: false,
-            joined: false,
+            base_merged: false,
             spec: None,
             tip: None,
             commit: None,
@@ -218,7 +218,7 @@ impl TaskRecord {
 
     /// Returns what the work was returned onto, if that still has to be merged into the worktree.
     pub fn owed_merge(&self) -> Option<&Oid> {
-        self.onto.as_ref().filter(|_| !self.joined)
+        self.onto.as_ref().filter(|_| !self.base_merged)
     }
 
     /// Returns the conflict that its author is mending, until the work is handed over.
@@ -425,7 +425,7 @@ impl TaskRecord {
                 self.require(&[TaskState::Running])?;
                 match onto {
                     None => self.prepared = true,
-                    Some(_) => self.joined = true,
+                    Some(_) => self.base_merged = true,
                 }
                 Ok(())
             }
@@ -554,7 +554,7 @@ impl TaskRecord {
 
     /// The worktree has to be set up again, and to be merged into again.
     pub(crate) fn lose_worktree(&mut self) {
-        (self.prepared, self.joined) = (false, false);
+        (self.prepared, self.base_merged) = (false, false);
     }
 
     fn committed(&mut self, commit: &Oid, tree: &Oid) -> Result<(), String> {
@@ -580,7 +580,7 @@ impl TaskRecord {
         if let (Some(onto), Some(tip), false) = (onto, &self.tip, self.is_command()) {
             // It has to be merged into the worktree before the agent goes on; without one, a repair goes on as it is.
             self.repair = Some(Repair { onto: onto.clone(), tip: tip.clone() });
-            (self.onto, self.joined) = (Some(onto), false);
+            (self.onto, self.base_merged) = (Some(onto), false);
         }
         if cause.is_new_attempt() {
             self.rounds = 0;

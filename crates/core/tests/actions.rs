@@ -129,7 +129,7 @@ impl Walk {
 
     /// Returns everything that is offered: for the run, and for each task that was looked at.
     fn offered(&self) -> Vec<Action> {
-        let reports = [true, false].map(|is_attended| Standing { state: self.state.clone().into(), is_attended });
+        let reports = [true, false].map(|is_live| Standing { state: self.state.clone().into(), is_live });
         let of_run = reports.iter().flat_map(|standing| standing.report().actions(&self.state));
         let of_tasks = self.state.tasks().flat_map(|record| self.state.actions(&record.task.id));
         of_run.chain(of_tasks).collect()

@@ -234,8 +234,8 @@ impl Store {
     /// As [`Store::state`], and as [`Store::lease`].
     pub fn standing(&self, run: &RunId) -> Result<Standing, JournalError> {
         // In this order: whoever works on it records its end before letting it go.
-        let is_attended = self.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
-        Ok(Standing { state: Arc::new(self.state(run)?), is_attended })
+        let is_live = self.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
+        Ok(Standing { state: Arc::new(self.state(run)?), is_live })
     }
 
     /// Reads a blob.

@@ -33,13 +33,13 @@ pub struct Models {
     redactor: Redactor,
     /// Made with the first remote model: a scripted run needs no certificates.
     http: Mutex<Option<Client>>,
-    shared: Mutex<HashMap<Place, Shared>>,
+    shared: Mutex<HashMap<EndpointKey, Shared>>,
     scripts: Mutex<HashMap<ModelName, Arc<ScriptedModel>>>,
 }
 
 /// A model behind an endpoint, which is what a provider counts requests by.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct EndpointKey {
     base_url: String,
     /// Where the key comes from stands for the key: within one environment each source holds one key.
     key_source: String,
@@ -174,7 +174,7 @@ impl Models {
 
     fn shared(&self, endpoint: &Endpoint, model: &str) -> Shared {
         let (base_url, key_source) = (endpoint.base_url.clone(), endpoint.key_source());
-        let place = Place { base_url, key_source, model: model.to_owned() };
+        let place = EndpointKey { base_url, key_source, model: model.to_owned() };
         locked(&self.shared).entry(place).or_default().clone()
     }
 

@@ -97,7 +97,7 @@ pub(crate) fn read(
             for (key, value) in &map {
                 let (offset, line) = line_of(source, range.clone(), key);
                 front.lines.insert(key.clone(), source.line_of(offset));
-                Place { key, value, offset, line, known }.store(&mut front, findings);
+                FrontMatterKey { key, value, offset, line, known }.store(&mut front, findings);
             }
         }
         Err(error) => {
@@ -136,7 +136,7 @@ fn line_of<'a>(source: &'a Source<'_>, range: Range<usize>, key: &str) -> (usize
 }
 
 /// One key of the front matter.
-struct Place<'a> {
+struct FrontMatterKey<'a> {
     key: &'a str,
     value: &'a Value,
     offset: usize,
@@ -144,7 +144,7 @@ struct Place<'a> {
     known: &'a KnownNames,
 }
 
-impl Place<'_> {
+impl FrontMatterKey<'_> {
     fn store(&self, front: &mut FrontMatter, findings: &mut Findings) {
         match self.key {
             "title" => front.title = self.take(self.text(), "a text", findings),

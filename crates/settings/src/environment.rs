@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::keys::{Class, KEYS, named};
-use crate::layers::{Layer, Place, Problem, ProblemCode, Source};
+use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 
 /// The name of our folder in each of the user's directories.
 const FOLDER: &str = "orchestrate";
@@ -95,7 +95,7 @@ impl Directories {
                 .or_else(|| home.as_ref().map(|home| home.join(below_home)))
                 .map(|base| base.join(FOLDER))
                 .ok_or_else(|| {
-                    let place = Place::of(Source::Environment, name);
+                    let place = Location::of(Source::Environment, name);
                     let message = "there is no home directory to keep anything in";
                     Problem::new(place, ProblemCode::InvalidValue, message).suggest("set HOME to an absolute path")
                 })
@@ -125,7 +125,7 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
     let mut problems = Vec::new();
     for (variable, key) in own.chain(others) {
         let Some(text) = set(variables, &variable) else { continue };
-        let place = Place::of(Source::Environment, &variable);
+        let place = Location::of(Source::Environment, &variable);
         if key.class == Class::TypedOnly && matches!(text, "0" | "false") {
             continue;
         }
@@ -134,14 +134,14 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
     for (variable, none) in CACHES {
         let asks = |text: &&str| !none.iter().any(|word| word.eq_ignore_ascii_case(text));
         if set(variables, variable).filter(asks).is_some() {
-            let place = Place::of(Source::Environment, *variable);
+            let place = Location::of(Source::Environment, *variable);
             problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
         }
     }
     for name in NOT_YET {
         for variable in both(name) {
             if set(variables, &variable).is_some() && named(&name.to_lowercase()).is_none() {
-                let place = Place::of(Source::Environment, variable);
+                let place = Location::of(Source::Environment, variable);
                 problems.push(Problem::new(place, ProblemCode::NotAvailable, "this is not available yet"));
             }
         }
@@ -165,7 +165,7 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
                 None => {
                     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
                     let message = format!("`{text}` is none of {}", known.join(", "));
-                    let place = Place::of(Source::Environment, variable);
+                    let place = Location::of(Source::Environment, variable);
                     problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
                 }
             }
@@ -368,7 +368,7 @@ mod tests {
         for (name, value) in promised {
             let key = named(name).unwrap_or_else(|| panic!("`{name}` is no key"));
             let mut layer = Layer::default();
-            match layer.take_text(key, value, Place::of(Source::Flags, key.option())) {
+            match layer.take_text(key, value, Location::of(Source::Flags, key.option())) {
                 Err(problem) => assert_eq!(problem.code, ProblemCode::NotAvailable, "{problem}"),
                 Ok(()) => {
                     let resolved = Resolved::of(&[layer]);

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::environment::SECRETS;
 use crate::keys::{Class, Kind, Value, named};
-use crate::layers::{Excerpt, Layer, Place, Problem, ProblemCode, Source, names};
+use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
 
 /// The largest configuration file that is read: people write a few kilobytes, so more is a wrong file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -41,7 +41,7 @@ pub fn load_file(
     shown: &str,
 ) -> Result<Option<ConfigFile>, Vec<Problem>> {
     let unreadable =
-        |message: String| vec![Problem::new(Place::of(source.clone(), shown), ProblemCode::Unreadable, message)];
+        |message: String| vec![Problem::new(Location::of(source.clone(), shown), ProblemCode::Unreadable, message)];
     let bytes = match read_plain(path, links, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
@@ -159,10 +159,10 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Location {
         let before = self.text.get(..offset).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Place {
+        Location {
             source: self.source.clone(),
             name: self.shown.to_owned(),
             line: before.matches('\n').count() + 1,

@@ -29,7 +29,7 @@ pub enum Source {
 
 /// The exact place of a value or of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// Which source it is.
     pub source: Source,
     /// The option, the variable or the file.
@@ -48,7 +48,7 @@ pub struct Given {
     /// To what.
     pub value: Value,
     /// Where.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// Everything that one source says.
@@ -63,7 +63,7 @@ pub struct Layer {
 #[error("{place}: {message}")]
 pub struct Problem {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// What kind of problem it is, for programs.
     pub code: ProblemCode,
     /// What it is: lower case, no full stop.
@@ -117,7 +117,7 @@ impl ProblemCode {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if self.line > 0 {
@@ -127,10 +127,10 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Location {
     /// Names an option, a variable or a file as a whole.
-    pub fn of(source: Source, name: impl Into<String>) -> Place {
-        Place { source, name: name.into(), line: 0, column: 0 }
+    pub fn of(source: Source, name: impl Into<String>) -> Location {
+        Location { source, name: name.into(), line: 0, column: 0 }
     }
 
     /// Returns the file, if it is one.
@@ -141,7 +141,7 @@ impl Place {
 
 impl Problem {
     /// Makes a problem without an excerpt.
-    pub fn new(place: Place, code: ProblemCode, message: impl Into<String>) -> Problem {
+    pub fn new(place: Location, code: ProblemCode, message: impl Into<String>) -> Problem {
         Problem { place, code, message: message.into(), suggestion: None, excerpt: None }
     }
 
@@ -157,7 +157,7 @@ impl Layer {
     ///
     /// # Errors
     /// Why it may not.
-    pub fn take(&mut self, key: &'static Key, value: Value, place: Place) -> Result<(), Problem> {
+    pub fn take(&mut self, key: &'static Key, value: Value, place: Location) -> Result<(), Problem> {
         let refuse = |code, message: String| Err(Problem::new(place.clone(), code, message));
         let shared = matches!(place.source, Source::Plan | Source::Project);
         match key.class {
@@ -188,7 +188,7 @@ impl Layer {
         let mut problems = Vec::new();
         for (name, text) in values {
             let Some(key) = named(name) else { continue };
-            let place = Place::of(Source::Flags, key.option());
+            let place = Location::of(Source::Flags, key.option());
             problems.extend(layer.take_text(key, &text, place).err());
         }
         if problems.is_empty() { Ok(layer) } else { Err(problems) }
@@ -198,7 +198,7 @@ impl Layer {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn take_text(&mut self, key: &'static Key, text: &str, place: Place) -> Result<(), Problem> {
+    pub fn take_text(&mut self, key: &'static Key, text: &str, place: Location) -> Result<(), Problem> {
         if key.class == Class::NotYet {
             return self.take(key, Value::Switch(true), place);
         }
@@ -233,7 +233,7 @@ impl Layer {
             if let (Some(key), Some(value)) = (named(name), value) {
                 let written = front.lines.get(name).or_else(|| front.lines.get("review").filter(|_| name == "merge"));
                 let line = written.copied().unwrap_or_default();
-                let place = Place { line, column: usize::from(line > 0), ..Place::of(Source::Plan, shown) };
+                let place = Location { line, column: usize::from(line > 0), ..Location::of(Source::Plan, shown) };
                 problems.extend(layer.take(key, value, place).err());
             }
         }

@@ -15,6 +15,6 @@ mod resolve;
 pub use environment::{Directories, SECRETS, Switches, project_root};
 pub use files::{ConfigFile, load_file, parse};
 pub use keys::{Class, KEYS, Key, Kind, Value, named};
-pub use layers::{Excerpt, Given, Layer, Place, Problem, ProblemCode, Source};
+pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};
 pub use resolve::{Chosen, Resolved};

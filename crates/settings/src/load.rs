@@ -7,7 +7,7 @@
 use crate::environment::{Directories, Switches, project_root};
 use crate::files::{ConfigFile, load_file};
 use crate::keys::{self, Key};
-use crate::layers::{Layer, Place, Problem, ProblemCode, Source};
+use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 use crate::resolve::Resolved;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ impl Inputs {
         resolved.warnings.extend(environment::without_effect(&self.variables));
         problems.extend(rule_problems(&resolved.rules, &self.tools));
         if switches.strict_sandbox && resolved.is_on("no_sandbox") {
-            let place = Place::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
+            let place = Location::of(Source::Flags, keys::named("no_sandbox").map(Key::option).unwrap_or_default());
             let message = "the sandbox is required here by RALPH_SANDBOX_MODE or ORCHESTRATE_SANDBOX_MODE";
             problems.push(Problem::new(place, ProblemCode::NotAllowedHere, message));
         }
@@ -109,7 +109,7 @@ impl Inputs {
                 continue;
             };
             if let Some((other, _)) = found {
-                let place = Place::of(Source::Project, shown);
+                let place = Location::of(Source::Project, shown);
                 let message = format!("there is `{other}` as well, and only one of the two can count");
                 let problem = Problem::new(place, ProblemCode::Ambiguous, message);
                 return Err(vec![problem.suggest("move everything into one of them")]);
@@ -165,7 +165,7 @@ fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
     let parsed = Rule::parse(rule).ok()?;
     let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
     let message = format!("the rule `{}` is about `{tool}`, and there is no such tool", rule.rule);
-    let mut problem = Problem::new(Place::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
+    let mut problem = Problem::new(Location::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
     problem.suggestion = Some(match orchestrate_plan::nearest(tool, known.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("the tools are {}", known.join(", ")),
@@ -190,5 +190,5 @@ fn of_rule(error: &PolicyError) -> Problem {
         }
         PolicyError::Example { rule, .. } => (rule.clone(), error.to_string()),
     };
-    Problem::new(Place::of(Source::Default, place), ProblemCode::InvalidValue, message)
+    Problem::new(Location::of(Source::Default, place), ProblemCode::InvalidValue, message)
 }

@@ -11,7 +11,7 @@ use orchestrate_core::settings::{MergeMode, RuleDecision, RuleText, RunSettings}
 
 use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Value};
-use crate::layers::{Given, Layer, Place, Source};
+use crate::layers::{Given, Layer, Location, Source};
 
 /// The value that counts for a key, and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Chosen {
     /// The value.
     pub value: Value,
     /// Its place, or `None` if it is the default.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 /// All settings after every source has been merged.
@@ -209,7 +209,7 @@ mod tests {
             .iter()
             .map(|(source, key, text)| {
                 let mut layer = Layer::default();
-                let place = Place::of(source.clone(), format!("{source:?}"));
+                let place = Location::of(source.clone(), format!("{source:?}"));
                 layer.take_text(named(key).unwrap(), text, place).unwrap();
                 layer
             })
@@ -260,7 +260,7 @@ mod tests {
     fn rules_add_up_and_a_repository_cannot_allow() {
         let rules = |source: Source, key: &str| {
             let mut layer = Layer::default();
-            let place = Place::of(source.clone(), format!("{source:?}"));
+            let place = Location::of(source.clone(), format!("{source:?}"));
             layer.take_text(named(key).unwrap(), "Bash(x)", place).unwrap();
             layer
         };
@@ -286,7 +286,7 @@ mod tests {
     fn a_typed_limit_is_never_narrowed_in_silence() {
         let limit = |source: Source, text: &str| {
             let mut layer = Layer::default();
-            let place = Place::of(source.clone(), format!("{source:?}"));
+            let place = Location::of(source.clone(), format!("{source:?}"));
             layer.take_text(named("max_agents").unwrap(), text, place).unwrap();
             layer
         };

@@ -14,8 +14,8 @@ use orchestrate_core::{Oid, RunId, TaskId, TaskRecord};
 use orchestrate_git::{Removed, Worktree};
 use orchestrate_journal::{Journal, JournalError};
 
+use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
-use crate::afterwards::runs::Runs;
 use crate::error::CoordinatorError;
 
 /// How many of the ignored files and folders a reason names before it only counts them.
@@ -77,7 +77,7 @@ pub struct KeptCommit {
     pub time_unix: i64,
 }
 
-impl Runs {
+impl Archive {
     /// Removes a run's worktrees whose files are kept elsewhere, or only says which.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl Runs {
         // Files whose place in git cannot be trusted or found are not provably kept.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {
             self.repo.require_kept(&worktree)?;
-            let ignored = if options.ignored { Vec::new() } else { self.repo.unstored(&worktree)? };
+            let ignored = if options.ignored { Vec::new() } else { self.repo.uncommitted(&worktree)? };
             Ok((worktree, ignored))
         });
         match kept {

@@ -19,10 +19,10 @@ use orchestrate_git::{CommitSpec, GitError, Merge, Move};
 use orchestrate_journal::Journal;
 use orchestrate_sandbox::Cancel;
 
+use crate::afterwards::archive::Archive;
 use crate::afterwards::boxes;
 use crate::afterwards::boxes::{Boxes, Target};
 use crate::afterwards::refusal::Refusal;
-use crate::afterwards::runs::Runs;
 use crate::api::coordinator::sandbox;
 use crate::error::CoordinatorError;
 use crate::merge::checks::{Check, run_check_blocking};
@@ -66,7 +66,7 @@ pub struct Landed {
     pub warnings: Vec<String>,
 }
 
-impl Runs {
+impl Archive {
     /// Brings a run's result into the branch that it started from.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// As [`Runs::land`]; also if the branch has moved since.
+    /// As [`Archive::land`]; also if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         // Also where nothing is to be taken back: a landing that has failed is none.
         self.repo.put_back_half_written()?;
@@ -323,7 +323,7 @@ fn begun(state: &RunState) -> Option<&Landing> {
 /// part of it.
 fn warnings(state: &Arc<RunState>) -> Vec<String> {
     // Nobody works on the run while it is landed.
-    let standing = Standing { state: Arc::clone(state), is_attended: false };
+    let standing = Standing { state: Arc::clone(state), is_live: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;
         Some(match record.landing_concern()? {

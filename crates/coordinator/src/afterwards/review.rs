@@ -9,10 +9,10 @@ use orchestrate_core::run_state::MergedAttempt;
 use orchestrate_core::{Oid, RunId, RunState, TaskId, TaskRecord};
 use orchestrate_git::{ChangeStatus, FileChange, GitError};
 
-use crate::afterwards::runs::Runs;
+use crate::afterwards::archive::Archive;
 use crate::error::CoordinatorError;
 
-impl Runs {
+impl Archive {
     /// Lists every branch of a run: state, checks, size, risk, overlaps, cost.
     ///
     /// # Errors

@@ -192,7 +192,7 @@ impl Coordinator {
 
     /// Runs a plan to its end.
     ///
-    /// The result is on the integration branch then; [`Runs::land`](crate::Runs::land) brings it to the user's, also
+    /// The result is on the integration branch then; [`Archive::land`](crate::Runs::land) brings it to the user's, also
     /// where the settings say that the run is to be landed.
     ///
     /// # Errors

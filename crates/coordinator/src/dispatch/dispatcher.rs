@@ -123,7 +123,7 @@ impl Run {
             Ok(ended) => ended?,
             Err(_) => return Err(CoordinatorError::Panicked { what: "the dispatcher" }),
         }
-        Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_attended: false }.report())
+        Ok(Standing { state: Arc::clone(&self.handle.state.borrow()), is_live: false }.report())
     }
 }
 
@@ -231,7 +231,7 @@ impl Dispatcher {
             Effect::StartWorker(task) => {
                 let own = self.shutdown.of_agent();
                 self.agents.insert(task.clone(), own.clone());
-                self.spawn(Job::Worker(task.clone()), spawn::employ(context, task, own));
+                self.spawn(Job::Worker(task.clone()), spawn::start(context, task, own));
             }
             Effect::StartMerge(step) => {
                 let shutdown = self.shutdown.clone();

@@ -143,8 +143,8 @@ impl WorkerLink {
     }
 
     /// Keeps a place in the journal for a fact that must be recordable whatever happens.
-    pub(crate) async fn keep_place(&self) -> Result<Place, CoordinatorError> {
-        Ok(Place(self.context.journal.reserve().await?))
+    pub(crate) async fn keep_place(&self) -> Result<JournalSlot, CoordinatorError> {
+        Ok(JournalSlot(self.context.journal.reserve().await?))
     }
 
     /// Records that a request is about to be sent, if every budget can carry it; or that it waits for others.
@@ -268,9 +268,9 @@ fn summary(call: &ToolCall) -> String {
 }
 
 /// A place in the journal that is kept for one fact.
-pub(crate) struct Place(Slot);
+pub(crate) struct JournalSlot(Slot);
 
-impl Place {
+impl JournalSlot {
     /// Hands a fact and the bytes that it names over at once; the future resolves when they are durable.
     pub(crate) fn record(
         self,

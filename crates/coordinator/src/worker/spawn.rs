@@ -20,7 +20,7 @@ use crate::worker::work;
 use crate::worktree::commit;
 
 /// Assigns a task to a worker; ends with it.
-pub(crate) async fn employ(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
+pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     let link = WorkerLink::new(&context, &task);
     match assign(&context, &task).await {
         Ok(Some(assignment)) => work::work(assignment, link, Arc::clone(&context.host), shutdown).await,

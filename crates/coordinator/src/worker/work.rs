@@ -19,7 +19,7 @@ use crate::run::assignment::Assignment;
 use crate::run::host::Host;
 use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::texts::prompts::{EVIDENCE_BYTES, cut};
-use crate::worker::driver::{AgentDriver, DriverEnd, LoopDriver, RunDriver};
+use crate::worker::driver::{AgentDriver, CommandDriver, DriverEnd, LoopDriver};
 use crate::worker::link::WorkerLink;
 use crate::worker::workplace::Workplace;
 use crate::worktree::link::Unresolved;
@@ -45,7 +45,7 @@ pub(crate) async fn work(
             None => std::future::pending().await,
         }
     };
-    let working = stretch(assignment, link.clone(), host, shutdown.clone());
+    let working = work_until_blocked(assignment, link.clone(), host, shutdown.clone());
     tokio::pin!(working, expired);
     tokio::select! {
         ended = &mut working => return after(&link, &shutdown, ended).await,
@@ -83,7 +83,7 @@ async fn after(
 }
 
 /// Does what the task's state asks for, until it asks for nothing that a worker does.
-async fn stretch(
+async fn work_until_blocked(
     assignment: Assignment,
     link: WorkerLink,
     host: Arc<Host>,
@@ -164,7 +164,7 @@ fn can_decide(workplace: &Workplace) -> bool {
 /// Drives the agent through one stretch; tells whether there may be more to do.
 async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let mut driver: Box<dyn AgentDriver> = match &record.task.work {
-        Work::Run(command) => Box::new(RunDriver { command: command.clone() }),
+        Work::Run(command) => Box::new(CommandDriver { command: command.clone() }),
         Work::Agent(_) => Box::new(LoopDriver::open(workplace).await?),
     };
     let (cause, text) = match driver.drive(workplace).await? {
@@ -226,7 +226,7 @@ async fn report(workplace: &Workplace, summary: String) -> Result<bool, Coordina
 
 /// Names what a worktree without a change holds all the same: files that git ignores. Nothing if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
-    let files = workplace.git.unstored().await?;
+    let files = workplace.git.uncommitted().await?;
     let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
     let more = match files.len().saturating_sub(SHOWN_IGNORED) {
         0 => String::new(),

@@ -176,9 +176,9 @@ impl GitLink {
     }
 
     /// Lists what the worktree holds that no commit of it will have, such as files that git ignores.
-    pub(crate) async fn unstored(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
+    pub(crate) async fn uncommitted(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
-        self.context.git(move |repo| repo.unstored(&worktree)).await
+        self.context.git(move |repo| repo.uncommitted(&worktree)).await
     }
 
     /// Compares the worktree with the branch's tip.

@@ -51,7 +51,7 @@ struct Known {
 }
 
 /// A field in which a secret stands.
-struct Place {
+struct SecretField {
     field: String,
     secret: String,
 }
@@ -167,9 +167,9 @@ impl Redactor {
     }
 
     /// Returns the fields in which secrets stand, each by the path from the whole.
-    fn places_in(&self, value: &Value, path: &str) -> Vec<Place> {
+    fn places_in(&self, value: &Value, path: &str) -> Vec<SecretField> {
         let found =
-            |text: &str, field: String| self.finds(text).map(|secret| Place { field, secret: secret.to_owned() });
+            |text: &str, field: String| self.finds(text).map(|secret| SecretField { field, secret: secret.to_owned() });
         match value {
             Value::String(text) => found(text, path.to_owned()).into_iter().collect(),
             Value::Array(items) => {

@@ -22,7 +22,7 @@ use crate::repo::probe;
 use crate::repo::refs::branch_ref;
 use crate::repo::refusal::Refusal;
 use crate::repo::repository::{Repo, id_in, tree_of};
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
 
 /// A step of a branch of the user's from one commit to another.
@@ -127,7 +127,7 @@ impl Repo {
     }
 
     /// Finds the places where a branch is checked out, a rebase of it in progress included.
-    pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Place>, GitError> {
+    pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Checkout>, GitError> {
         let main = self.common_dir();
         let mut places = Vec::new();
         for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
@@ -136,13 +136,13 @@ impl Repo {
                 let Some(path) = self.worktree_of(&git_dir)? else {
                     return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
                 };
-                places.push(Place { path, git_dir });
+                places.push(Checkout { path, git_dir });
             }
         }
         Ok(places)
     }
 
-    fn only_checkout(&self, branch: &str) -> Result<Option<Place>, GitError> {
+    fn only_checkout(&self, branch: &str) -> Result<Option<Checkout>, GitError> {
         let mut places = self.checked_out_at(branch)?;
         if places.len() > 1 {
             let paths = places.into_iter().map(|place| place.path).collect();
@@ -160,7 +160,7 @@ impl Repo {
     /// files and has not moved the branch.
     fn finish_files(
         &self,
-        checkout: Option<&Place>,
+        checkout: Option<&Checkout>,
         branch: &str,
         [from, to]: [&Oid; 2],
         held: &Held,
@@ -175,7 +175,7 @@ impl Repo {
 
     fn move_branch(
         &self,
-        checkout: Option<Place>,
+        checkout: Option<Checkout>,
         branch: &str,
         [from, to]: [&Oid; 2],
         held: &Held,
@@ -188,7 +188,13 @@ impl Repo {
 
     /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
     /// changes overlap, then the branch. It can be repeated from anywhere in between.
-    fn move_checkout(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+    fn move_checkout(
+        &self,
+        place: &Checkout,
+        branch: &str,
+        [from, to]: [&Oid; 2],
+        held: &Held,
+    ) -> Result<(), GitError> {
         self.move_files(place, branch, [from, to], held)?;
         let Err(unmoved) = self.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
         // The branch moved in this instant; the files go back to where they were.
@@ -202,7 +208,7 @@ impl Repo {
     }
 
     /// Moves the files and the index of a checkout alone.
-    fn move_files(&self, place: &Place, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
+    fn move_files(&self, place: &Checkout, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
         let in_conflict = in_conflict(place)?;
         if !in_conflict.is_empty() {
             return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
@@ -229,7 +235,7 @@ impl Repo {
     /// Lists the files that differ between two commits and that have one of these states in a checkout.
     pub(crate) fn overlapping(
         &self,
-        place: &Place,
+        place: &Checkout,
         [from, to]: [&Oid; 2],
         states: Status,
     ) -> Result<Vec<PathBuf>, GitError> {
@@ -251,7 +257,7 @@ impl Repo {
     }
 
     /// Lists what stands in the user's checkout where two commits need a folder, and is neither a folder nor their own.
-    fn files_for_folders(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+    fn files_for_folders(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let changed = self.changed_paths(from, to)?;
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let folders: BTreeSet<PathBuf> = changed.iter().flat_map(above).filter(|path| path != Path::new("")).collect();
@@ -263,7 +269,7 @@ impl Repo {
     }
 
     /// Lists the files that differ between two commits and whose changes the user has told git not to look at.
-    fn unwatched(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+    fn unwatched(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let index = place.index()?;
         let is_unwatched = |path: &PathBuf| {
             let entry = index.get_path(path, 0);
@@ -276,7 +282,7 @@ impl Repo {
     }
 
     /// Lists those of [`Self::unwatched`] that are not as the index has them, or cannot be read.
-    pub(crate) fn changed_unwatched(&self, place: &Place, between: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
+    pub(crate) fn changed_unwatched(&self, place: &Checkout, between: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let index = place.index()?;
         let is_changed = |path: &PathBuf| {
             let known = index.get_path(path, 0).map(|entry| entry.id);
@@ -287,7 +293,7 @@ impl Repo {
     }
 
     /// Reports whether a checkout's index has a commit's version of each file in which two commits differ.
-    fn index_holds(&self, place: &Place, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
+    fn index_holds(&self, place: &Checkout, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let (handle, index) = (self.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
         for path in self.changed_paths(from, to)? {
@@ -339,7 +345,7 @@ impl Repo {
 }
 
 /// Lists the files that a checkout's index has in conflict.
-fn in_conflict(place: &Place) -> Result<Vec<PathBuf>, GitError> {
+fn in_conflict(place: &Checkout) -> Result<Vec<PathBuf>, GitError> {
     let index = place.index()?;
     let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));
     let mut paths = BTreeSet::new();

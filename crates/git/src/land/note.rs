@@ -12,7 +12,7 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::repo::repository::{Repo, theirs};
 use crate::store::openat::path_of;
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 
 /// The note's file in our folder of the repository: one that came with the repository would name any folder.
 const NOTE: &str = "switch";
@@ -26,7 +26,7 @@ const BACK: &[u8] = b"back";
 
 /// A checkout that is being brought from one commit's files to another's.
 pub(crate) struct Switch {
-    pub(crate) place: Place,
+    pub(crate) place: Checkout,
     pub(crate) from: Oid,
     pub(crate) to: Oid,
     /// How the file of the index looked before.
@@ -83,7 +83,7 @@ impl Switch {
     /// Returns the note's text: its fields, each with a zero byte behind it, and a line break at the end. The last ones
     /// are three for each file.
     fn text(&self) -> Vec<u8> {
-        let Switch { place: Place { path, git_dir }, from, to, index, old, stage } = self;
+        let Switch { place: Checkout { path, git_dir }, from, to, index, old, stage } = self;
         let mut fields: Vec<&[u8]> = [from, to].map(|oid| oid.as_str().as_bytes()).into();
         fields.extend([path, git_dir].map(|path| path.as_os_str().as_bytes()));
         fields.push(index.as_bytes());
@@ -116,6 +116,6 @@ impl Switch {
             old.push(OldFile { path, known_as, is_absent: told == ABSENT });
         }
         let stage = if back.is_empty() { Stage::Writing } else { Stage::PuttingBack(back) };
-        Some(Switch { place: Place { path, git_dir }, from, to, index, old, stage })
+        Some(Switch { place: Checkout { path, git_dir }, from, to, index, old, stage })
     }
 }

@@ -33,7 +33,7 @@ use crate::repo::program::Ended;
 use crate::repo::refusal::Refusal;
 use crate::repo::repository::{Repo, id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{Room, read_info};
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 
 /// How many paths one process is given.
 const PATHS_AT_ONCE: usize = 200;
@@ -59,7 +59,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::NotWritten`] if it failed and all is as it was, [`GitError::HalfWritten`] if not.
-    pub(crate) fn switch(&self, place: &Place, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
+    pub(crate) fn switch(&self, place: &Checkout, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
         let writer = self.writer(place, held)?;
         let read_tree = |how: &[&str]| {
             let args = [&["read-tree", "-m"], how, &[from.as_str(), to.as_str()]].concat();
@@ -139,7 +139,7 @@ impl Repo {
     }
 
     /// Looks at a checkout before git writes.
-    fn begin(&self, place: &Place, [from, to]: [&Oid; 2]) -> Result<Switch, GitError> {
+    fn begin(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Switch, GitError> {
         let handle = self.handle()?;
         let (tree, index) = (tree_of(&handle, from)?, place.index()?);
         let mut old = Vec::new();
@@ -230,7 +230,7 @@ impl Repo {
     /// Reports whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
     fn is_version(
         &self,
-        (place, writer): (&Place, &Writer<'_>),
+        (place, writer): (&Checkout, &Writer<'_>),
         (commit, path): (&Oid, &Path),
         is_such: impl Fn(&[u8], i32) -> bool,
     ) -> Result<bool, GitError> {
@@ -249,7 +249,7 @@ impl Repo {
 
     fn git_in(
         &self,
-        place: &Place,
+        place: &Checkout,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
         writer: &Writer<'_>,
     ) -> Result<Ended, GitError> {
@@ -259,7 +259,7 @@ impl Repo {
 
     /// Prepares git for a checkout of the user's: with the filters that he or the machine's administrator has
     /// configured, and with none of the repository's own.
-    fn writer<'a>(&self, place: &Place, held: &'a Held) -> Result<Writer<'a>, GitError> {
+    fn writer<'a>(&self, place: &Checkout, held: &'a Held) -> Result<Writer<'a>, GitError> {
         let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
         let room = Room::under(held)?;
@@ -269,7 +269,7 @@ impl Repo {
 
     /// Refuses to write files for which two commits ask for a filter that only the repository's own configuration
     /// knows: nobody has consented to that program.
-    pub(crate) fn require_no_own_filter(&self, place: &Place, commits: [&Oid; 2]) -> Result<(), GitError> {
+    pub(crate) fn require_no_own_filter(&self, place: &Checkout, commits: [&Oid; 2]) -> Result<(), GitError> {
         let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let filters = configuration.own_filters();
         if filters.is_empty() {
@@ -292,7 +292,7 @@ impl Repo {
 }
 
 /// Finds a file; a folder is none.
-fn found(place: &Place, path: &Path) -> Option<Metadata> {
+fn found(place: &Checkout, path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
 }
 
@@ -306,7 +306,7 @@ fn known_as(entry: &IndexEntry) -> String {
 }
 
 /// Returns how the file of an index is, so that one that was written since is told from it.
-fn look_of_index(place: &Place) -> String {
+fn look_of_index(place: &Checkout) -> String {
     let look = |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
     std::fs::metadata(place.index_path()).map(look).unwrap_or_default()
 }
@@ -321,7 +321,7 @@ fn mode_of(found: &Metadata) -> i32 {
 }
 
 /// Removes a file that git has made, and the folders that it leaves empty; what is gone already leaves none.
-fn remove(place: &Place, path: &Path) -> Result<(), GitError> {
+fn remove(place: &Checkout, path: &Path) -> Result<(), GitError> {
     if found(place, path).is_none() {
         return Ok(());
     }

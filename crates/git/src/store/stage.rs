@@ -197,7 +197,7 @@ impl Stager<'_> {
     fn store_link(&mut self, folder: &OwnedFd, name: &[u8], path: &[u8]) -> Result<git2::Oid, GitError> {
         let target = openat::read_link(folder, name).map_err(GitError::errno("read the link", path_of(path)))?;
         self.count(path, target.len() as u64)?;
-        retry::while_swept(|| self.store.blob(&target)).map_err(self.unstored(path, target.len()))
+        retry::while_swept(|| self.store.blob(&target)).map_err(self.uncommitted(path, target.len()))
     }
 
     fn store_file(
@@ -224,7 +224,7 @@ impl Stager<'_> {
             return Err(unstorable(path, format!("git cannot go by it: {reason}")));
         }
         self.walk.require_plain_attributes_for(path)?;
-        let failed = || self.unstored(path, bytes.len());
+        let failed = || self.uncommitted(path, bytes.len());
         let converts = match self.converts(path) {
             // A file that was checked out without its filter and never touched is what the index has.
             Err(_) if known.is_some_and(|entry| is_blob(&bytes, entry.id)) => false,
@@ -245,7 +245,7 @@ impl Stager<'_> {
     }
 
     /// Says why a file was not stored: for what it is, unless the disk is full.
-    fn unstored(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
+    fn uncommitted(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
         move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
             Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
             None => unstorable(path, error.message()),

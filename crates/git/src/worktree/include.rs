@@ -15,7 +15,7 @@ use crate::repo::repository::Repo;
 use crate::store::bounds;
 use crate::store::openat;
 use crate::store::openat::path_of;
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 use crate::worktree::worktrees::Worktree;
 
 /// The file that names the patterns, at the top of the user's checkout.
@@ -96,7 +96,7 @@ impl Repo {
     /// Lists the untracked files of the user's checkout that exclude patterns name.
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
-        let place = Place { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
+        let place = Checkout { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
         let room = self.room_for_files()?;
         let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
         let listed = self.program.require(&run)?;

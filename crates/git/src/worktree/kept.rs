@@ -14,7 +14,7 @@ impl Repo {
     /// Makes sure that a worktree's files are kept, and what a person has staged there: the tree of each is the
     /// branch's, or that of a ref of ours.
     ///
-    /// What no tree holds is not looked at: see [`Repo::unstored`].
+    /// What no tree holds is not looked at: see [`Repo::uncommitted`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] and [`GitError::StagedAlone`] if they are not.

@@ -8,7 +8,7 @@ use crate::error::GitError;
 use crate::repo::program::Run;
 use crate::repo::repository::Repo;
 use crate::repo::scratch_repo::Room;
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 
 impl Repo {
     /// Makes a room for one run on files.
@@ -22,7 +22,7 @@ impl Repo {
     pub(crate) fn on_files<'a>(
         &self,
         room: &'a Room,
-        place: &'a Place,
+        place: &'a Checkout,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Run<'a> {
         let run = Run::new(room.git_dir(), &place.path, args)

@@ -31,20 +31,20 @@ impl Repo {
     ///
     /// # Errors
     /// If something cannot be read, so that it cannot be told.
-    pub fn unstored(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+    pub fn uncommitted(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         let checkout = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
         let search = Search { worktree, checkout, tracked: self.tracked(worktree)? };
         let found = self.walk(worktree, &search.tracked)?;
-        let mut unstored = Vec::new();
+        let mut uncommitted = Vec::new();
         for (path, is_folder) in found.ignored {
             if search.is_only_here((path.clone(), is_folder))? {
-                unstored.push(path_of(&if is_folder { join(&path, b"") } else { path }));
+                uncommitted.push(path_of(&if is_folder { join(&path, b"") } else { path }));
             }
         }
-        unstored.extend(found.nested.iter().map(|folder| folder.join(".git/")));
-        unstored.sort();
-        Ok(unstored)
+        uncommitted.extend(found.nested.iter().map(|folder| folder.join(".git/")));
+        uncommitted.sort();
+        Ok(uncommitted)
     }
 
     /// Reports whether git ignores a file of a worktree, so that no commit of it will have the file.

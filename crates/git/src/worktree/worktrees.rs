@@ -25,7 +25,7 @@ use crate::repo::refs::branch_ref;
 use crate::repo::refusal::{Operation, Refusal};
 use crate::repo::repository::{Repo, tree_of};
 use crate::store::openat;
-use crate::worktree::place::Place;
+use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
 
@@ -243,7 +243,7 @@ impl Repo {
         let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
         let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
         let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
-        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
         Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
     }
 
@@ -278,7 +278,7 @@ impl Repo {
     /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
     ///
     /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours. What no tree
-    /// holds goes with them: see [`Repo::unstored`].
+    /// holds goes with them: see [`Repo::uncommitted`].
     ///
     /// # Errors
     /// [`GitError::Unkept`] if they are not; nothing is removed then.
@@ -473,7 +473,7 @@ impl Repo {
     pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
-        let place = Place { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
+        let place = Checkout { path: worktree.path.clone(), git_dir: worktree.admin_dir.clone() };
         let room = self.room_for_files()?;
         let run = self.on_files(&room, &place, args).settings(self.shared.configuration.about_files());
         self.program.require(&run).map(drop)

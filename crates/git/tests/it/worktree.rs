@@ -346,15 +346,15 @@ fn what_no_tree_holds_is_listed() {
     write_files(&fixture.project(), &[("copied.log", "same\n"), ("other.log", "mine\n"), ("build/same", "1")]);
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
-    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     write_files(worktree.path(), &[("copied.log", "same\n"), ("build/same", "1"), ("new", "not ignored\n")]);
     std::fs::create_dir(worktree.path().join("empty")).unwrap();
-    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     let lost = [("other.log", "agent's\n"), ("sub/deep.log", "x"), ("build/out/deep", "x"), ("cloned/.git/HEAD", "x")];
     write_files(worktree.path(), &lost);
     std::os::unix::fs::symlink("a", worktree.path().join("link.log")).unwrap();
-    let unstored = ["build/", "cloned/.git/", "link.log", "other.log", "sub/deep.log"].map(PathBuf::from);
-    assert_eq!(repo.unstored(&worktree).unwrap(), unstored);
+    let uncommitted = ["build/", "cloned/.git/", "link.log", "other.log", "sub/deep.log"].map(PathBuf::from);
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), uncommitted);
     let ignored = ["other.log", "sub/deep.log", "build/out/deep", "link.log"];
     let stored = ["a", "sub/b", "new", "sub/not-there"];
     for (path, expected) in ignored.map(|path| (path, true)).into_iter().chain(stored.map(|path| (path, false))) {
@@ -369,9 +369,9 @@ fn what_is_tracked_in_an_ignored_folder_is_stored() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("build/kept", "2\n")]);
-    assert_eq!(repo.unstored(&worktree).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), Vec::<PathBuf>::new());
     write_files(worktree.path(), &[("build/made", "1\n")]);
-    assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("build/")]);
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), [PathBuf::from("build/")]);
     let ignored = ["build/kept", "build/made"].map(|path| repo.ignores(&worktree, path.as_ref()).unwrap());
     assert_eq!(ignored, [false, true]);
 }
@@ -420,7 +420,7 @@ fn folders_of_any_depth_are_passed_over_and_removed() {
     let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
     assert!(matches!(&error, GitError::TooLarge { path, .. } if path.ends_with("empty")), "{error}");
     std::fs::rename(worktree.path().join("empty"), worktree.path().join("built")).unwrap();
-    assert_eq!(repo.unstored(&worktree).unwrap(), [PathBuf::from("built/")]);
+    assert_eq!(repo.uncommitted(&worktree).unwrap(), [PathBuf::from("built/")]);
     repo.remove_worktree(&worktree, &fixture.trash()).unwrap().delete().unwrap();
     assert_eq!(std::fs::read_dir(fixture.trash()).unwrap().count(), 0);
 }

@@ -10,7 +10,7 @@ use crate::fields::attributes;
 use crate::fields::attributes::{Attributes, Located};
 use crate::fields::identify;
 use crate::read::checkbox::{BoxMark, after_box, looks_like_box, odd_box, read_box};
-use crate::read::draft::{Draft, Place, Reader, items_of};
+use crate::read::draft::{Draft, Location, Reader, items_of};
 use crate::read::heading;
 use crate::read::outline::{Block, Item};
 use crate::read::source::{Inline, Source};
@@ -39,7 +39,7 @@ pub(crate) struct Collected {
 /// Finds all tasks of a document.
 pub(crate) fn collect(source: &Source<'_>, blocks: &[Block], findings: &mut Findings) -> Collected {
     let reader = Reader { source, findings };
-    let mut walk = Walk { reader, found: Collected::default(), headings: Vec::new(), place: Place::default() };
+    let mut walk = Walk { reader, found: Collected::default(), headings: Vec::new(), place: Location::default() };
     walk.document(blocks);
     walk.found
 }
@@ -49,7 +49,7 @@ struct Walk<'s, 'a> {
     found: Collected,
     /// The open headings: level, and the title if it excludes tasks.
     headings: Vec<(u8, Option<String>)>,
-    place: Place,
+    place: Location,
 }
 
 /// What an item's parents give it.

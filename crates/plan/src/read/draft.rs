@@ -41,7 +41,7 @@ pub(crate) struct Draft {
 
 /// Where in the document a task stands.
 #[derive(Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) section: Option<String>,
     pub(crate) section_index: usize,
     pub(crate) phase: usize,
@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
         inline: &Inline,
         mark: BoxMark,
         (at, is_group): (usize, bool),
-        place: &Place,
+        place: &Location,
     ) -> Draft {
         let line = attributes::read_line(inline, mark.rest, self.findings);
         let mut cuts = line.cuts;

@@ -17,17 +17,17 @@ use orchestrate_tools::{
 use super::call_end::{CallOf, finished};
 use crate::error::CoordinatorError;
 use crate::run::codec::value_bytes;
-use crate::worker::link::{Outgoing, Place};
+use crate::worker::link::{JournalSlot, Outgoing};
 use crate::worker::workplace::Workplace;
 
 /// One agent's desk: everything that its tools reach.
-pub(super) struct AgentDesk {
+pub(super) struct AgentServices {
     workplace: Workplace,
     artifacts: Mutex<Vec<Artifact>>,
     lost: Lost,
 }
 
-impl AgentDesk {
+impl AgentServices {
     pub(super) fn new(workplace: &Workplace, artifacts: Vec<Artifact>) -> Arc<Self> {
         Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts), lost: Lost::default() })
     }
@@ -54,7 +54,7 @@ impl Lost {
 }
 
 /// Returns the services of an agent's calls.
-pub(super) fn services(desk: &Arc<AgentDesk>) -> Services {
+pub(super) fn services(desk: &Arc<AgentServices>) -> Services {
     Services {
         git: Arc::clone(desk) as Arc<dyn GitService>,
         agents: Arc::clone(desk) as Arc<dyn AgentService>,
@@ -68,7 +68,7 @@ fn service_error(error: &CoordinatorError) -> ServiceError {
 }
 
 #[async_trait]
-impl GitService for AgentDesk {
+impl GitService for AgentServices {
     async fn status(&self) -> Result<GitStatus, ServiceError> {
         self.workplace.git.status().await.map_err(|error| service_error(&error))
     }
@@ -94,7 +94,7 @@ impl GitService for AgentDesk {
 }
 
 #[async_trait]
-impl AgentService for AgentDesk {
+impl AgentService for AgentServices {
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError> {
         let OutgoingMessage { to, body, deadline_seconds } = message;
         let sent = self.workplace.link.send(Outgoing { to, body, deadline_seconds }).await;
@@ -103,7 +103,7 @@ impl AgentService for AgentDesk {
 }
 
 #[async_trait]
-impl CallRecorder for AgentDesk {
+impl CallRecorder for AgentServices {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         let link = &self.workplace.link;
         // The place first: an end must be recordable whatever happens after the start.
@@ -123,7 +123,7 @@ impl CallRecorder for AgentDesk {
     }
 }
 
-impl AgentDesk {
+impl AgentServices {
     fn turn(&self) -> Result<u32, ServiceError> {
         Ok(self.workplace.link.task().map_err(|error| service_error(&error))?.turns())
     }
@@ -142,7 +142,7 @@ impl AgentDesk {
 
 /// The kept place of one call's end in the journal.
 struct KeptPlace {
-    place: Place,
+    place: JournalSlot,
     lost: Lost,
     tool: String,
     task: TaskId,
@@ -167,7 +167,7 @@ fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
 }
 
 #[async_trait]
-impl ArtifactStore for AgentDesk {
+impl ArtifactStore for AgentServices {
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError> {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let blob = self.workplace.link.put_blob(bytes).await.map_err(|error| service_error(&error))?;

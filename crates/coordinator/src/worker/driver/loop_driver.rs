@@ -20,7 +20,7 @@ use orchestrate_sandbox::Cancel;
 use orchestrate_tools::{Approval, CallLimits, CallOutcome, CallScope, ReadLedger, ToolOutput};
 
 use super::agent_driver::{AgentDriver, DriverEnd};
-use super::agent_services::{AgentDesk, services};
+use super::agent_services::{AgentServices, services};
 use super::call_end::{CallOf, finished};
 use super::replay::replay;
 use crate::error::CoordinatorError;
@@ -37,7 +37,7 @@ const LEAST_RESULT_TOKENS: u64 = 128;
 pub(crate) struct LoopDriver {
     agent: AgentLoop,
     ledger: ReadLedger,
-    desk: Arc<AgentDesk>,
+    desk: Arc<AgentServices>,
     grant: Arc<Grant>,
 }
 
@@ -60,14 +60,14 @@ impl LoopDriver {
         Ok(Self {
             agent: replayed.agent,
             ledger: replayed.ledger,
-            desk: AgentDesk::new(workplace, replayed.artifacts),
+            desk: AgentServices::new(workplace, replayed.artifacts),
             grant: Arc::new(role.grant.clone()),
         })
     }
 
     /// Hears the messages that wait, but for those whose deadline has passed; the agent that has just ended is reopened
     /// by them.
-    async fn hear(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
+    async fn deliver_messages(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
         if !self.agent.can_hear() {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl AgentDriver for LoopDriver {
             if workplace.shutdown.level() >= ShutdownLevel::Stop {
                 return Ok(DriverEnd::Interrupted);
             }
-            self.hear(workplace).await?;
+            self.deliver_messages(workplace).await?;
             let ended = match self.agent.next_step(&*workplace.host.counter.current()) {
                 Step::AwaitCounter => {
                     workplace.host.counter.wait().await?;

@@ -3,10 +3,10 @@
 mod agent_driver;
 mod agent_services;
 mod call_end;
+mod command_driver;
 mod loop_driver;
 mod replay;
-mod run_driver;
 
 pub(crate) use agent_driver::{AgentDriver, DriverEnd};
+pub(crate) use command_driver::CommandDriver;
 pub(crate) use loop_driver::LoopDriver;
-pub(crate) use run_driver::RunDriver;

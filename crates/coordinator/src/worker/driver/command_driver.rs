@@ -24,12 +24,12 @@ use crate::worker::workplace::Workplace;
 const TOOL: &str = "run";
 
 /// Drives one `run:` task.
-pub(crate) struct RunDriver {
+pub(crate) struct CommandDriver {
     pub(crate) command: String,
 }
 
 #[async_trait]
-impl AgentDriver for RunDriver {
+impl AgentDriver for CommandDriver {
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError> {
         let link = &workplace.link;
         let record = link.task()?;
@@ -59,7 +59,7 @@ impl AgentDriver for RunDriver {
     }
 }
 
-impl RunDriver {
+impl CommandDriver {
     /// Records the command's end; `None` means that nobody saw it.
     async fn record_end(
         &self,

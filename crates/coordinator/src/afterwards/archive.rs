@@ -13,7 +13,7 @@ use crate::error::CoordinatorError;
 use crate::run::layout::{Layout, require_own_state};
 
 /// The runs of a repository.
-pub struct Runs {
+pub struct Archive {
     pub(crate) repo: Repo,
     pub(crate) layout: Layout,
     pub(crate) store: Store,
@@ -22,7 +22,7 @@ pub struct Runs {
     pub(crate) progress: fn(&str),
 }
 
-impl Runs {
+impl Archive {
     /// Opens a repository that has had a run.
     ///
     /// # Errors

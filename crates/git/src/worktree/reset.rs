@@ -1,0 +1,125 @@
+//! Worktrees brought to another commit: the verifier's before each check, an agent's for a new attempt.
+//!
+//! Tracked files become the commit's; ignored ones (build caches) stay; new files that are not ignored go.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use orchestrate_core::Oid;
+
+use crate::error::GitError;
+use crate::repo::refs::branch_ref;
+use crate::repo::repository::{Repo, theirs};
+use crate::repo::retry;
+use crate::store::openat;
+use crate::store::walk::{Found, Walk};
+use crate::worktree::worktrees::Worktree;
+
+impl Repo {
+    /// Makes a detached worktree hold exactly a commit's (or a tree's) files, besides ignored ones.
+    ///
+    /// With a commit HEAD is moved to it.
+    ///
+    /// # Errors
+    /// If the worktree has a branch, was tampered with, or git fails.
+    pub fn checkout_detached(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
+        if let Some(branch) = worktree.branch() {
+            return Err(GitError::BranchInUse { branch: branch.to_owned(), path: worktree.path().to_owned() });
+        }
+        self.fill(worktree, treeish)?;
+        let is_commit = self.handle()?.find_commit(theirs(treeish)?).is_ok();
+        if is_commit {
+            let repository = self.open_git_dir(worktree.admin_dir())?;
+            let head = theirs(treeish)?;
+            let moved = retry::while_locked(|| retry::while_swept(|| repository.set_head_detached(head)));
+            moved.map_err(GitError::library("move HEAD of the verifier"))?;
+        }
+        let found = self.remove_strays(worktree)?;
+        found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))
+    }
+
+    /// Moves a worktree's branch to another commit and makes the worktree hold exactly its files, besides
+    /// ignored ones; for a new attempt of an agent whose last one is kept. The `.git` of a repository inside stays,
+    /// which no ref can hold.
+    ///
+    /// It can be repeated: once the branch is at `new`, whatever the worktree holds is taken for the remains of a
+    /// killed repetition and replaced. Before that, files that are kept nowhere else stop it.
+    ///
+    /// # Errors
+    /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].
+    pub fn restart_worktree(&self, worktree: &Worktree, expected: &Oid, new: &Oid) -> Result<(), GitError> {
+        let branch = worktree.branch().ok_or_else(|| GitError::NoWorktree {
+            path: worktree.path().to_owned(),
+            reason: "it has no branch".to_owned(),
+        })?;
+        let name = branch_ref(branch);
+        if self.read_ref(&name)?.as_ref() != Some(new) {
+            self.require_kept(worktree)?;
+            self.advance(&name, Some(expected), new)?;
+        }
+        self.fill(worktree, new)?;
+        self.remove_strays(worktree).map(drop)
+    }
+
+    /// Removes new files whose names begin with `prefix`, which a killed process left; no program runs for it.
+    ///
+    /// # Errors
+    /// If the worktree was tampered with, or the file system refuses.
+    pub fn remove_leftovers(&self, worktree: &Worktree, prefix: &str) -> Result<(), GitError> {
+        worktree.verify_untampered()?;
+        let left = |path: &Vec<u8>| openat::split(path).1.starts_with(prefix.as_bytes());
+        let tracked = self.tracked(worktree)?;
+        self.walk(worktree, &tracked)?
+            .new
+            .iter()
+            .filter(|path| left(path))
+            .try_for_each(|path| remove_new_file(worktree, path))
+    }
+
+    /// Returns the files that a worktree's index has.
+    pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, ()>, GitError> {
+        let path = worktree.admin_dir().join("index");
+        let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
+        Ok(index.iter().map(|entry| (entry.path, ())).collect())
+    }
+
+    /// Finds what else is in a worktree.
+    pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>) -> Result<Found, GitError> {
+        let repository = self.open_git_dir(worktree.admin_dir())?;
+        Walk::new(worktree, &repository)?.untracked(tracked)
+    }
+
+    /// Removes new files that are not ignored, and the folders that they leave empty; gives what it has found.
+    fn remove_strays(&self, worktree: &Worktree) -> Result<Found, GitError> {
+        let found = self.walk(worktree, &self.tracked(worktree)?)?;
+        let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
+        for path in found.new.iter().cloned().chain(special) {
+            remove_new_file(worktree, &path)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Removes the `.git` of a repository inside a worktree, and the folders that it leaves empty.
+fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
+    let path = folder.as_os_str().as_bytes();
+    let failed = || GitError::errno("remove", worktree.path().join(folder));
+    let Ok(opened) = openat::open_folder(worktree.root(), path) else { return Ok(()) };
+    match openat::look(&opened, b".git").map_err(failed())? {
+        Some(stat) if openat::kind(&stat) == rustix::fs::FileType::Directory => {
+            openat::remove_folder(&opened, b".git").map_err(failed())?;
+        }
+        _ => openat::remove_file(&opened, b".git").map_err(failed())?,
+    }
+    openat::remove_empty_folders(worktree.root(), path).map_err(failed())
+}
+
+/// Removes a file that git does not track, and the folders that it leaves empty.
+fn remove_new_file(worktree: &Worktree, path: &[u8]) -> Result<(), GitError> {
+    let failed = || GitError::errno("remove", worktree.path().join(openat::path_of(path)));
+    let (folder, name) = openat::split(path);
+    let opened = openat::open_folder(worktree.root(), folder).map_err(failed())?;
+    openat::remove_file(&opened, name).map_err(failed())?;
+    openat::remove_empty_folders(worktree.root(), folder).map_err(failed())
+}

@@ -19,7 +19,7 @@ use crate::merge_queue::{MergeQueue, MergeStep, Situation};
 use crate::message::{Envelope, MAILBOX_CAPACITY, MAX_BODY_BYTES, Sender};
 use crate::schedule::{Progress, Schedule};
 use crate::settings::{MergeMode, RunSettings};
-pub use crate::task_record::{MergedAttempt, Repair, TaskRecord};
+pub use crate::task_record::{MergedAttempt, Repair, Snapshot, TaskRecord};
 pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 
 /// The state of a run.
@@ -227,7 +227,7 @@ impl RunState {
         };
         let now = self.worked_ms();
         if let Some(record) = task.and_then(|task| self.tasks.get_mut(task))
-            && record.is_at_work() != record.is_clocked()
+            && record.is_count_due()
         {
             Arc::make_mut(record).count_work(now);
         }

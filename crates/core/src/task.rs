@@ -85,6 +85,11 @@ impl Task {
         }
     }
 
+    /// Reports whether a shell command carries it out, without an agent.
+    pub fn is_command(&self) -> bool {
+        matches!(self.work, Work::Run(_))
+    }
+
     /// Returns the subject of the task's commits, which is never empty.
     pub fn subject(&self) -> String {
         if self.title.is_empty() { self.label() } else { self.title.clone() }

@@ -370,7 +370,8 @@ fn an_agent_that_is_written_to_reads_before_it_hands_its_work_over() {
 #[test]
 fn impossible_facts_are_refused_and_say_why() {
     let fresh = || Story::of(RunSettings::default(), vec![task("a", &[])]);
-    let table: [(Event, &str); 6] = [
+    let table: [(Event, &str); 7] = [
+        (snapshot("a", "a1"), "run r-abcdef: fact 3 (snapshot.taken) is impossible: task a: it is pending"),
         (spawned("a", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: task a: it is pending"),
         (spawned("z", 1), "run r-abcdef: fact 3 (agent.spawned) is impossible: there is no task z"),
         (
@@ -401,6 +402,17 @@ fn impossible_facts_are_refused_and_say_why() {
     }
     let gap = fresh().state.apply(&recorded(9, Event::TaskReady { task: id("a") }));
     assert_eq!(gap.unwrap_err().to_string(), "run r-abcdef: fact 9 (task.ready) is impossible: fact 2 was the newest");
+}
+
+#[test]
+fn a_task_that_failed_before_its_first_attempt_can_only_be_tried_again() {
+    let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
+    let cause = FailureCause::Internal;
+    story.tell(Event::TaskReady { task: id("a") });
+    story.tell(Event::TaskFailed { task: id("a"), cause, message: String::new() });
+    assert!(story.try_tell(returned("a", ReturnCause::TaskCheck)).is_err());
+    story.tell(returned("a", ReturnCause::Retried));
+    assert_eq!(story.states(), [("a".to_owned(), TaskState::Ready)]);
 }
 
 #[test]
@@ -531,8 +543,9 @@ fn conflicted(onto: Option<&str>) -> Event {
 fn a_repair_is_known_until_it_is_handed_over() {
     let mut story = Story::of(RunSettings::default(), vec![task("a", &[])]);
     story.tell(Event::TaskReady { task: id("a") }).tell(spawned("a", 1)).tell(snapshot("a", "a1"));
-    story.commit("a", "a1").tell(conflicted(Some("m1")));
-    story.tell(Event::WorktreePrepared { task: id("a"), onto: Some(oid("m1")) });
+    let prepared = |onto: Option<&str>| Event::WorktreePrepared { task: id("a"), onto: onto.map(oid) };
+    story.tell(prepared(None)).commit("a", "a1").tell(conflicted(Some("m1")));
+    story.tell(prepared(Some("m1")));
     let repair = |story: &Story| {
         let record = story.state.task(&id("a")).unwrap();
         let sides = record.repair().map(|repair| (repair.onto.to_string(), repair.tip.to_string()));
@@ -545,7 +558,7 @@ fn a_repair_is_known_until_it_is_handed_over() {
     // A worktree that is gone has to be merged into again.
     story.tell(Event::WorktreeLost { task: id("a") });
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), true));
-    story.tell(Event::WorktreePrepared { task: id("a"), onto: Some(oid("m1")) });
+    story.tell(prepared(None)).tell(prepared(Some("m1")));
     // A commit of the agent's own takes the second parent; where to look for markers is still known.
     story.tell(snapshot("a", "a2"));
     assert_eq!(repair(&story), (None, sides(), false));

@@ -1,0 +1,106 @@
+//! A task's branch and its worktree: where the one stands, and what the other holds.
+
+use crate::ids::Oid;
+
+/// A merge that was written into an author's worktree; which files conflict follows from its two sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The integration branch's tip of that moment.
+    pub onto: Oid,
+    /// The tip of the author's branch of that moment.
+    pub tip: Oid,
+}
+
+/// A snapshot of a task's worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Counts the task's snapshots from 1.
+    pub number: u32,
+    /// Its tree.
+    pub tree: Oid,
+}
+
+/// A task's branch, and the worktree that it is checked out in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Branch {
+    /// The branch's short name.
+    pub(super) name: String,
+    /// The commit that the newest attempt started from.
+    pub(super) base: Oid,
+    /// Where it stands, or has to stand once the ref has followed.
+    pub(super) tip: Oid,
+    /// The commit that is merged into the worktree and becomes the next commit's second parent.
+    pub(super) onto: Option<Oid>,
+    /// The conflict that its author is mending, until the work is handed over.
+    pub(super) repair: Option<Repair>,
+    /// How far the worktree is.
+    pub(super) worktree: Worktree,
+    /// The newest snapshot.
+    pub(super) snapshot: Option<Snapshot>,
+    /// What git cannot store of the newest snapshot that became the tip.
+    pub(super) left_out: Vec<String>,
+}
+
+/// How far a task's worktree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worktree {
+    /// It has to be made, or to be made anew.
+    Missing,
+    /// It stands, and its setup has run.
+    Prepared,
+    /// What the work was returned onto is merged into it, too.
+    BaseMerged,
+}
+
+impl Branch {
+    /// Makes a branch that begins at a commit.
+    pub(super) fn new(name: String, base: Oid) -> Self {
+        Self {
+            name,
+            tip: base.clone(),
+            base,
+            onto: None,
+            repair: None,
+            worktree: Worktree::Missing,
+            snapshot: None,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Lets the next attempt begin at a commit, whatever the branch has.
+    pub(super) fn restart(&mut self, base: &Oid) {
+        (self.base, self.tip) = (base.clone(), base.clone());
+        (self.onto, self.repair) = (None, None);
+        self.worktree = Worktree::Missing;
+    }
+
+    /// Takes in that the worktree's setup has run, or that what the work was returned onto is merged into it.
+    pub(super) fn prepared(&mut self, onto: Option<&Oid>) {
+        self.worktree = match (onto, self.worktree) {
+            (None, Worktree::Missing) => Worktree::Prepared,
+            (Some(_), Worktree::Prepared) => Worktree::BaseMerged,
+            (_, worktree) => worktree,
+        };
+    }
+
+    /// Lets a commit be merged into the worktree before the agent goes on.
+    pub(super) fn return_onto(&mut self, onto: &Oid) {
+        self.repair = Some(Repair { onto: onto.clone(), tip: self.tip.clone() });
+        self.onto = Some(onto.clone());
+        if self.worktree == Worktree::BaseMerged {
+            self.worktree = Worktree::Prepared;
+        }
+    }
+
+    /// Returns what the work was returned onto, if that still has to be merged into the worktree.
+    pub(super) fn owed_merge(&self) -> Option<&Oid> {
+        self.onto.as_ref().filter(|_| self.worktree != Worktree::BaseMerged)
+    }
+
+    /// Makes a snapshot the branch's tip.
+    pub(super) fn advance(&mut self, commit: &Oid, left_out: &[String]) {
+        self.tip = commit.clone();
+        self.onto = None;
+        self.left_out = left_out.to_vec();
+    }
+}

@@ -1,0 +1,368 @@
+//! A task that an attempt has begun at: what every attempt after it goes on from.
+
+use std::collections::BTreeSet;
+use std::mem;
+
+use serde::Serialize;
+
+use super::branch::{Branch, Snapshot, Worktree};
+use super::stage::{End, Stage, Work};
+use crate::conversation::Usage;
+use crate::event::{Event, FailureCause, ReturnCause, ToolOutcome, VerifyScope};
+use crate::ids::{BlobId, CallHash, CallId, Oid};
+use crate::task::Task;
+use crate::task_state::{TaskState, Verify};
+
+/// An attempt whose work the integration branch holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MergedAttempt {
+    /// Its number.
+    pub attempt: u32,
+    /// The integration commit that brought it in.
+    pub commit: Oid,
+}
+
+/// What there is of a task since its first attempt began.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Started {
+    /// The newest attempt.
+    pub(super) attempt: Attempt,
+    /// What the first attempt's agent was made from.
+    pub(super) spec: Option<BlobId>,
+    /// The branch and the worktree.
+    pub(super) branch: Branch,
+    /// Where the task stands.
+    pub(super) stage: Stage,
+    /// The work that was handed over before, where the stage has none.
+    earlier: Option<Work>,
+    /// The attempts whose work the integration branch holds, oldest first: also what was rejected after it was merged.
+    pub(super) merged: Vec<MergedAttempt>,
+    /// Whether a person has sent its work back, and nothing has been handed over since.
+    pub(super) rejection_stands: bool,
+    /// Requests answered, across attempts.
+    pub(super) turns: u32,
+    /// What it used, across attempts.
+    pub(super) usage: Usage,
+    /// The last tool that it started, for the display.
+    pub(super) last_tool: Option<String>,
+    /// The agent's closing report.
+    pub(super) summary: String,
+}
+
+/// The newest attempt at a task.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Attempt {
+    /// Counts from 1.
+    pub(super) number: u32,
+    /// The role that works on it.
+    pub(super) agent: Option<String>,
+    /// The model that works on it.
+    pub(super) model: Option<String>,
+    /// What happened in it.
+    pub(super) tally: Tally,
+    /// How long it has been worked on.
+    pub(super) clock: Clock,
+}
+
+/// What happened in an attempt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Tally {
+    /// How often the work came back.
+    pub(super) rounds: u32,
+    /// Whether a call was denied.
+    pub(super) denied: bool,
+    /// Whether the author was told what the worktree lacks and nothing has been stored since: to end again confirms it.
+    pub(super) deletions_told: bool,
+}
+
+/// How long an attempt has been worked on, by the run's own time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clock {
+    /// Milliseconds up to when whoever works on it now began.
+    before_ms: u64,
+    /// What [`crate::RunState::worked_ms`] was then, or `None` while nobody works on it.
+    since: Option<u64>,
+}
+
+impl Clock {
+    /// Reports whether it runs.
+    pub(super) fn runs(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Returns the milliseconds so far, where the run itself has been worked on for `now`.
+    pub(super) fn worked_ms(&self, now: u64) -> u64 {
+        let since = self.since.map_or(0, |since| now.saturating_sub(since));
+        self.before_ms.saturating_add(since)
+    }
+
+    /// Lets it run, or stops it.
+    pub(super) fn set(&mut self, now: u64, runs: bool) {
+        self.before_ms = self.worked_ms(now);
+        self.since = runs.then_some(now);
+    }
+}
+
+impl Started {
+    /// Begins the first attempt.
+    pub(super) fn new(attempt: Attempt, spec: Option<BlobId>, branch: Branch) -> Self {
+        Self {
+            attempt,
+            spec,
+            branch,
+            stage: Stage::running(),
+            earlier: None,
+            merged: Vec::new(),
+            rejection_stands: false,
+            turns: 0,
+            usage: Usage::default(),
+            last_tool: None,
+            summary: String::new(),
+        }
+    }
+
+    /// Begins another attempt. A new base moves the branch there; the same base leaves the branch where it is, so that
+    /// an agent goes on from its own work. A command has none: it begins anew.
+    pub(super) fn again(&mut self, attempt: Attempt, spec: Option<BlobId>, (name, base): (String, &Oid), task: &Task) {
+        self.attempt = Attempt { tally: mem::take(&mut self.attempt.tally), ..attempt };
+        self.spec = self.spec.take().or(spec);
+        self.branch.name = name;
+        if self.branch.base != *base || task.is_command() {
+            self.branch.restart(base);
+        }
+        self.enter(Stage::running());
+    }
+
+    /// Returns the newest work that was handed over.
+    pub(super) fn work(&self) -> Option<&Work> {
+        self.stage.work().or(self.earlier.as_ref())
+    }
+
+    /// Goes where no work is handed over; what was before is kept.
+    pub(super) fn enter(&mut self, stage: Stage) {
+        let left = mem::replace(&mut self.stage, stage);
+        if let Some(work) = left.into_work() {
+            self.earlier = Some(work);
+        }
+    }
+
+    /// Goes on with the work that is handed over, or was before.
+    fn hand_on(&mut self, to: impl FnOnce(Work) -> Stage) -> Result<(), String> {
+        let Some(work) = self.work().cloned() else { return Err("it has handed no work over".to_owned()) };
+        self.earlier = None;
+        self.stage = to(work);
+        Ok(())
+    }
+
+    /// Keeps what a check of the newest work said.
+    pub(super) fn count_check(&mut self, passed: bool) {
+        let work = self.stage.work_mut().or(self.earlier.as_mut());
+        if let Some(work) = work {
+            work.verify = if passed { Verify::Passed } else { Verify::Failed };
+        }
+    }
+
+    /// Takes in a fact of an attempt, or about its work; says why not if it cannot follow what happened before.
+    pub(super) fn apply(&mut self, event: &Event, task: &Task) -> Result<(), String> {
+        match event {
+            Event::WorktreePrepared { onto, .. } => {
+                self.require_running()?;
+                self.branch.prepared(onto.as_ref());
+                Ok(())
+            }
+            Event::TurnStarted { .. }
+            | Event::ContextCompacted { .. }
+            | Event::BudgetWaited { .. }
+            | Event::ModelRequested { .. } => self.require_running(),
+            Event::WorktreeLost { .. } => {
+                self.branch.worktree = Worktree::Missing;
+                Ok(())
+            }
+            Event::ModelReplied { turn, usage, .. } => {
+                self.require_running()?;
+                self.turns = *turn;
+                self.usage.add(*usage);
+                Ok(())
+            }
+            Event::SnapshotTaken { number, commit, tree, on_branch, left_out, .. } => {
+                self.branch.snapshot = Some(Snapshot { number: *number, tree: tree.clone() });
+                if *on_branch {
+                    self.branch.advance(commit, left_out);
+                    self.attempt.tally.deletions_told = false;
+                }
+                Ok(())
+            }
+            Event::ToolStarted { call_id, tool, .. } => self.call_started(call_id, tool, task),
+            Event::ToolFinished { call_id, outcome, .. } => {
+                if let Some(open_calls) = self.stage.open_calls_mut() {
+                    open_calls.remove(call_id);
+                }
+                self.attempt.tally.denied |= *outcome == ToolOutcome::Denied;
+                Ok(())
+            }
+            Event::ApprovalRequested { call, .. } => self.park(call),
+            _ => self.apply_outcome(event, task),
+        }
+    }
+
+    fn call_started(&mut self, call: &CallId, tool: &str, task: &Task) -> Result<(), String> {
+        self.running()?.insert(call.clone());
+        self.last_tool = Some(tool.to_owned());
+        if task.is_command() {
+            // It is run again in a clean worktree only, and from here on this one is not clean.
+            self.branch.worktree = Worktree::Missing;
+        }
+        Ok(())
+    }
+
+    /// Lets a call wait for a person.
+    fn park(&mut self, call: &CallHash) -> Result<(), String> {
+        let open_calls = mem::take(self.running()?);
+        self.stage = Stage::Waiting { parked: call.clone(), open_calls };
+        Ok(())
+    }
+
+    /// Lets the agent go on if this is the call that it waits for.
+    pub(super) fn unpark(&mut self, decided: &CallHash) {
+        if let Stage::Waiting { parked, open_calls } = &mut self.stage
+            && parked == decided
+        {
+            self.stage = Stage::Running { open_calls: mem::take(open_calls) };
+        }
+    }
+
+    /// Facts about what became of the work.
+    fn apply_outcome(&mut self, event: &Event, task: &Task) -> Result<(), String> {
+        match event {
+            Event::TaskCommitted { commit, tree, summary, .. } => {
+                self.require_running()?;
+                let work = Work { commit: commit.clone(), tree: tree.clone(), verify: Verify::None };
+                self.committed(work, task);
+                self.summary.clone_from(summary);
+                Ok(())
+            }
+            Event::VerifyFinished { scope, passed, .. } => {
+                if *scope == VerifyScope::Task && *passed {
+                    self.require(&[TaskState::Committed])?;
+                    self.hand_on(|work| Stage::Verified { work, is_approved: false })?;
+                }
+                self.count_check(*passed);
+                Ok(())
+            }
+            Event::ReviewRequested { .. } => {
+                self.require(&[TaskState::Verified])?;
+                self.hand_on(Stage::AwaitingReview)
+            }
+            Event::ReviewApproved { tree, .. } => {
+                if !self.may_take_rejection_back(task) {
+                    self.require(&[TaskState::AwaitingReview, TaskState::Verified])?;
+                }
+                self.hand_on(|work| Stage::Verified { is_approved: work.tree == *tree, work })?;
+                self.rejection_stands = false;
+                Ok(())
+            }
+            Event::TaskMerged { commit, summary, .. } => {
+                self.merged(commit.as_ref())?;
+                if let Some(summary) = summary {
+                    self.summary.clone_from(summary);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn committed(&mut self, work: Work, task: &Task) {
+        self.branch.repair = None;
+        self.rejection_stands = false;
+        self.earlier = None;
+        self.stage = match task.verify {
+            Some(_) => Stage::Committed(work),
+            None => Stage::Verified { work, is_approved: false },
+        };
+    }
+
+    fn merged(&mut self, commit: Option<&Oid>) -> Result<(), String> {
+        let Some(commit) = commit else {
+            self.require_running()?;
+            // What an earlier attempt has committed is in the result only if it was merged.
+            (self.earlier, self.stage) = (None, Stage::Merged(None));
+            return Ok(());
+        };
+        self.require(&[TaskState::Verified])?;
+        self.hand_on(|work| Stage::Merged(Some(work)))?;
+        self.merged.push(MergedAttempt { attempt: self.attempt.number, commit: commit.clone() });
+        Ok(())
+    }
+
+    /// Takes in that the work came back.
+    pub(super) fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>, task: &Task) -> Result<(), String> {
+        if self.stage == Stage::Ready {
+            return Err("work came back of a task that is ready".to_owned());
+        }
+        // It has to be merged into the worktree before the agent goes on; without one, a repair goes on as it is.
+        if let Some(onto) = onto.filter(|_| !task.is_command()) {
+            self.branch.return_onto(onto);
+        }
+        // Calls that the end of an attempt left open have no end of their own any more.
+        if cause.is_new_attempt() {
+            self.attempt.tally = Tally::default();
+            // An agent has to make something else of it, however often; who tries a command again wants what it makes.
+            self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !task.is_command();
+            self.enter(Stage::Ready);
+            return Ok(());
+        }
+        self.attempt.tally.deletions_told |= cause == ReturnCause::Deletions;
+        self.attempt.tally.rounds += 1;
+        // A command cannot mend anything: it is run again from the integration branch's tip.
+        self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
+        Ok(())
+    }
+
+    /// Takes in that the task ended without success.
+    pub(super) fn ended(&mut self, event: &Event) -> Result<(), String> {
+        if self.stage.state().is_settled() {
+            return Err(format!("it is {} already", self.stage.state().as_str()));
+        }
+        let stage = match event {
+            Event::TaskConflicted { cause, message, .. } => {
+                Stage::Conflicted { cause: *cause, message: message.clone() }
+            }
+            other => Stage::Ended(End::of(other).ok_or_else(|| self.refusal())?),
+        };
+        self.enter(stage);
+        Ok(())
+    }
+
+    /// Reports whether a person may take a rejection back.
+    pub(super) fn may_take_rejection_back(&self, task: &Task) -> bool {
+        let is_unchanged = matches!(self.stage, Stage::Ended(End::Failed { cause: FailureCause::NoChanges, .. }));
+        let is_green = |work: &Work| match work.verify {
+            Verify::Passed => true,
+            Verify::Failed => false,
+            Verify::None => task.verify.is_none(),
+        };
+        let stands = |work: &Work| work.commit == self.branch.tip && is_green(work);
+        let is_own = !task.is_command() && self.merged.is_empty();
+        self.rejection_stands && is_unchanged && is_own && self.work().is_some_and(stands)
+    }
+
+    /// Returns the open calls of an agent that works.
+    fn running(&mut self) -> Result<&mut BTreeSet<CallId>, String> {
+        self.require_running()?;
+        let refusal = self.refusal();
+        self.stage.open_calls_mut().ok_or(refusal)
+    }
+
+    fn require_running(&self) -> Result<(), String> {
+        self.require(&[TaskState::Running])
+    }
+
+    fn require(&self, allowed: &[TaskState]) -> Result<(), String> {
+        if allowed.contains(&self.stage.state()) { Ok(()) } else { Err(self.refusal()) }
+    }
+
+    fn refusal(&self) -> String {
+        format!("it is {}", self.stage.state().as_str())
+    }
+}

@@ -115,7 +115,7 @@ fn walk_through() -> Outcome {
     }
 
     require(&session.types(review)?, &["T5", "merged"])?;
-    require(&session.types(look)?, &["+pub fn suggestion", "orchestrate reject T3"])?;
+    require(&session.types(look)?, &["+pub fn did_you_mean", "orchestrate reject T3"])?;
     require(&session.types(reject)?, &["T3: started @implementer with openai/local (attempt 2)", "succeeded in"])?;
     require_changes(&clone, &integration, "Did you mean")?;
     require_compiled(&home, &session.types(mended)?)?;
@@ -125,7 +125,8 @@ fn walk_through() -> Outcome {
     require(&session.types(land)?, &["has landed: main went from", "boxes"])?;
     require_changes(&clone, "main", "Did you mean")?;
     require(&session.types(landed)?, &["Merge T"])?;
-    if clone.read("crates/core/src/words.rs")? != format!("{}\n", clone.show("main", "crates/core/src/words.rs")?) {
+    let added = "crates/core/src/question.rs";
+    if clone.read(added)? != format!("{}\n", clone.show("main", added)?) {
         return fail("the checkout does not hold what has landed");
     }
     require(&session.types(undo)?, &["is undone"])?;
@@ -146,10 +147,10 @@ fn walk_through() -> Outcome {
 /// Requires that everybody's change is in a commit.
 fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcome {
     let table = [
-        ("message.rs", "pub const MAILBOX_CAPACITY: usize = 128;"),
+        ("message.rs", "MAILBOX_CAPACITY: usize = 128;"),
         ("tool_names.rs", "(\"shell_exec\", \"run_shell_command\"),"),
-        ("lib.rs", "pub use words::{nearest, suggestion};"),
-        ("words.rs", question),
+        ("lib.rs", "pub mod question;"),
+        ("question.rs", question),
         ("message.rs", "Self::Agent(agent) => Some(agent),"),
         ("ids.rs", "pub fn word(&self) -> &str {"),
     ];

@@ -84,14 +84,13 @@ impl Drop for Aimock {
 /// One task over one protocol: parallel reads, parallel edits, a red check that comes back, and its repair.
 fn speaks(model: &str, path: &str) -> Outcome {
     let (home, repository, server) = (Home::new()?, Repository::unborn()?, Aimock::start()?);
-    for file in ["crates/core/src/lib.rs", "crates/core/src/words.rs"] {
-        repository.write(file, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file))?)?;
-    }
+    let edited = "crates/core/src/lib.rs";
+    repository.write(edited, &fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(edited))?)?;
     repository.commit_all("Start")?;
     // The agent is told the command from the start, so the words that come back are not in it.
     let check =
-        "grep -q 'Did you mean' crates/core/src/words.rs || { printf 'begin with a %s letter' capital; exit 1; }";
-    repository.write("plan.md", &format!("- [ ] T3 Add `suggestion` (model: {model})\n  - verify: {check}\n"))?;
+        "grep -q 'Did you mean' crates/core/src/question.rs || { printf 'begin with a %s letter' capital; exit 1; }";
+    repository.write("plan.md", &format!("- [ ] T3 Add `did_you_mean` (model: {model})\n  - verify: {check}\n"))?;
     let run = home
         .orchestrate(repository.path(), &["run", "plan.md"])
         .env("OPENAI_BASE_URL", format!("http://{}/v1", server.address))
@@ -102,8 +101,8 @@ fn speaks(model: &str, path: &str) -> Outcome {
         .exits(0)?;
     require(&run.stderr, &["T3: returned: verification failed", "T3: merged as"])?;
     let branch = repository.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
-    require(&repository.show(&branch, "crates/core/src/lib.rs")?, &["pub use words::{nearest, suggestion};"])?;
-    require(&repository.show(&branch, "crates/core/src/words.rs")?, &["Did you mean `{known}`?"])?;
+    require(&repository.show(&branch, edited)?, &["pub mod question;"])?;
+    require(&repository.show(&branch, "crates/core/src/question.rs")?, &["Did you mean `{known}`?"])?;
     let asked = server.asked()?;
     let expected = vec![(path.to_owned(), 200); 6];
     if asked == expected { Ok(()) } else { fail(format!("{asked:#?}")) }

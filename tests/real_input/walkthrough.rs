@@ -19,7 +19,7 @@ pub(super) const TYPED: [&str; 11] = [
     "orchestrate log T4 --tools",
     "orchestrate review",
     "orchestrate review T3",
-    "orchestrate reject T3 --at crates/core/src/words.rs:19 -m 'Questions to people begin with a capital letter.'",
+    "orchestrate reject T3 --at crates/core/src/question.rs:5 -m 'Questions to people begin with a capital letter.'",
     "orchestrate log T3 --tools",
     "orchestrate land",
     "git log --oneline --first-parent -6",

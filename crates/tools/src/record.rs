@@ -72,8 +72,9 @@ pub(crate) async fn finish(
         Err(error) => (Answer { text: failure_text(&error), ..Answer::default() }, Some(error)),
     };
     let footer = answer.footer.unwrap_or_default();
-    let (body, artifact) = shape_body(context, &answer.text, footer.len()).await;
-    let shows_nothing = body.is_empty() && footer.is_empty() && !answer.data.is_null();
+    let shows_nothing = answer.text.trim_end_matches('\n').is_empty() && footer.is_empty() && !answer.data.is_null();
+    let text = if shows_nothing { answer.data.to_string() } else { answer.text };
+    let (body, artifact) = shape_body(context, &text, footer.len()).await;
     let mut artifacts = answer.artifacts;
     artifacts.extend(artifact);
     ToolOutput {
@@ -83,8 +84,8 @@ pub(crate) async fn finish(
         error_kind: error.as_ref().map(ToolError::kind),
         exit_code: answer.exit_code,
         execution_time: took,
-        resource_usage: ResourceUsage { output_bytes: answer.text.len() as u64, written_bytes: answer.written_bytes },
-        body: if shows_nothing { answer.data.to_string() } else { body },
+        resource_usage: ResourceUsage { output_bytes: text.len() as u64, written_bytes: answer.written_bytes },
+        body,
         footer,
         data: answer.data,
         artifacts,

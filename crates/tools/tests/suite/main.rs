@@ -56,6 +56,7 @@ fn main() -> ExitCode {
             a_huge_file_is_answered_with_its_size a_rule_holds_through_a_link swapped_directories_never_lead_outside;
         records: a_start_is_recorded_before_the_effect aliases_are_recorded_under_their_own_names
             a_dropped_caller_leaves_no_call_open a_runtime_that_ends_records_interrupted a_long_result_is_cut_and_kept
+            data_is_shaped_like_a_text_and_recorded_where_it_is_short
             calls_are_logged_without_secrets figures_are_kept_for_each_tool one_tool_serves_many_agents;
         search: a_listing_honours_ignore_files_and_says_so files_are_found_by_glob_newest_first
             text_is_found_with_its_lines a_search_that_is_too_broad_says_so what_a_rule_denies_is_not_shown

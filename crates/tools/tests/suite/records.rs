@@ -133,6 +133,27 @@ pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
     assert_eq!(said(&missing), "Retry: there is no artifact `a9`");
 }
 
+pub(crate) async fn data_is_shaped_like_a_text_and_recorded_where_it_is_short(_: ToolHarness) {
+    for (length, is_recorded) in [(10, true), (100_000, false)] {
+        let data = json!({ "value": "x".repeat(length) });
+        let answer = data.clone();
+        let mut harness = harness_of(probe(move |_| {
+            let answer = answer.clone();
+            Box::pin(async move { Ok(Answer::new("", answer)) })
+        }));
+        harness.scope.result_tokens = 200;
+        let output = harness.call("probe", json!({})).await;
+        assert!(
+            output.text().starts_with(r#"{"value":"xxxxx"#) && output.text().len() < 800,
+            "{}",
+            output.text().len()
+        );
+        assert_eq!(output.data, data);
+        let recorded = if is_recorded { data } else { json!(null) };
+        assert_eq!(harness.recorder.ends()[0], ToolOutput { data: recorded, ..output });
+    }
+}
+
 pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
     let tool = || probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) }));
     let mut harness = harness_of(tool());

@@ -142,9 +142,6 @@ pub struct AgentLoop {
     /// Why the work came back, until a model has replied to that.
     #[serde(default)]
     returned: Option<ReturnCause>,
-    /// The calls of a newest reply that was withheld in part, which a journal of before may have run all the same.
-    #[serde(default)]
-    withheld: Vec<ToolCall>,
 }
 
 /// Each state carries what is needed to go on, so that a serialized loop is whole.
@@ -181,7 +178,6 @@ impl AgentLoop {
             cut_replies: 0,
             repeats: Repeats::default(),
             returned: None,
-            withheld: Vec::new(),
         }
     }
 
@@ -278,7 +274,6 @@ impl AgentLoop {
         self.attempt_turns += 1;
         self.returned = None;
         let ModelReply { text, tool_calls, stop, raw, .. } = reply;
-        self.withheld = if stop == StopReason::Refusal { tool_calls.clone() } else { Vec::new() };
         if text.trim().is_empty() && tool_calls.is_empty() {
             self.said_nothing(&stop);
             return Ok(());
@@ -334,10 +329,6 @@ impl AgentLoop {
     }
 
     fn tool_ended(&mut self, result: ToolAnswer) -> Result<(), IllegalFact> {
-        if let Some(at) = self.withheld.iter().position(|call| call.id == result.call_id) {
-            self.was_run_all_the_same(at, &result);
-            return Ok(());
-        }
         let State::RunningTools { calls, results } = &mut self.state else {
             return Err(self.illegal("a tool result came while no call was open"));
         };
@@ -350,14 +341,6 @@ impl AgentLoop {
         *slot = Some(result);
         self.close_turn_if_answered();
         Ok(())
-    }
-
-    /// Takes in the result of a call that is no longer run: in a journal of before, the agent went on from it.
-    fn was_run_all_the_same(&mut self, at: usize, result: &ToolAnswer) {
-        let call = self.withheld.remove(at);
-        let text = format!("The call {} of that reply was run all the same:\n{}", call.name, result.render().text);
-        self.context.push(Message::User { text });
-        self.state = State::Ready;
     }
 
     /// Puts the results of a turn into the context once all of them are there.
@@ -565,21 +548,6 @@ mod tests {
         assert!(results.len() == 2 && results.iter().all(|result| result.is_error));
         agent.apply(returned(ReturnCause::Retried, "once more")).unwrap();
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(_)));
-    }
-
-    /// Journals of before ran the calls of such a reply and went on: they can be resumed.
-    #[test]
-    fn a_journal_in_which_a_withheld_reply_was_carried_out_goes_on() {
-        let mut agent = after(vec![reply("I will", &["a", "b"], StopReason::Refusal)]);
-        for id in ["a", "b"] {
-            agent.apply(ended(id)).unwrap();
-        }
-        let Step::CallModel(request) = agent.next_step(&ByteBound) else { panic!("it ended") };
-        assert!(
-            matches!(request.messages.last(), Some(Message::User { text }) if text.contains("was run all the same"))
-        );
-        agent.apply(reply("done", &[], StopReason::EndTurn)).unwrap();
-        assert!(agent.apply(ended("a")).is_err(), "a call ends once");
     }
 
     #[test]

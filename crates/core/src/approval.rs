@@ -22,10 +22,10 @@ pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
     hex(&hash.finalize()).chars().take(SHOWN_DIGITS).collect()
 }
 
-/// Reports whether all of a call is recorded, so that whoever looks at it sees what would run.
+/// Reports whether all of a call is recorded, so that a person who looks at it sees what would run.
 ///
-/// It is not where a secret was blotted out, and where a journal of before has only a line that was cut. A call that
-/// itself holds the mark of a blot cannot be told from a blotted one, so it counts as one.
+/// It is not where a secret was redacted, nor where only a summary that was cut is recorded. A call that itself holds
+/// the mark of a redaction cannot be told from a redacted one, so it counts as one.
 pub fn is_whole(approval: &Approval) -> bool {
     let is_cut = approval.arguments.is_null() && approval.summary.ends_with("more characters)");
     let arguments = approval.arguments.to_string();

@@ -384,10 +384,6 @@ impl TaskRecord {
 
     /// Takes in that the task ended without success.
     fn ended(&mut self, event: &Event) -> Result<(), String> {
-        // An older journal may tell it twice; it is the same.
-        if matches!(event, Event::TaskSkipped { .. }) && self.state() == TaskState::Skipped {
-            return Ok(());
-        }
         let refusal = self.refusal();
         match &mut self.life {
             Life::Started(started) => started.ended(event),

@@ -303,7 +303,8 @@ fn what_nobody_would_read_is_refused() -> Outcome {
 /// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
 fn nobody_reads_while_a_check_runs() -> Outcome {
     let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
-    let of_task = (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "its verification is running");
+    let of_task =
+        (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "agent 'T1' is committed and reads no more messages");
     let of_run =
         ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
     for (plan, options, words) in [of_task, of_run] {

@@ -45,7 +45,7 @@ pub(super) fn workspace_holds() -> Outcome {
 
 fn violations(file: &str, text: &str) -> Result<Vec<Violation>, Failed> {
     let mut found = Vec::new();
-    collect(file, without_tests(tokens(text)?, &mut Outline::default()), &mut found);
+    collect(file, without_tests(tokens(file, text)?, &mut Outline::default()), &mut found);
     Ok(found)
 }
 

@@ -45,10 +45,7 @@ fn load(name: String, path: &Path) -> Result<Crate, Failed> {
 }
 
 fn load_module(module: Module, file: &Path, folder: &Path, modules: &mut BTreeMap<Module, Outline>) -> Outcome {
-    let outline = outline(&read(file)?).map_err(|error| {
-        let message = error.message().unwrap_or_default();
-        Failed::from(format!("{}: {message}", file.display()))
-    })?;
+    let outline = outline(&file.display().to_string(), &read(file)?)?;
     for child in &outline.children {
         let beside = folder.join(format!("{child}.rs"));
         let inside = folder.join(child).join("mod.rs");
@@ -183,7 +180,7 @@ fn cycles_of(files: &[(&str, &str)]) -> Result<Vec<Violation>, Failed> {
     let mut modules = BTreeMap::new();
     for (module, text) in files {
         let path = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        modules.insert(path, outline(text)?);
+        modules.insert(path, outline(module, text)?);
     }
     Ok(Crate { name: "sample".to_owned(), modules }.cycles())
 }

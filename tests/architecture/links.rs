@@ -43,7 +43,7 @@ pub(super) fn workspace_holds() -> Outcome {
 }
 
 fn violations(file: &str, text: &str) -> Result<Vec<Violation>, Failed> {
-    let stream = tokens(text).map_err(|error| Failed::from(format!("{file}: {}", error.message().unwrap_or("?"))))?;
+    let stream = tokens(file, text)?;
     let mut found = Vec::new();
     collect(file, stream, &mut found);
     Ok(found)

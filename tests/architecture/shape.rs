@@ -29,7 +29,7 @@ pub(super) fn workspace_holds() -> Outcome {
 
 fn violations(file: &Path, text: &str) -> Result<Vec<Violation>, Failed> {
     let name = file.display();
-    let stream = tokens(text).map_err(|error| Failed::from(format!("{name}: {}", error.message().unwrap_or("?"))))?;
+    let stream = tokens(&name.to_string(), text)?;
     let mut found = Vec::new();
     let lines = text.lines().count();
     if lines > MAX_LINES {

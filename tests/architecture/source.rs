@@ -26,15 +26,15 @@ pub(super) struct Outline {
     pub(super) exports: BTreeMap<String, Vec<String>>,
 }
 
-/// Parses a file's text into tokens.
-pub(super) fn tokens(text: &str) -> Result<TokenStream, Failed> {
-    text.parse().map_err(|error| Failed::from(format!("{error}")))
+/// Parses a file's text into tokens; an error names the file.
+pub(super) fn tokens(file: &str, text: &str) -> Result<TokenStream, Failed> {
+    text.parse().map_err(|error| Failed::from(format!("{file}: {error}")))
 }
 
 /// Returns what a file says about modules.
-pub(super) fn outline(text: &str) -> Result<Outline, Failed> {
+pub(super) fn outline(file: &str, text: &str) -> Result<Outline, Failed> {
     let mut outline = Outline::default();
-    read_stream(&without_tests(tokens(text)?, &mut outline), &mut outline);
+    read_stream(&without_tests(tokens(file, text)?, &mut outline), &mut outline);
     Ok(outline)
 }
 

@@ -21,7 +21,7 @@ pub(super) fn workspace_holds() -> Outcome {
     let files: Vec<PathBuf> = rust_files()?.into_iter().filter(|file| is_bound(file)).collect();
     let mut of_tests = BTreeSet::new();
     for file in &files {
-        let children = outline(&read(&root().join(file))?)?.test_children;
+        let children = outline(&file.display().to_string(), &read(&root().join(file))?)?.test_children;
         of_tests.extend(children.iter().map(|child| child_of(file, child)));
     }
     let mut found = Vec::new();
@@ -45,7 +45,7 @@ fn child_of(file: &Path, child: &str) -> PathBuf {
 }
 
 fn violations(file: &str, text: &str) -> Result<Vec<Violation>, Failed> {
-    let stream = tokens(text).map_err(|error| Failed::from(format!("{file}: {}", error.message().unwrap_or("?"))))?;
+    let stream = tokens(file, text)?;
     let mut found = Vec::new();
     collect(file, stream, &mut found);
     Ok(found)

@@ -6,10 +6,8 @@ use std::path::Path;
 use orchestrate_coordinator::{CoordinatorError, Refusal};
 use orchestrate_core::request::{Holder, Purpose};
 use orchestrate_core::run_state::MessageRefused;
-use orchestrate_core::{Reopening, RequestRefused, RunId, shell_word};
+use orchestrate_core::{Reopening, RequestRefused, RunId, TaskId, shell_word};
 use orchestrate_journal::JournalError;
-
-const RETRY_DEPENDENCY: &str = "retry the task that it depends on; it then becomes pending again";
 
 /// Returns the hint to an error, or `None` if its message says all.
 pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
@@ -82,14 +80,7 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
             format!("look again with `orchestrate review {task} --run {run}`")
         }
         RequestRefused::BeingMerged { .. } => resuming(run),
-        RequestRefused::NothingToReturn { task, state } => match state.reopening() {
-            Reopening::Reject => {
-                format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work to its agent")
-            }
-            Reopening::Retry => format!("`orchestrate retry {task} --run {run}` retries it"),
-            Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
-            Reopening::Resume => resuming(run),
-        },
+        RequestRefused::NothingToReturn { task, state } => reopen(run, task, state.reopening()),
         RequestRefused::OutOfTime { .. } => {
             format!("`orchestrate resume {run} --timeout TIME` extends it and continues what it stopped")
         }
@@ -106,17 +97,18 @@ pub(crate) fn next_step(run: &RunId, refused: &RequestRefused) -> String {
 fn of_message(run: &RunId, refused: &MessageRefused) -> String {
     match refused {
         MessageRefused::BeingMerged { .. } => resuming(run),
-        MessageRefused::ReadsNoMore { to, state } => match state.reopening() {
-            Reopening::Reject => {
-                format!("`orchestrate reject {to} -m TEXT --run {run}` returns its work with a message")
-            }
-            Reopening::Retry => format!("`orchestrate retry {to} -m TEXT --run {run}` retries it with a message"),
-            Reopening::RetryDependency => RETRY_DEPENDENCY.to_owned(),
-            Reopening::Resume => {
-                format!("its verification is running and returns it if it fails; {}", resuming(run))
-            }
-        },
+        MessageRefused::ReadsNoMore { to, state } => reopen(run, to, state.reopening()),
         _ => format!("`orchestrate status {run}` shows its state"),
+    }
+}
+
+/// Says how a task's agent gets its work again, and reads what it is told with it.
+fn reopen(run: &RunId, task: &TaskId, reopening: Reopening) -> String {
+    match reopening {
+        Reopening::Reject => format!("`orchestrate reject {task} -m TEXT --run {run}` returns its work with a message"),
+        Reopening::Retry => format!("`orchestrate retry {task} -m TEXT --run {run}` retries it with a message"),
+        Reopening::RetryDependency => "retry the task that it depends on; it then becomes pending again".to_owned(),
+        Reopening::Resume => resuming(run),
     }
 }
 

@@ -80,7 +80,7 @@ fn activity(record: &TaskRecord) -> String {
     let tool = record.last_tool().map(|tool| output::one_line(tool, 60));
     match (record.next_work(), tool) {
         (None, _) => format!("{task} waits in turn {}\n", record.turns()),
-        (Some(WorkStep::Verify), _) => format!("{task} is being checked\n"),
+        (Some(WorkStep::Verify { .. }), _) => format!("{task} is being checked\n"),
         _ if record.agent().is_none() => format!("{task} runs its command\n"),
         (_, Some(tool)) => format!("{task} is in turn {turn}, last tool {tool}\n"),
         (_, None) => format!("{task} is in turn {turn}\n"),

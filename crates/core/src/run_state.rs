@@ -296,7 +296,7 @@ impl RunState {
         }
         let before = record.state();
         if let Event::MergeStarted { candidate, .. } = event
-            && (!self.is_candidate(record) || record.commit() != Some(candidate))
+            && self.candidate(record) != Some(candidate)
         {
             return Err(format!("task {id}: its commit {candidate} is not up for merging"));
         }
@@ -597,11 +597,10 @@ impl RunState {
         if self.settings.merge == MergeMode::None {
             return None;
         }
-        let candidate = self.tasks().find(|record| self.is_candidate(record));
         merges.next(&Situation {
             settings: &self.settings,
             integration: &self.integration,
-            candidate: candidate.and_then(|record| Some((record.task.id.clone(), record.commit().cloned()?))),
+            candidate: self.tasks().find_map(|record| Some((record.task.id.clone(), self.candidate(record)?.clone()))),
             current: merges.current().and_then(|task| self.task(task)),
         })
     }
@@ -611,8 +610,9 @@ impl RunState {
         self.settings.merge == MergeMode::Review || record.task.review_required
     }
 
-    fn is_candidate(&self, record: &TaskRecord) -> bool {
-        record.state() == TaskState::Verified && (record.is_approved() || !self.needs_review(record))
+    /// Returns the commit of a task that may be merged.
+    fn candidate<'r>(&self, record: &'r TaskRecord) -> Option<&'r Oid> {
+        record.candidate(self.needs_review(record))
     }
 
     /// Returns the facts that follow from the state by themselves: what is ready, skipped, or up for review.
@@ -625,7 +625,7 @@ impl RunState {
         let reviews = self
             .tasks()
             .filter(|record| record.state() == TaskState::Verified && self.needs_review(record))
-            .filter(|record| self.settings.merge != MergeMode::None && !self.is_candidate(record))
+            .filter(|record| self.settings.merge != MergeMode::None && self.candidate(record).is_none())
             .map(|record| Event::ReviewRequested { task: record.task.id.clone() });
         skipped.chain(ready).chain(reviews).collect()
     }

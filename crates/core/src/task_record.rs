@@ -179,9 +179,12 @@ impl TaskRecord {
         self.started().and_then(Started::work).map_or(Verify::None, |work| work.verify)
     }
 
-    /// Reports whether its work is verified and of the very tree that a person approved.
-    pub(crate) fn is_approved(&self) -> bool {
-        self.started().is_some_and(|started| matches!(started.stage, Stage::Verified { is_approved: true, .. }))
+    /// Returns the commit of verified work that may be merged: that a person approved, or that needs no review.
+    pub(crate) fn candidate(&self, needs_review: bool) -> Option<&Oid> {
+        match &self.started()?.stage {
+            Stage::Verified { work, is_approved } if *is_approved || !needs_review => Some(&work.commit),
+            _ => None,
+        }
     }
 
     /// Returns the agent's closing report.

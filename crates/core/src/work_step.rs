@@ -23,7 +23,12 @@ pub enum WorkStep {
     /// Lets the agent or the command go on.
     Drive,
     /// Runs the task's own check.
-    Verify,
+    Verify {
+        /// The command.
+        command: String,
+        /// The tree of the work.
+        tree: Oid,
+    },
 }
 
 /// What a person has to know of a task whose run is landed.
@@ -46,9 +51,14 @@ impl TaskRecord {
             TaskState::Running => {
                 Some(self.owed_merge().map_or(WorkStep::Drive, |onto| WorkStep::MergeInto { onto: onto.clone() }))
             }
-            TaskState::Committed => Some(WorkStep::Verify),
+            TaskState::Committed => self.own_check(),
             _ => None,
         }
+    }
+
+    fn own_check(&self) -> Option<WorkStep> {
+        let (command, tree) = (self.task.verify.clone()?, self.tree()?.clone());
+        Some(WorkStep::Verify { command, tree })
     }
 
     /// Reports whether the task goes on from the files of its worktree, not from a commit.

@@ -96,7 +96,7 @@ async fn work_until_blocked(
             Some(WorkStep::SetUp) => set_up(&workplace).await?,
             Some(WorkStep::MergeInto { onto }) => merge_return(&workplace, onto).await?,
             Some(WorkStep::Drive) => drive(&workplace, &record).await?,
-            Some(WorkStep::Verify) => check_task(&workplace, &record).await?,
+            Some(WorkStep::Verify { command, tree }) => check_task(&workplace, &record, command, tree).await?,
             Some(WorkStep::Begin { .. }) | None => false,
         };
         if !goes_on || workplace.shutdown.level() >= ShutdownLevel::Stop {
@@ -305,9 +305,13 @@ async fn send_back_unstored(
 }
 
 /// Runs the task's own check; tells whether there is more to do.
-async fn check_task(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
+async fn check_task(
+    workplace: &Workplace,
+    record: &TaskRecord,
+    command: String,
+    tree: Oid,
+) -> Result<bool, CoordinatorError> {
     let (link, task) = (&workplace.link, workplace.task().clone());
-    let (Some(command), Some(tree)) = (record.task.verify.clone(), record.tree().cloned()) else { return Ok(false) };
     let verification = Verification { task, scope: VerifyScope::Task, tree, command: command.clone() };
     link.record(vec![verification.started()]).await?;
     let result = workplace.run(&command).await?;

@@ -192,7 +192,8 @@ impl AgentLoop {
     }
 
     /// Returns the conversation, with nothing given up.
-    pub fn transcript(&self) -> &[Message] {
+    #[cfg(test)]
+    pub(crate) fn transcript(&self) -> &[Message] {
         self.context.transcript()
     }
 

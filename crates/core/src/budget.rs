@@ -161,11 +161,6 @@ impl BudgetTree {
         tasks.iter().for_each(|task| self.release(task));
     }
 
-    /// Returns what the run has used.
-    pub fn used(&self) -> u64 {
-        self.run.settled
-    }
-
     fn own_request(&self, task: &TaskId) -> u64 {
         self.tasks.get(task).map_or(0, |node| node.own_request)
     }
@@ -255,7 +250,7 @@ mod tests {
         assert_eq!(tree.ask(&"child".into(), 15_000), Reservation::Fits);
         tree.reserve(&"child".into(), 15_000);
         tree.settle(&"child".into(), 5_000);
-        assert_eq!(tree.used(), 5_000);
+        assert_eq!(tree.run.settled, 5_000);
         assert_eq!(tree.ask(&"child".into(), 13_000), Reservation::Fits);
     }
 

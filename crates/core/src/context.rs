@@ -105,7 +105,8 @@ impl Context {
     }
 
     /// Returns the whole transcript, with nothing given up.
-    pub fn transcript(&self) -> &[Message] {
+    #[cfg(test)]
+    pub(crate) fn transcript(&self) -> &[Message] {
         &self.messages
     }
 

@@ -53,7 +53,7 @@ pub use hex::hex;
 pub use ids::{AgentId, BlobId, CallHash, CallId, Oid, RunId, TaskId};
 pub use merge_queue::{Evidence, MergeQueue, MergeStep};
 pub use message::Envelope;
-pub use redact::{REDACTED, RedactedStream, RedactionError, Redactor, Secret};
+pub use redact::{RedactedStream, RedactionError, Redactor, Secret};
 pub use report::Report;
 pub use request::{Allowance, Request, RequestRefused};
 pub use rounds::{AfterFault, GivenUp};

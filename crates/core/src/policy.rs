@@ -184,16 +184,6 @@ pub enum PolicyError {
         /// What is wrong.
         reason: String,
     },
-    /// An example does not do what its author expected.
-    #[error("hold the rule `{rule}` to its example `{example}`: it {}", if *.expected { "does not match" } else { "matches" })]
-    Example {
-        /// The rule as written.
-        rule: String,
-        /// The example.
-        example: String,
-        /// Whether it should have matched.
-        expected: bool,
-    },
 }
 
 /// One rule: which tools, and what of a call it looks at.
@@ -243,33 +233,9 @@ impl Rule {
         })
     }
 
-    /// Returns the rule's id: its decision and its text.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Returns the canonical names of the tools that it is about; `None` for a rule about a permission.
     pub fn tools(&self) -> &[String] {
         &self.tools
-    }
-
-    /// Holds the rule to examples of calls' paths or commands that it has to match, and must not match.
-    ///
-    /// # Errors
-    /// [`PolicyError::Example`] for the first example that does otherwise.
-    pub fn check_examples(&self, matches: &[&str], not_matches: &[&str]) -> Result<(), PolicyError> {
-        let is_command = self.permission == Some(Permission::CodeExecution)
-            || self.tools.iter().any(|tool| tool == "run_shell_command");
-        for (examples, expected) in [(matches, true), (not_matches, false)] {
-            for &example in examples {
-                let target =
-                    if is_command { Target::Command(example.to_owned()) } else { Target::Path(example.to_owned()) };
-                if self.matches_targets(&[target]) != expected {
-                    return Err(PolicyError::Example { rule: self.id.clone(), example: example.to_owned(), expected });
-                }
-            }
-        }
-        Ok(())
     }
 
     fn is_about(&self, question: &Question<'_>) -> bool {
@@ -386,11 +352,6 @@ impl Policy {
             rule.decision == RuleDecision::Allow && writes && rule.matches_targets(&target)
         };
         configures(path) && !self.rules.iter().any(opens)
-    }
-
-    /// Returns the rules in the order in which they were written.
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
     }
 }
 

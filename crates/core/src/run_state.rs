@@ -574,11 +574,6 @@ impl RunState {
         self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
     }
 
-    /// Returns what is known of a call that asked.
-    pub fn approval(&self, call: &CallHash) -> Option<&Approval> {
-        self.approvals.get(call)
-    }
-
     /// Decides the next step of merging, or `None` if there is nothing to do now.
     ///
     /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.

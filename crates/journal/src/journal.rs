@@ -8,12 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use orchestrate_core::RunState;
-use orchestrate_core::event::Event;
 use orchestrate_core::ids::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batch::Batch;
-use crate::blobs::Blob;
 use crate::database;
 use crate::error::JournalError;
 use crate::inbox::{Watch, Watching};
@@ -118,16 +116,6 @@ impl Journal {
         self.append_if(move |_| Ok(batch)).await.map(never_refused)
     }
 
-    /// Records facts and the blobs that they name.
-    ///
-    /// # Errors
-    ///
-    /// As [`Journal::append`].
-    pub async fn append_with_blobs(&self, events: Vec<Event>, blobs: Vec<Blob>) -> Result<Vec<u64>, JournalError> {
-        let batch = Batch { events, blobs, answers: Vec::new() };
-        self.append(batch).await
-    }
-
     /// Records what the decision on the newest state says, with nothing in between.
     ///
     /// The decision sees everything that was sent before it and runs inside the sequencer: it must be quick, and
@@ -229,11 +217,6 @@ impl Journal {
     /// Returns the run.
     pub fn run(&self) -> &RunId {
         &self.inner.run
-    }
-
-    /// Returns the store that the run is in.
-    pub fn store(&self) -> &Store {
-        &self.inner.store
     }
 
     fn closed(&self) -> JournalError {

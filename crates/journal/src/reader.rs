@@ -20,7 +20,7 @@ use crate::database::{self, from_sql, to_sql};
 use crate::error::JournalError;
 use crate::inbox;
 use crate::lease;
-use crate::received::{InboxId, Received, Reply};
+use crate::received::{InboxId, Reply};
 use orchestrate_core::request::Request;
 use orchestrate_core::request::{Holder, Purpose};
 
@@ -274,7 +274,8 @@ impl Store {
     /// # Errors
     ///
     /// Fails if the database cannot be read.
-    pub fn open_commands(&self, run: &RunId) -> Result<Vec<Received>, JournalError> {
+    #[cfg(feature = "fault-injection")]
+    pub fn open_commands(&self, run: &RunId) -> Result<Vec<crate::received::Received>, JournalError> {
         self.query(|connection| inbox::open(connection, run))
     }
 

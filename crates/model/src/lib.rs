@@ -30,5 +30,5 @@ pub use model::{Delta, Model};
 pub use name::ModelName;
 pub use provider::{Provider, require_base_url};
 pub use redacting::Redacting;
-pub use scripted::{SCRIPT_PREFIX, ScriptedModel};
+pub use scripted::ScriptedModel;
 pub use tokens::{LazyCounter, Tokenizer};

@@ -34,7 +34,7 @@ use crate::model::{Delta, Model};
 use crate::tokens::estimated_usage;
 
 /// The provider of a scripted model in `provider:FILE`.
-pub const SCRIPT_PREFIX: &str = "script:";
+pub(crate) const SCRIPT_PREFIX: &str = "script:";
 /// The largest script: far above any that a person writes, so only a wrong file is refused.
 const MAX_SCRIPT_BYTES: u64 = 16 << 20;
 

@@ -77,15 +77,6 @@ impl LazyCounter {
         }
     }
 
-    /// Loads the tokenizer, or waits for whoever does; on an async thread use [`LazyCounter::wait`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Tokenizer::load`].
-    pub fn ready(&self) -> Result<Tokenizer, ModelError> {
-        Tokenizer::load()
-    }
-
     /// Loads the tokenizer beside the async threads, or waits for whoever does.
     ///
     /// # Errors

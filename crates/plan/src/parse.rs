@@ -32,7 +32,7 @@ use orchestrate_core::task::{Task, Work};
 pub const MAX_PLAN_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most tasks of one plan: more than a repository has branches that anyone looks at.
-pub const MAX_TASKS: usize = 10_000;
+pub(crate) const MAX_TASKS: usize = 10_000;
 
 /// A plan that has no errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -15,8 +15,6 @@ pub struct Cancel(Arc<Inner>);
 struct Inner {
     end: Level,
     kill: Level,
-    #[cfg(feature = "async")]
-    watch: tokio::sync::watch::Sender<bool>,
 }
 
 /// Something that is up or not, and never goes down.
@@ -63,8 +61,6 @@ impl Cancel {
     /// Asks to end, for good: processes get a moment to obey.
     pub fn cancel(&self) {
         self.0.end.raise();
-        #[cfg(feature = "async")]
-        self.0.watch.send_replace(true);
     }
 
     /// Asks to end without that moment.
@@ -93,13 +89,5 @@ impl Cancel {
     /// Returns a descriptor that becomes readable when nothing is to be waited for any more.
     pub(crate) fn kill_event(&self) -> Option<BorrowedFd<'_>> {
         self.0.kill.event()
-    }
-
-    /// Waits until the end is asked for.
-    #[cfg(feature = "async")]
-    pub async fn cancelled(&self) {
-        let mut level = self.0.watch.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
-        let _ = level.wait_for(|raised| *raised).await;
     }
 }

@@ -71,12 +71,6 @@ impl Sandbox {
         self.tier.confinement
     }
 
-    /// Reports whether masks below a writable root hold. See [`crate::Mask`].
-    #[must_use]
-    pub fn honours_masks(&self) -> bool {
-        self.tier.confinement == Confinement::Full
-    }
-
     /// Runs a job to its end and returns when none of its processes is left.
     ///
     /// # Errors

@@ -19,7 +19,6 @@ use crate::cancel::Cancel;
 use crate::capture::Capture;
 use crate::drive::{LONGEST_SLEEP, wait_readable};
 use crate::error::SandboxError;
-use crate::full::memory_file;
 use crate::host::trusted_search_path;
 use crate::{spawner, sys};
 
@@ -35,7 +34,6 @@ pub struct Trusted {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     cwd: Option<PathBuf>,
-    stdin: Vec<u8>,
     timeout: Duration,
     killed_by: Option<Cancel>,
     outlives: Vec<Arc<OwnedFd>>,
@@ -60,7 +58,6 @@ pub fn trusted(program: &Path) -> Trusted {
         args: Vec::new(),
         env: Vec::new(),
         cwd: None,
-        stdin: Vec::new(),
         timeout: DEFAULT_TIMEOUT,
         killed_by: None,
         outlives: Vec::new(),
@@ -96,13 +93,6 @@ impl Trusted {
     #[must_use]
     pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.cwd = Some(dir.into());
-        self
-    }
-
-    /// Sets what the program reads; nothing by default.
-    #[must_use]
-    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = bytes.into();
         self
     }
 
@@ -158,11 +148,7 @@ impl Trusted {
     fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
-        let stdin = if self.stdin.is_empty() {
-            File::open("/dev/null").map_err(SandboxError::io("open /dev/null"))?.into()
-        } else {
-            memory_file("stdin", &self.stdin)?
-        };
+        let stdin = File::open("/dev/null").map_err(SandboxError::io("open /dev/null"))?.into();
         let text = |text: &OsStr| {
             CString::new(text.as_bytes()).map_err(|error| SandboxError::io("start a process")(error.into()))
         };
@@ -227,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn passes_input_and_collects_output() {
-        let input = vec![b'x'; 1 << 20];
-        let output = sh("cat; echo $A >&2; exit 3").env("A", "b").stdin(input.clone()).output().unwrap();
-        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(3), input, b"b\n".to_vec()));
+    fn collects_output_and_gives_no_input() {
+        let zeros = vec![0; 1 << 20];
+        let output = sh("cat; head -c 1048576 /dev/zero; echo $A >&2; exit 3").env("A", "b").output().unwrap();
+        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(3), zeros, b"b\n".to_vec()));
     }
 
     #[test]

@@ -99,11 +99,6 @@ impl Consents {
         self.save().map_err(|source| ConsentError::Io { path: self.path.clone(), source })
     }
 
-    /// Returns every consent, by hash.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ProjectCommand)> {
-        self.given.iter().map(|(hash, command)| (hash.as_str(), command))
-    }
-
     /// Replaces the file, so that a crash leaves the old or the new one.
     fn save(&self) -> std::io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));

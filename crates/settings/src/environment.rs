@@ -10,7 +10,7 @@ use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 const FOLDER: &str = "orchestrate";
 
 /// Keys and endpoints of model servers, as their own programs name them.
-pub const SECRETS: &[&str] = &[
+pub(crate) const SECRETS: &[&str] = &[
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     "ANTHROPIC_API_KEY",

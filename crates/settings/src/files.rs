@@ -34,7 +34,7 @@ pub struct ConfigFile {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn load_file(
+pub(crate) fn load_file(
     path: &Path,
     links: Links<'_>,
     source: Source,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use orchestrate_core::settings::MergeMode;
@@ -131,11 +130,6 @@ impl Location {
     /// Names an option, a variable or a file as a whole.
     pub fn of(source: Source, name: impl Into<String>) -> Location {
         Location { source, name: name.into(), line: 0, column: 0 }
-    }
-
-    /// Returns the file, if it is one.
-    pub fn file(&self) -> Option<PathBuf> {
-        matches!(self.source, Source::Plan | Source::Project | Source::User).then(|| PathBuf::from(&self.name))
     }
 }
 

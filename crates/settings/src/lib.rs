@@ -12,8 +12,8 @@ mod layers;
 mod load;
 mod resolve;
 
-pub use environment::{Directories, SECRETS, Switches, project_root};
-pub use files::{ConfigFile, load_file, parse};
+pub use environment::{Directories, Switches, project_root};
+pub use files::{ConfigFile, parse};
 pub use keys::{Class, KEYS, Key, Kind, Value, named};
 pub use layers::{Excerpt, Given, Layer, Location, Problem, ProblemCode, Source};
 pub use load::{Inputs, Loaded, PROJECT_FILES, rule_problems};

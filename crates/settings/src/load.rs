@@ -184,11 +184,7 @@ fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
 }
 
 fn of_rule(error: &PolicyError) -> Problem {
-    let (place, message) = match error {
-        PolicyError::Syntax { rule, source_name, reason } => {
-            (source_name.clone(), format!("`{rule}` is no rule: {reason}"))
-        }
-        PolicyError::Example { rule, .. } => (rule.clone(), error.to_string()),
-    };
-    Problem::new(Location::of(Source::Default, place), ProblemCode::InvalidValue, message)
+    let PolicyError::Syntax { rule, source_name, reason } = error;
+    let message = format!("`{rule}` is no rule: {reason}");
+    Problem::new(Location::of(Source::Default, source_name), ProblemCode::InvalidValue, message)
 }

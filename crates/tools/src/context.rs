@@ -1,7 +1,6 @@
 //! What one execution of a tool gets, built around its permit and never stored in the tool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use orchestrate_core::AgentId;
 use orchestrate_sandbox::{Cancel, Sandbox, View};
@@ -38,11 +37,6 @@ impl ToolContext {
         &self.scope.agent
     }
 
-    /// Returns the files below the worktree: the only way to open one.
-    pub fn files(&self) -> &Files {
-        &self.files
-    }
-
     /// Returns what one call may use up.
     pub fn limits(&self) -> &CallLimits {
         &self.scope.limits
@@ -71,11 +65,6 @@ impl ToolContext {
     /// Returns what commands see.
     pub fn view(&self) -> &View {
         &self.scope.worktree.view
-    }
-
-    /// Returns the worktree's path, for processes and messages; never for opening a file.
-    pub fn worktree_path(&self) -> &Path {
-        &self.scope.worktree.path
     }
 
     /// Returns how many bytes the result may have before its middle is cut out.

@@ -65,11 +65,6 @@ impl ToolError {
         }
     }
 
-    /// Reports whether the model can do something about it by calling again.
-    pub fn may_retry(&self) -> bool {
-        matches!(self, ToolError::Retry(_) | ToolError::TooBroad(_))
-    }
-
     pub(crate) fn denied(rule: &str, reason: impl Into<String>) -> ToolError {
         ToolError::Denied { reason: reason.into(), rule: rule.to_owned() }
     }
@@ -83,9 +78,7 @@ impl From<ServiceError> for ToolError {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::Invalid(reason) => ToolError::Retry(reason),
-            ServiceError::Refused(reason) => ToolError::denied("service", reason),
             ServiceError::Failed(reason) => ToolError::Execution(reason),
-            ServiceError::Closed => ToolError::Interrupted("the run is ending".to_owned()),
         }
     }
 }
@@ -96,15 +89,9 @@ pub enum ServiceError {
     /// The request cannot be met as it is; the text says what would be (an unknown recipient, nothing to commit).
     #[error("{0}")]
     Invalid(String),
-    /// The caller may not do this.
-    #[error("{0}")]
-    Refused(String),
     /// The service itself failed.
     #[error("{0}")]
     Failed(String),
-    /// The run is ending; nothing more is taken.
-    #[error("reach the coordinator: the run is ending")]
-    Closed,
 }
 
 /// Why a registry or an executor could not be made.

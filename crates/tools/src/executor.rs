@@ -100,11 +100,6 @@ impl Executor {
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
 
-    /// Returns the tools.
-    pub fn registry(&self) -> &ToolRegistry {
-        &self.shared.registry
-    }
-
     /// Returns what a model is told of the tools that a role grants.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         self.shared.registry.specs(grant)
@@ -116,6 +111,7 @@ impl Executor {
     }
 
     /// Waits until no call runs any more; cancelling them is the caller's part.
+    #[cfg(feature = "harness")]
     pub async fn drained(&self) {
         self.tasks.close();
         self.tasks.wait().await;

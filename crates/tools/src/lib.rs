@@ -43,7 +43,6 @@ pub use metrics::ToolMetrics;
 pub use output::{Answer, Artifact, CallOutcome, ResourceUsage, ToolOutput};
 pub use permit::Permit;
 pub use prompt::{Prompt, PromptFile};
-pub use redact::describe_call;
 pub use registry::ToolRegistry;
 pub use scope::{Approval, CallLimits, CallScope, WorktreeScope};
 pub use services::{

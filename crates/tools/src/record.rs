@@ -50,10 +50,7 @@ impl Drop for EndGuard {
 
 /// Makes the failure of a call whose start or end could not be recorded.
 pub(crate) fn lost(which: &str, error: &ServiceError) -> ToolError {
-    match error {
-        ServiceError::Closed => ToolError::Interrupted("the run is ending".to_owned()),
-        other => ToolError::Execution(format!("failed to record the {which} of the call: {other}")),
-    }
+    ToolError::Execution(format!("failed to record the {which} of the call: {error}"))
 }
 
 /// Shapes what a tool returned into the call's result.

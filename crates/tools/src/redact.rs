@@ -17,7 +17,7 @@ const MAX_SHOWN_NAME: usize = 64;
 const MAX_SHOWN_FIELDS: usize = 20;
 
 /// Writes a call as `name(arguments)` for a log or a prompt.
-pub fn describe_call(tool: &str, arguments: &Value) -> String {
+pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
     let inner = match arguments {
         Value::Object(map) => {
             let field = |(name, value): (&String, &Value)| format!("{}: {}", brief_name(name), show(value));

@@ -82,11 +82,6 @@ pub trait Tool: Send + Sync {
         given.map(|path| Target::Path(path.to_owned())).collect()
     }
 
-    /// Reports whether running it twice does no more than running it once.
-    fn idempotent(&self) -> bool {
-        false
-    }
-
     /// Explains the tool with its parameters, for people.
     fn help(&self) -> String {
         let parameters = serde_json::to_string_pretty(self.schema()).unwrap_or_default();

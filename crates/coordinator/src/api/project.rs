@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use orchestrate_core::git_path::shown_path;
 use orchestrate_core::{Oid, Redactor, RunState};
-use orchestrate_git::{GitError, Refusal, Repo};
+use orchestrate_git::Repo;
 use orchestrate_journal::Store;
 use orchestrate_model::Provider;
 use orchestrate_plan::KnownNames;
@@ -42,18 +42,6 @@ impl Project {
         let layout = Layout::new(state_dir, &repo.id());
         repo.require_outside(&layout.journal())?;
         Ok(Self { repo, layout })
-    }
-
-    /// Finds the repository around a directory, as [`Project::open`] does, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Project::open`].
-    pub fn find(directory: &Path, state_dir: &Path) -> Result<Option<Self>, CoordinatorError> {
-        match Self::open(directory, state_dir) {
-            Err(CoordinatorError::Git(GitError::Refused { refusal: Refusal::NoRepository, .. })) => Ok(None),
-            opened => opened.map(Some),
-        }
     }
 
     /// Returns what keeps the secrets of these variables and of the repository's configuration out of texts.

@@ -17,6 +17,7 @@ mod stream;
 mod tests;
 mod views;
 
-pub use redactor::{MARK as REDACTED, RedactionError, Redactor};
+pub(crate) use redactor::MARK as REDACTED;
+pub use redactor::{RedactionError, Redactor};
 pub use secret::Secret;
 pub use stream::RedactedStream;

@@ -36,7 +36,7 @@ pub enum RedactionError {
 }
 
 /// How the mark begins that stands in the place of a secret.
-pub const MARK: &str = "[redacted:";
+pub(crate) const MARK: &str = "[redacted:";
 
 /// Replaces the secrets of one run in texts; cheap to clone, and free where there are none.
 #[derive(Clone, Default)]

@@ -76,11 +76,6 @@ impl Worktree {
         &self.admin_dir
     }
 
-    /// Returns git's id of it: the admin directory's name.
-    pub fn id(&self) -> &OsStr {
-        self.admin_dir.file_name().unwrap_or_default()
-    }
-
     /// Returns the short name of the branch that is checked out, or `None` if HEAD is detached.
     pub fn branch(&self) -> Option<&str> {
         self.branch.as_deref()

@@ -21,7 +21,7 @@ pub fn duration_ms(text: &str) -> Option<u64> {
 }
 
 /// Reads a positive count: `50000`, `50_000`, `50k`, `1.5m`.
-pub fn count(text: &str) -> Option<u64> {
+pub(crate) fn count(text: &str) -> Option<u64> {
     let text: String = text.trim().chars().filter(|c| !matches!(c, '_' | ',')).collect();
     let digits = text.trim_end_matches(['k', 'K', 'm', 'M']);
     let factor = match text.get(digits.len()..)?.to_ascii_lowercase().as_str() {

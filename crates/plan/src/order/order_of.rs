@@ -16,7 +16,7 @@ use orchestrate_core::schedule::{cycles, topological};
 use orchestrate_core::task::TaskStatus;
 
 /// The most dependencies of all tasks together: two phases of 500 tasks each need half of it.
-pub const MAX_DEPENDENCIES: usize = 500_000;
+pub(crate) const MAX_DEPENDENCIES: usize = 500_000;
 
 /// The most circles that are reported at once: more than anyone mends before checking again.
 const MAX_CYCLES: usize = 20;

@@ -28,10 +28,6 @@ pub(super) struct GitStatus(pub(super) Prompt);
 impl Tool for GitStatus {
     facts!("git_status", Git, GitOperations);
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, _: Value) -> Result<Answer, ToolError> {
         let status = context.services().git.status().await?;
         let head = status.head.as_ref().map_or("no commit", |head| short(head.as_str()));
@@ -57,10 +53,6 @@ struct DiffArguments {
 impl Tool for GitDiff {
     facts!("git_diff", Git, GitOperations);
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let DiffArguments { staged } = read(arguments)?;
         let diff = context.services().git.diff(staged).await?;
@@ -80,10 +72,6 @@ struct LogArguments {
 #[async_trait]
 impl Tool for GitLog {
     facts!("git_log", Git, GitOperations);
-
-    fn idempotent(&self) -> bool {
-        true
-    }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let LogArguments { limit } = read(arguments)?;

@@ -52,10 +52,6 @@ impl Tool for TodoWrite {
         Ok(())
     }
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, _: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let Arguments { items } = read(arguments)?;
         let lines: Vec<String> = items.iter().map(Item::render).collect();

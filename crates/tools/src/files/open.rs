@@ -38,12 +38,8 @@ pub struct OpenFile {
     pub path: String,
     /// Its size in bytes when it was opened.
     pub size: u64,
-    /// Its permission bits.
-    pub mode: u32,
     /// How many names it has.
     pub links: u64,
-    /// When it was changed, in nanoseconds since 1970.
-    pub modified: i128,
 }
 
 impl Files {
@@ -77,9 +73,7 @@ impl Files {
             file: File::from(file),
             path: real,
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode & 0o7777,
             links: stat.st_nlink,
-            modified: modified(&stat),
         })
     }
 

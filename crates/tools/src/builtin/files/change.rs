@@ -31,10 +31,6 @@ struct WriteArguments {
 impl Tool for WriteFile {
     facts!("write_file", Files, FileWrite, paths["path"]);
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: WriteArguments = read(arguments)?;
         let bytes = encoding(arguments.encoding.as_deref())?.encode(&arguments.content)?;
@@ -148,10 +144,6 @@ fn yes() -> bool {
 #[async_trait]
 impl Tool for CreateDirectory {
     facts!("create_directory", Files, FileWrite, paths["path"]);
-
-    fn idempotent(&self) -> bool {
-        true
-    }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let CreateArguments { path, parents } = read(arguments)?;

@@ -68,10 +68,6 @@ impl Tool for Grep {
         require_pattern(arguments)
     }
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let search = Search {

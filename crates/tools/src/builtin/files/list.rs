@@ -73,10 +73,6 @@ struct ListArguments {
 impl Tool for ListDirectory {
     facts!("list_directory", Files, FileRead, paths["path"]);
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let ListArguments { path, recursive } = read(arguments)?;
         let limits = walk_limits(context, recursive);
@@ -132,10 +128,6 @@ impl Tool for SearchFiles {
 
     fn validate(&self, arguments: &Value) -> Result<(), String> {
         require_pattern(arguments)
-    }
-
-    fn idempotent(&self) -> bool {
-        true
     }
 
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {

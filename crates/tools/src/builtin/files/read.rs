@@ -74,10 +74,6 @@ impl Tool for ReadFile {
         vec![Target::Path(path.trim_start_matches("./").to_owned())]
     }
 
-    fn idempotent(&self) -> bool {
-        true
-    }
-
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError> {
         let arguments: Arguments = read(arguments)?;
         let allowed = context.result_bytes().saturating_sub(NOTE_BYTES);

@@ -1,7 +1,8 @@
 //! What the commands of a plan begin with, programs or files, as far as their text tells it.
 //!
 //! Only what is certain is said: a command whose first word could be anything else is left out. Whether the program or
-//! the file is there is for the caller to find out.
+//! the file is there is for the caller to find out. The reader of commands for the policy errs to the other side
+//! (`crates/core/src/policy/lexer.rs`): it finds whatever a line might run, which is no ground for a complaint.
 
 use std::collections::HashSet;
 

@@ -237,7 +237,7 @@ fn a_pause_changes_no_result() -> Outcome {
     let text = |result: &String| Ok(at(&serde_json::from_str(result)?, "/body")?.clone());
     let texts = resumed.results("T1")?.iter().map(text).collect::<Result<Vec<_>, Failed>>()?;
     match texts.as_slice() {
-        [before, _, after] if before.to_string().contains("go on with offset") && before == after => Ok(()),
+        [before, _, after] if before.to_string().contains("continue with offset") && before == after => Ok(()),
         other => fail(format!("{other:?}")),
     }
 }

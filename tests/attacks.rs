@@ -71,7 +71,7 @@ fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
     if is_tampered {
         // Only the weaker sandbox lets an agent write there; such a worktree is trusted no more, and left as it is.
         played.require(1, &[("T1", FailedTask)])?;
-        played.require_failure("T1", FailureCause::Worktree, "not what git wrote there; its files are kept")?;
+        played.require_failure("T1", FailureCause::Worktree, "has changed since git wrote it; its files are kept")?;
     } else {
         played.require(0, &[("T1", Merged)])?;
         if stage.merged(&played.report, "work.txt")? != "kept" || stage.merged(&played.report, "more.txt")? != "more" {

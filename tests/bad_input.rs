@@ -123,7 +123,7 @@ fn plans_that_cannot_run_leave_nothing() -> Outcome {
         ("words\n", &["no tasks found", "write a list of `- [ ] task` lines"]),
         ("- [ ] T1\u{0}\n", &["the plan is not text", "name a Markdown file"]),
         ("- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n", &["T1 → T2 → T1", "remove one of these"]),
-        ("- [ ] T1 a (depends: T9)\n", &["no task is called `T9`"]),
+        ("- [ ] T1 a (depends: T9)\n", &["there is no task `T9`"]),
         ("- [ ] T1 a @nobody\n", &["unknown role `nobody`", "known roles: coordinator, implementer"]),
     ];
     for (plan, said) in table {
@@ -150,7 +150,7 @@ fn a_bare_repository_is_refused() -> Outcome {
 fn a_branch_in_the_way_is_refused() -> Outcome {
     let scene = Scene::new()?;
     scene.repository.git(&["branch", "orchestrate"])?;
-    scene.refuses(&["its branch `orchestrate` is where the branches of runs", "git branch -m orchestrate NAME"])
+    scene.refuses(&["its branch `orchestrate` blocks the names of runs", "git branch -m orchestrate NAME"])
 }
 
 fn a_state_inside_the_checkout_is_refused() -> Outcome {
@@ -159,7 +159,7 @@ fn a_state_inside_the_checkout_is_refused() -> Outcome {
     for command in [&["run", &scene.file("plan.md")][..], &["doctor"]] {
         let typed = scene.home.orchestrate(scene.repository.path(), command).env("XDG_STATE_HOME", &inside);
         let ran = typed.run()?.exits(2)?;
-        require_words(&format!("{}{}", ran.stdout, ran.stderr), &["set XDG_STATE_HOME to a folder outside of it"])?;
+        require_words(&format!("{}{}", ran.stdout, ran.stderr), &["set XDG_STATE_HOME to a folder outside it"])?;
     }
     before.require_same(&scene.repository.fingerprint()?)
 }
@@ -178,7 +178,7 @@ fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
         if repository.git(&[command, "theirs"]).is_ok() {
             return fail(format!("{command} has no conflict"));
         }
-        scene.refuses(&[words, "finish or abort that first"])?;
+        scene.refuses(&[words, "finish or abort it first"])?;
         repository.git(&[command, "--abort"])?;
         scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
     }
@@ -226,7 +226,7 @@ fn a_temporary_folder_is_not_there() -> Outcome {
         let ran = typed(arguments)?;
         require_words(
             &ran.stderr,
-            &[&format!("cannot be made in {nowhere}"), "No such file", "set TMPDIR to a folder"],
+            &[&format!("cannot be created in {nowhere}"), "No such file", "set TMPDIR to a writable folder"],
         )?;
         before.require_same(&scene.repository.fingerprint()?)
     };
@@ -249,7 +249,7 @@ fn a_path_that_is_no_text() -> Outcome {
         "plan=$(printf '%s-\\377.md' \"$2\"); cp \"$2\" \"$plan\"; \"$1\" run \"$plan\" && \"$1\" land; cat \"$plan\"";
     let arguments = ["-c", script, "sh", env!("CARGO_BIN_EXE_orchestrate"), &scene.file("plan.md")];
     let ran = scene.home.command("sh", scene.repository.path(), &arguments).run()?.exits(0)?;
-    let said = "were left unchanged: it is no longer there, or its path is not UTF-8";
+    let said = "were left unchanged: it no longer exists, or its path is not UTF-8";
     require_words(&ran.stdout, &["has landed", said, "rename the plan", PLAN])
 }
 
@@ -284,10 +284,10 @@ fn too_few_open_files_are_refused() -> Outcome {
 fn doctor_counts_open_files() -> Outcome {
     let scene = Scene::new()?;
     // What is untrue of the sandbox is not said: no tier can be tried with so few.
-    for (limit, or) in [("64", " or: have fewer: `max_agents = 1`"), ("24", "")] {
+    for (limit, or) in [("64", " or: lower their number: `max_agents = 1`"), ("24", "")] {
         let told = with_open_files(&scene, &format!("-n {limit}"), &["doctor"])?.exits(2)?;
-        let found = format!("MISSING  open files        20 agents need 368 at once, and no more than {limit} are");
-        require_words(&told.stdout, &[&found, "fix: start it where `ulimit -Hn` says more, as in a new shell", or])?;
+        let found = format!("MISSING  open files        20 agents need 368, {limit} allowed");
+        require_words(&told.stdout, &[&found, "fix: start it where `ulimit -Hn` allows more,", or])?;
         if told.stdout.contains("sandbox") || told.stdout.contains("max_agents") == or.is_empty() {
             return fail(told.stdout);
         }
@@ -315,7 +315,7 @@ fn dirty_and_detached_are_warnings() -> Outcome {
     scene.repository.git(&["checkout", "-q", "--detach"])?;
     let before = scene.repository.fingerprint()?;
     let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
-    let warnings = ["3 files have changes that are not committed", "no branch is checked out"];
+    let warnings = ["3 files have uncommitted changes", "no branch is checked out"];
     require_words(&ran.stderr, &warnings)?;
     if ran.stderr.matches("warning: ").count() != warnings.len() || ran.stdout.contains("orchestrate land") {
         return fail(format!("{ran:?}"));
@@ -337,7 +337,7 @@ fn a_check_that_does_not_exist_is_refused() -> Outcome {
     require_words(
         &ran.stderr,
         &[
-            "error: --verify: the program `no-such-program` is not found",
+            "error: --verify: the program `no-such-program` is not available",
             "install `no-such-program`",
             "hint: nothing was run",
         ],
@@ -418,13 +418,13 @@ fn a_check_that_may_pass_without_its_program_is_warned_of() -> Outcome {
     let scene = Scene::new()?;
     scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: no-such-program || test -e made)\n")?;
     let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(0)?;
-    require_words(&ran.stderr, &["plan.md: line 1, column 1: the program `no-such-program` is not found"])?;
+    require_words(&ran.stderr, &["plan.md: line 1, column 1: the program `no-such-program` is not available"])?;
     // What the project's setup brings is not there yet.
     scene.repository.write("orchestrate.toml", "verify = 'no-such-program'\n[worktree]\nsetup = 'true'\n")?;
     scene.type_in(&["config", "trust", "--yes"])?.exits(0)?;
     scene.write("plan.md", PLAN)?;
     let ran = scene.type_in(&["run", &scene.file("plan.md")])?.exits(1)?;
-    require_words(&ran.stderr, &["warning: orchestrate.toml:1:1: the program `no-such-program` is not found"])?;
+    require_words(&ran.stderr, &["warning: orchestrate.toml:1:1: the program `no-such-program` is not available"])?;
     require_words(&ran.stdout, &["exit code 127: a command was not found", "orchestrate retry T1 -m TEXT"])?;
     scene.write("plan.md", "- [ ] T1 Make it (run: touch made) (verify: ./no-such-script)\n")?;
     let ran = scene.type_in(&["run", &scene.file("plan.md"), "--verify", "true"])?.exits(1)?;
@@ -475,7 +475,7 @@ fn endpoints_that_refuse_say_what_to_do() -> Outcome {
     let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
     let (locked, empty) = (refusing(401)?, refusing(404)?);
     let table = [
-        (gone, "set OPENAI_BASE_URL to where it runs"),
+        (gone, "set OPENAI_BASE_URL to its address"),
         (locked.openai_base(), "check the key in OPENAI_API_KEY"),
         (empty.openai_base(), "find the model openai/test"),
     ];
@@ -498,7 +498,7 @@ fn a_wait_for_a_server_is_shown() -> Outcome {
     let (plan, base) = (scene.write("plan.md", "- [ ] T1 Write it\n")?, server.openai_base());
     let typed = scene.home.orchestrate(scene.repository.path(), &["run", &plan, "--model", "openai/test"]);
     let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).start()?;
-    running.says(&format!("T1: failed to get an answer of openai/test at {base} (HTTP 503): too busy; "))?;
+    running.says(&format!("T1: failed to get an answer from openai/test at {base} (HTTP 503): too busy; "))?;
     running.says("retrying in 290 s (1 of 8)\n")?;
     running.signal(Signal::TERM)?;
     running.end()?.exits(143).map(drop)

@@ -161,7 +161,7 @@ fn a_timeout_leaves_no_process() -> Outcome {
     let plan = "- [ ] T1 slow (timeout: 1s)\n";
     let played = stage.play(plan, &sleeping(&sleepers(&seconds)), |_| {})?;
     require_gone(&seconds)?;
-    played.require_failure("T1", FailureCause::Timeout, "longer than")
+    played.require_failure("T1", FailureCause::Timeout, "exceeded the task")
 }
 
 fn stop_agent(run: &Run, agent: &str) -> Result<InboxId, Failed> {

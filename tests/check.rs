@@ -116,7 +116,7 @@ fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
         let said = home.orchestrate(repository.path(), &[command, "plan.md"]).run()?.exits(code)?.stderr;
         let told =
             ["named", "default", "done", "idle"].map(|role| said.matches(&format!("agents/{role}.md: ")).count());
-        let odd = ["unknown tool `Raed`", "line 3: `Bash(git status:*)` means all of `run_shell_command`"];
+        let odd = ["unknown tool `Raed`", "line 3: `Bash(git status:*)` grants all of `run_shell_command`"];
         if told != [2, 2, 0, 0] || odd.iter().any(|odd| said.matches(odd).count() != 2) {
             return fail(format!("{command} {told:?}: {said}"));
         }
@@ -153,7 +153,7 @@ fn a_check_whose_file_is_missing_is_told() -> Outcome {
 fn without_a_repository() -> Outcome {
     let home = Home::new()?;
     std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
-    let words = "there is no git repository here or above; run `git init`";
+    let words = "not a git repository (or any parent directory); run `git init`";
     let run = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?.stderr;
     let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(2)?;
     let is_judged = ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();

@@ -42,8 +42,11 @@ fn wrong_usage_exits_2_and_says_what_to_type() -> Outcome {
         (&["run", "binary.md"], "binary"),
         (&["run", "plan.md", "--bogus"], "--bogus"),
         (&["run", "plan.md", "--max-agents", "0"], "from 1 to 1000"),
-        (&["run", "plan.md", "--context-tokens", "2999"], "a whole number from 3000, since an agent's instructions"),
-        (&["run", "plan.md", "--deny", "Bash(x"], "bracket"),
+        (
+            &["run", "plan.md", "--context-tokens", "2999"],
+            "a whole number, at least 3000, since an agent's instructions",
+        ),
+        (&["run", "plan.md", "--deny", "Bash(x"], "parenthesis"),
         (&["run", "plan.md", "--deny", "nosuchtool"], "no such tool"),
         (&["status"], "orchestrate run PLAN"),
     ];
@@ -130,7 +133,7 @@ fn gits_variables_say_who_commits() -> Outcome {
     };
     let refused = type_in(&["run", "plan.md"], &author)?.exits(2)?;
     let doctor = type_in(&["doctor"], &both)?.stdout;
-    if !refused.stderr.contains("git config user.name") || !doctor.contains("git knows who commits") {
+    if !refused.stderr.contains("git config user.name") || !doctor.contains("git has a user.name and user.email") {
         return fail(refused.stderr + &doctor);
     }
     type_in(&["run", "plan.md"], &both)?.exits(0)?;
@@ -238,7 +241,7 @@ fn a_plan_alone_is_run_and_the_rest_shows_it() -> Outcome {
     before.require_same(&repository.fingerprint()?)?;
     let table: [(&str, &[&str]); 4] = [
         (&run.stdout, &["T1", "merged", "orchestrate/r-", "orchestrate land"]),
-        (&run.stderr, &["have changes that are not committed", "T1: merged as"]),
+        (&run.stderr, &["have uncommitted changes", "T1: merged as"]),
         (&home.orchestrate(repository.path(), &["status"]).run()?.exits(0)?.stdout, &["succeeded", "T1"]),
         (&home.orchestrate(repository.path(), &["log", "T1"]).run()?.exits(0)?.stdout, &["T1: committed"]),
     ];
@@ -259,7 +262,7 @@ fn the_log_shows_what_commands_printed() -> Outcome {
     let plan = "- [ ] T1 Make it (run: touch made; echo said by the command) (verify: echo said by the check)\n";
     repository.write("plan.md", plan)?;
     let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(0)?;
-    if !run.stderr.contains("warning: 1 file has changes that are not committed") {
+    if !run.stderr.contains("warning: 1 file has uncommitted changes") {
         return fail(run.stderr);
     }
     let log = home.orchestrate(repository.path(), &["log", "T1", "--tools"]).run()?.exits(0)?.stdout;
@@ -352,7 +355,7 @@ fn a_second_coordinator_is_refused() -> Outcome {
     let sent =
         home.orchestrate(repository.path(), &["message", "T2", "hello"]).env("ORCHESTRATE_OUTPUT_FORMAT", "json");
     let said = sent.run()?.exits(0)?.json()?;
-    if at(&said, "/answer")? != "message 1 waits for T2" {
+    if at(&said, "/answer")? != "message 1 is queued for T2" {
         return fail(said);
     }
     home.orchestrate(repository.path(), &["stop"]).run()?.exits(0)?;

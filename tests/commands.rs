@@ -78,7 +78,7 @@ fn landing_on_a_full_disk() -> Outcome {
     );
     let arguments = ["--user", "--map-root-user", "--mount", "sh", "-c", &script];
     let ran = home.command("unshare", repository.path(), &arguments).run()?.exits(0)?;
-    let words = ["b.txt (No space left on the disk of", "they are as they were", "hint: free some space"];
+    let words = ["b.txt (No space left on the disk of", "nothing was changed", "hint: free some space"];
     let landed = ["first 1\nrun ", "second 0\n", "200000 a.txt\n", "400000 b.txt\n"];
     let said = words.iter().all(|words| ran.stderr.contains(words));
     if said && landed.iter().all(|words| ran.stdout.contains(words)) { Ok(()) } else { fail(ran.stdout + &ran.stderr) }
@@ -176,14 +176,14 @@ fn the_transcript_is_what_was_said() -> Outcome {
     let expected = "--- T1, turn 1\n  | I look first.\n> read_file({\"path\":\"src/lib.txt\"})\n\
         > write_file({\"path\":\"one.txt\",\"content\":\"1\\n\"})\n\
         < read_file: ok\n  |      1\tone\n  |      2\ttwo\n  |      3\tthree\n\
-        < write_file: ok\n  | made one.txt (2 B)\n--- T1, turn 2\n  | Done.\n";
+        < write_file: ok\n  | created one.txt (2 B)\n--- T1, turn 2\n  | Done.\n";
     for said in [log(&["T1", "--transcript"])?, log(&["--transcript"])?] {
         if said != expected {
             return fail(format!("{said}\ninstead of\n{expected}"));
         }
     }
     let tools = log(&["--tools"])?;
-    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("  | made one.txt (2 B)\n") {
+    if tools.lines().count() < 6 || tools.contains("error_kind") || !tools.contains("  | created one.txt (2 B)\n") {
         return fail(tools);
     }
     let facts = lines(&log(&["--json", "--tools"])?)?;

@@ -161,7 +161,7 @@ fn ctrl_c_twice() -> Outcome {
     require_gone(&word)?;
     scene.require("interrupted", Some(130), &["ready", "pending"])?;
     let landed = scene.home.orchestrate(scene.repository.path(), &["land", "--json"]).run()?.exits(0)?.json()?;
-    let left_out = ["T1 is ready: it is not part of this", "T2 is pending: it is not part of this"];
+    let left_out = ["T1 is ready: it is not included", "T2 is pending: it is not included"];
     if *at(&landed, "/warnings")? != json!(left_out) {
         return fail(landed);
     }

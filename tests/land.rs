@@ -305,7 +305,7 @@ fn a_checkout_in_conflict_is_refused() -> Outcome {
     if ended.git(&["stash", "pop", "-q"]).is_ok() {
         return fail("there is no conflict");
     }
-    ended.require_refused(says("files are in conflict in it (src/lib.txt); mend each and type `git add`"))?;
+    ended.require_refused(says("it has conflicts (src/lib.txt); resolve each file and `git add`"))?;
     ended.git(&["add", "src/lib.txt"])?;
     ended.land().map(drop).map_err(Failed::from)
 }
@@ -361,7 +361,7 @@ fn files_of_a_lost_landing_go_back() -> Outcome {
     std::os::unix::fs::symlink(ended.stage.state.path(), home.path().join("state/orchestrate"))?;
     let landing = home.orchestrate(repository.path(), &["land", ended.run().as_str()]);
     let landed = landing.env("GIT_CONFIG_GLOBAL", &configuration).run()?;
-    if !landed.stderr.contains("are those of") {
+    if !landed.stderr.contains("already has the files of") {
         return fail(landed.stdout + &landed.stderr);
     }
     ended.require_refusal(is(|refusal| matches!(refusal, Refusal::Conflict { .. })))?;
@@ -475,7 +475,7 @@ fn cleaning_keeps_what_git_ignores() -> Outcome {
     same(&tasks(&planned), &["T2", ""].map(str::to_owned).to_vec())?;
     let [kept] = &planned.kept[..] else { return fail(format!("{planned:#?}")) };
     same(&kept.ignored.len(), &8)?;
-    let named = "git does not store .precious.log, 1.log/, 2.log/, 3.log/, 4.log/, and 3 more,";
+    let named = "git ignores .precious.log, 1.log/, 2.log/, 3.log/, 4.log/, and 3 more,";
     same(&kept.reason.starts_with(named), &true).map_err(|_| Failed::from(kept.reason.clone()))?;
     same(&clean(false, false)?, &planned)?;
     same(&std::fs::read_to_string(&precious)?, &"nowhere else\n".to_owned())?;
@@ -514,7 +514,7 @@ fn cleaning_without_gits_entries() -> Outcome {
     let folder = ended.worktrees()?;
     std::fs::remove_dir_all(ended.stage.repository.path().join(".git/worktrees"))?;
     let cleaned = ended.runs()?.clean(ended.run(), CleanOptions::default())?;
-    let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("look at its files, and delete");
+    let names = |kept: &orchestrate_coordinator::KeptWorktree| kept.reason.contains("inspect its files, and delete");
     let removed: Vec<_> = cleaned.removed.iter().map(|(task, _)| task.clone()).collect();
     same(&(removed, cleaned.kept.iter().map(names).collect()), &(vec![None], vec![true, true]))?;
     let left = ["T1", "T2", ".verifier"].map(|name| folder.join(name).exists());
@@ -548,5 +548,5 @@ fn a_snapshot_that_cannot_be_read_is_named() -> Outcome {
     let runs = ended.runs()?.telling(|text| TOLD.with_borrow_mut(|told| told.push_str(text)));
     same(&runs.kept(ended.run())?, &kept)?;
     let told = TOLD.with_borrow(Clone::clone);
-    if told.contains(&format!("{reference} cannot be brought back")) { Ok(()) } else { fail(told) }
+    if told.contains(&format!("{reference} cannot be restored")) { Ok(()) } else { fail(told) }
 }

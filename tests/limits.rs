@@ -138,8 +138,7 @@ fn a_person_gives_a_run_more_tokens() -> Outcome {
     let run = repository.git(&["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/orchestrate"])?;
     let run = run.split('/').next().unwrap_or_default();
     let more = format!("orchestrate resume {run} --budget-tokens N");
-    let told =
-        "the run has used 0 of its budget of 3000 tokens and keeps 1500 back for closing reports; the next request";
+    let told = "the run has used 0 of its budget of 3000 tokens and reserves 1500 for final reports; the next request";
     if !ran.stdout.contains(told) || ran.stdout.matches(&more).count() != 1 || ran.stdout.contains("retry T1") {
         return fail(ran.stdout);
     }
@@ -217,7 +216,7 @@ fn a_tasks_time_ends_it() -> Outcome {
     let stage = Stage::new()?;
     let played = stage.play(plan, &script, |_| {})?;
     played.require(4, &[("T1", FailedTask), ("T2", Merged)])?;
-    played.require_failure("T1", FailureCause::Timeout, "longer than 1 s")?;
+    played.require_failure("T1", FailureCause::Timeout, "`timeout` of 1 s")?;
     // What it had written is kept.
     let kept = played.pick(|event| match event {
         Event::SnapshotTaken { task, commit, .. } if task.as_str() == "T1" => Some(commit.to_string()),
@@ -286,7 +285,7 @@ fn within(time: Duration) -> Allowance {
 
 fn resuming_gives_no_new_time() -> Outcome {
     for (of_run, of_task, why) in
-        [(Some(60_000), None, "time of the run, 60 s"), (None, Some(60_000), "longer than 60 s")]
+        [(Some(60_000), None, "time limit of 60 s"), (None, Some(60_000), "`timeout` of 60 s")]
     {
         let stage = Stage::new()?;
         let run = worked_on(&stage, of_run, of_task)?;
@@ -311,8 +310,8 @@ fn a_person_gives_a_run_more_time() -> Outcome {
     if played.report.duration_ms > 20_000 {
         return fail(played.story());
     }
-    played.require_failure("T1", FailureCause::Timeout, "the time of the run, 3 s, is used up")?;
-    played.require_failure("T2", FailureCause::Timeout, "longer than 1 s")?;
+    played.require_failure("T1", FailureCause::Timeout, "the run's time limit of 3 s is used up")?;
+    played.require_failure("T2", FailureCause::Timeout, "`timeout` of 1 s")?;
     let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
     drop(played);
     let sent = store.send(&run, &Request::Retry { task: "T1".into(), message: None })?;
@@ -349,9 +348,12 @@ fn more_of_one_limit_does_not_help_where_both_are_used_up() -> Outcome {
     for (given, told) in [
         (
             &["--budget-tokens", "100000"][..],
-            "T1 cannot go on: the time of the run, 1 s, is used up too\nhint: `orchestrate resume r-",
+            "T1 cannot continue: the run's time limit of 1 s is used up too\nhint: `orchestrate resume r-",
         ),
-        (&["--timeout", "1s"], "T2 cannot go on: the time of the run, 1 s, is used up\nhint: `orchestrate resume r-"),
+        (
+            &["--timeout", "1s"],
+            "T2 cannot continue: the run's time limit of 1 s is used up\nhint: `orchestrate resume r-",
+        ),
     ] {
         let refused = type_in(&[&["resume"], given].concat(), 2)?.stderr;
         let flags = if given[0] == "--timeout" { " --timeout TIME` " } else { " --budget-tokens N --timeout TIME` " };
@@ -490,7 +492,7 @@ fn whatever_one_turn_reads_and_writes_fits() -> Outcome {
         return fail(format!("the largest request has {largest} tokens"));
     }
     let read = played.results("T1")?;
-    let paged = read.iter().take(8).all(|text| text.contains("go on with offset"));
+    let paged = read.iter().take(8).all(|text| text.contains("continue with offset"));
     if paged { Ok(()) } else { fail(format!("{read:#?}")) }
 }
 

@@ -270,7 +270,7 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     let stage = Stage::new()?;
     let played = stage.play(plan, &script, |_| {})?;
     let told = played.results("T1")?.join("\n");
-    for why in ["T2 is a command: no agent works on it", "a message needs a text"] {
+    for why in ["T2 is a command and has no agent", "the message is empty"] {
         if !told.contains(why) {
             return fail(format!("{why}\n{told}"));
         }
@@ -285,9 +285,9 @@ fn what_nobody_would_read_is_refused() -> Outcome {
     let reads_no_more = |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
     let expected = [
         reads_no_more("T1", "merged"),
-        "T2 is a command: no agent works on it that could read a message".to_owned(),
+        "T2 is a command and has no agent to read messages".to_owned(),
         reads_no_more("T3", "failed"),
-        "a message needs a text".to_owned(),
+        "the message is empty".to_owned(),
     ];
     for (sent, expected) in sent.into_iter().zip(expected) {
         let (id, to, body) = sent?;

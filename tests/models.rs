@@ -118,7 +118,7 @@ fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
     });
     match played {
         Err(error)
-            if error.message().is_some_and(|text| text.contains("`api-version` alone") && !text.contains(KEY)) =>
+            if error.message().is_some_and(|text| text.contains("only `api-version`") && !text.contains(KEY)) =>
         {
             require_key_unwritten(&stage)
         }
@@ -216,7 +216,7 @@ fn a_stream_that_never_ends_fails_the_task() -> Outcome {
     let stage = Stage::new()?;
     let played = play(&stage, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Model, "whole reply")?;
+    played.require_failure("T1", FailureCause::Model, "complete reply")?;
     if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
 }
 
@@ -254,7 +254,7 @@ fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
     let plan = "- [ ] T1 write the first file (model: openai/test)\n";
     let played = stage.play(plan, &Script::default(), |settings| reach(settings, &base, &base))?;
     played.require(1, &[("T1", FailedTask)])?;
-    played.require_failure("T1", FailureCause::Model, "set OPENAI_BASE_URL to where it runs")
+    played.require_failure("T1", FailureCause::Model, "set OPENAI_BASE_URL to its address")
 }
 
 fn a_missing_key_is_the_tasks_failure() -> Outcome {

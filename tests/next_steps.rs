@@ -116,7 +116,7 @@ fn a_text_that_is_too_long_says_what_to_do() -> Outcome {
         let desk = Desk::new("- [ ] T1 one (run: touch one)\n")?;
         desk.repository.write(text, &"x".repeat(MOST + 1))?;
         desk.repository.commit_all("Add a text")?;
-        let said = format!("{text}: it has more than {MOST} bytes");
+        let said = format!("{text}: it is longer than {MOST} bytes");
         says(&desk.types(&["run", "plan.md"], 2)?, &[&said, "shorten it and commit it"])?;
         desk.repository.write(text, &"x".repeat(MOST))?;
         desk.repository.commit_all("Shorten it")?;
@@ -143,7 +143,7 @@ fn a_pipe_among_the_configuration_is_named() -> Outcome {
         .collect::<Result<_, _>>()?;
     for waits in waiting {
         let said = waits.end()?.exits(2)?.stderr;
-        if !said.contains(&format!("it waits for {pipe}, which is no plain file; put one in its place")) {
+        if !said.contains(&format!("it waits for {pipe}, which is not a regular file; replace it")) {
             return fail(said);
         }
     }

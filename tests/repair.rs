@@ -477,7 +477,7 @@ fn unstorable_for_good() -> Outcome {
     // Another attempt of the command would begin in a clean worktree: whoever asks for it is told what is in its way.
     let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T2".into());
     let played = ask(&stage, played, &script, &Request::Retry { task: "T2".into(), message: None })?;
-    let told = format!("keep what is in {} before it is replaced: store .GIT/kept", worktree.display());
+    let told = format!("save the files in {} before replacing them: store .GIT/kept", worktree.display());
     played.require_failure("T2", FailureCause::Worktree, &told)?;
     if worktree.join(".GIT/kept").exists() { Ok(()) } else { fail("the file is gone") }
 }
@@ -571,8 +571,8 @@ fn a_plan_that_cannot_run() -> Outcome {
     let coordinator = stage.coordinator(&Script::default(), |_| {})?;
     let task = |id: &str, on: &str| Task { id: id.into(), depends: vec![on.into()], ..Task::default() };
     for (tasks, why) in [
-        (vec![task("T1", "T9")], "find `T9`, which `T1` waits for"),
-        (vec![task("T1", "T2"), task("T2", "T1")], "wait for each other"),
+        (vec![task("T1", "T9")], "find `T9`, which `T1` depends on"),
+        (vec![task("T1", "T2"), task("T2", "T1")], "depend on each other"),
     ] {
         match runtime()?.block_on(coordinator.run(PlanInput { tasks, ..PlanInput::default() })) {
             Err(error) if error.to_string().contains(why) => {}
@@ -639,7 +639,7 @@ fn children_have_possible_ids() -> Outcome {
             (child(""), "an id is made of"),
             (child(&"a".repeat(65)), "at most 64 bytes"),
             (ChildSpec { role: nobody.clone(), ..child("a") }, "the role 'nobody'"),
-            (ChildSpec { parent: Some("z".into()), ..child("a") }, "there is no agent z"),
+            (ChildSpec { parent: Some("z".into()), ..child("a") }, "its parent, agent z, does not exist"),
         ] {
             match coordinator.spawn(spec).await {
                 Err(error) if error.to_string().contains(why) => {}

@@ -149,7 +149,7 @@ fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
     require(&report, "T1", TaskState::Failed, 2)?;
     let why = report.tasks[0].error.as_ref().map(|error| (error.cause, error.message.as_str()));
     if !why.is_some_and(|(cause, message)| {
-        cause == EndCause::Failed(FailureCause::NoChanges) && message.contains("what was rejected once more")
+        cause == EndCause::Failed(FailureCause::NoChanges) && message.contains("repeated what was rejected")
     }) {
         return fail(format!("{report:#?}"));
     }
@@ -256,7 +256,7 @@ fn a_result_that_was_committed_on_is_refused() -> Outcome {
         return fail(format!("{before:#}\n{after:#}"));
     }
     let landed = type_in(&["land"], 0)?.stderr;
-    if landed.contains(&format!("another process has moved {branch} to")) { Ok(()) } else { fail(landed) }
+    if landed.contains(&format!("another process moved {branch} to")) { Ok(()) } else { fail(landed) }
 }
 
 /// A person who tries something on a branch whose work is merged keeps nobody from going on, and loses nothing.
@@ -301,7 +301,7 @@ fn what_is_staged_alone_is_kept() -> Outcome {
     repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
     std::fs::remove_file(place.join("staged"))?;
     let kept = type_in(&["clean"], 0)?.stdout;
-    if !kept.contains("what is staged there is kept nowhere else") || !place.exists() {
+    if !kept.contains("its staged changes are stored nowhere else") || !place.exists() {
         return fail(kept);
     }
     type_in(&["reject", "T2", "-m", "Again."], 1)?;
@@ -397,7 +397,7 @@ fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
     says(&home.command("git", &place, &["show", "stash^3:two"]).run()?, &["mine"])?;
     let merge = "git switch -q -C mine HEAD~1 && git merge -q --no-ff --no-commit @{-1}";
     home.command("sh", &place, &["-c", merge]).run()?.exits(0)?;
-    says(&type_in(&["reject", "T2", "-m", "Again."], 1)?, &["a merge is in progress in it; finish or abort that first"])
+    says(&type_in(&["reject", "T2", "-m", "Again."], 1)?, &["a merge is in progress; finish or abort it first"])
 }
 
 fn the_landing_of_another_run_is_named() -> Outcome {
@@ -502,7 +502,7 @@ fn what_is_not_part_of_a_landing_is_named() -> Outcome {
     repository.write("plan.md", "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n")?;
     home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(1)?;
     let landed = home.orchestrate(repository.path(), &["land", "--json"]).run()?.exits(0)?.json()?;
-    let expected = json!(["T1 is failed: it is not part of this"]);
+    let expected = json!(["T1 is failed: it is not included"]);
     if *at(&landed, "/warnings")? == expected { Ok(()) } else { fail(format!("{landed:#}")) }
 }
 
@@ -567,7 +567,7 @@ fn the_program_reviews_approves_and_lands() -> Outcome {
     let kept = type_in(&["recover", "--json"], 0)?.json()?;
     let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
     let taken = type_in(&["recover", "--restore", name, "--branch", "main"], 3)?;
-    if !taken.stderr.contains("there is a branch main already") {
+    if !taken.stderr.contains("branch main exists already") {
         return fail(taken.stderr);
     }
     type_in(&["recover", "--restore", name, "--branch", "rescued"], 0)?;

@@ -139,7 +139,7 @@ fn rejected_work_lands_with_a_warning() -> Outcome {
         }
     }
     let landed = desk.types(&["land", "--json"], 0)?;
-    says(&landed, &["warning: T1 was rejected after it had been merged", "warning: T2 was built on work that was"])?;
+    says(&landed, &["warning: T1 was rejected after it was merged", "warning: T2 was built on work that was"])?;
     let warnings = at(&landed.json()?, "/warnings")?.as_array().map(Vec::len);
     if warnings == Some(2) { Ok(()) } else { fail(landed.stdout) }
 }
@@ -160,7 +160,7 @@ fn boxes_of_another_branch_are_left() -> Outcome {
 fn what_was_not_merged_is_not_landed() -> Outcome {
     let desk = Desk::new("- [ ] T1 one (run: echo 1 > one.txt)\n")?;
     desk.types(&["run", "plan.md", "--merge", "none"], 0)?;
-    says(&desk.types(&["approve", "T1"], 2)?, &["nothing of this run is merged"])?;
+    says(&desk.types(&["approve", "T1"], 2)?, &["this run merges nothing"])?;
     says(&desk.types(&["land"], 0)?, &["has nothing to land", "orchestrate review"])?;
     let rejected = desk.types(&["reject", "T1", "-m", "no"], 1)?;
     if rejected.stdout.contains("orchestrate approve") {
@@ -222,7 +222,7 @@ fn a_plan_without_an_open_box_says_so() -> Outcome {
 
 fn open_tasks_that_wait_for_a_closed_one_are_told() -> Outcome {
     let desk = Desk::new("- [-] T1 one\n- [ ] T2 two (run: true) (depends: T1)\n")?;
-    let told = "T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open, or as done)";
+    let told = "T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open or done)";
     says(&desk.types(&["check", "plan.md"], 0)?, &[told])?;
     says(&desk.types(&["run", "plan.md"], 0)?, &[told, "there was nothing to do: each open task depends on one that"])
 }
@@ -248,7 +248,7 @@ fn an_approval_is_of_what_was_listed() -> Outcome {
         let desk = one_waits_for_review()?;
         desk.types(looked, 0)?;
         desk.types(&["reject", "T1", "-m", "write 2"], 3)?;
-        says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you looked at it"])?;
+        says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you reviewed it"])?;
         if looked == lists {
             desk.types(lists, 0)?;
             desk.types(&["approve", "T1"], 2)?;
@@ -276,7 +276,7 @@ fn a_rejection_is_taken_back() -> Outcome {
     if rejected.stdout.contains("orchestrate approve") {
         return fail(rejected.stdout);
     }
-    says(&desk.types(&["approve", "T1"], 2)?, &["T1 is failed, and only work that awaits a review can be approved"])
+    says(&desk.types(&["approve", "T1"], 2)?, &["T1 is failed, but only work that awaits review can be approved"])
 }
 
 /// T1's agent leaves its work as it was although the merged result was red with it; T1's own check has nothing against
@@ -376,8 +376,8 @@ fn an_approval_is_of_what_was_looked_at() -> Outcome {
     let desk = one_waits_for_review()?;
     desk.types(&["diff", "T1"], 0)?;
     desk.types(&["reject", "T1", "-m", "write 2"], 3)?;
-    says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you looked at it"])?;
-    says(&desk.types(&["approve", "T1", "--tree", "0123"], 2)?, &["T1 has changed since you looked at it"])?;
+    says(&desk.types(&["approve", "T1"], 2)?, &["T1 has changed since you reviewed it"])?;
+    says(&desk.types(&["approve", "T1", "--tree", "0123"], 2)?, &["T1 has changed since you reviewed it"])?;
     let entry = desk.types(&["review", "T1", "--json"], 0)?.json()?;
     let tree = at(&entry, "/tree")?.as_str().unwrap_or_default().to_owned();
     desk.types(&["approve", "T1", "--tree", tree.get(..10).unwrap_or_default()], 0)?;
@@ -425,7 +425,7 @@ fn doctor_tells_what_works_without_a_model() -> Outcome {
     }
     let set = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
     let known = set.iter().fold(doctor(desk.home.path(), &[]), |doctor, name| doctor.env(name, "Someone")).run()?;
-    says(&known, &["git knows who commits"])
+    says(&known, &["git has a user.name and user.email"])
 }
 
 fn help_names_the_defaults() -> Outcome {
@@ -462,7 +462,7 @@ fn what_git_cannot_store_is_told() -> Outcome {
     let words = "git cannot store sub/.git, pipe; left out of its commit";
     says(&desk.types(&["run", "plan.md", "--model", &model], 0)?, &[words])?;
     says(&desk.types(&["log"], 0)?, &[words])?;
-    says(&desk.types(&["log", "T1", "--tools"], 0)?, &["so the commit leaves out: sub/.git, pipe"])?;
+    says(&desk.types(&["log", "T1", "--tools"], 0)?, &["left out, since git cannot store it: sub/.git, pipe"])?;
     says(&desk.types(&["review", "T1"], 0)?, &["left out because git cannot store it: sub/.git, pipe"])?;
     let left_out = at(&desk.types(&["review", "T1", "--json"], 0)?.json()?, "/left_out")?.clone();
     if left_out == json!(["sub/.git", "pipe"]) { Ok(()) } else { fail(left_out) }

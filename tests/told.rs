@@ -145,7 +145,8 @@ fn ignored_files_are_named() -> Outcome {
         texts.concat()
     };
     let (one, two, three) = (said("T1"), said("T2"), said("T3"));
-    let named = one.starts_with("it wrote only what git ignores: made.log") && two.contains("ignores: by-agent.log");
+    let named =
+        one.starts_with("it wrote only files that git ignores: made.log") && two.contains("ignores: by-agent.log");
     if named && three.is_empty() { Ok(()) } else { fail(format!("{one:?} {two:?} {three:?}")) }
 }
 
@@ -182,7 +183,7 @@ fn a_red_merge_is_no_conflict() -> Outcome {
     let message = error.map(|error| error.message).unwrap_or_default();
     let says = message.starts_with("the branch merges cleanly, but its check fails (");
     let shows = message.ends_with("\nit is broken: error 42");
-    let again = message.contains("also after its command ran again") && message.contains("it has no agent");
+    let again = message.contains("again after its command was rerun") && message.contains("it has no agent");
     if !says || !shows || !again || message.contains("returned") {
         return fail(played.story());
     }

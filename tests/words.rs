@@ -106,10 +106,10 @@ fn what_has_no_effect_is_named() -> Outcome {
     let named = [
         ".mcp.json: MCP servers are not available yet, so this file has no effect",
         ".orchestrate/tools/mine.tool: tools of a project are not available yet, so this file has no effect",
-        ".orchestrate/prompts/tools/read_fil.xml: it describes no tool that there is, so this file has no effect; did \
+        ".orchestrate/prompts/tools/read_fil.xml: no such tool exists, so this file has no effect; did \
          you mean `read_file`?",
-        ".orchestrate/prompts/tools/grep.xml:5:9: colour is no parameter of `grep`, so this has no effect",
-        ".orchestrate/prompts/system/agnet.md: it is no prompt that there is, so this file has no effect; did you mean \
+        ".orchestrate/prompts/tools/grep.xml:5:9: colour is not a parameter of `grep`, so it has no effect",
+        ".orchestrate/prompts/system/agnet.md: no such prompt exists, so this file has no effect; did you mean \
          `agent`?",
         ".orchestrate/prompts/agent.md: prompts are read from `system` and `tools` in this folder, so this file has no \
          effect",
@@ -119,7 +119,7 @@ fn what_has_no_effect_is_named() -> Outcome {
         let ran = typed.run()?.exits(0)?;
         says(&ran, &named)?;
         if arguments[0] == "run" {
-            says(&ran, &["AGENT_NAME: it is for `tool run`, which is not available yet, and has no effect"])?;
+            says(&ran, &["AGENT_NAME has no effect: `tool run`, which it is for, is not available yet"])?;
         }
     }
     let doctor = desk.home.orchestrate(desk.repository.path(), &["doctor", "--json"]).run()?;

@@ -21,15 +21,15 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
             Some(format!("`orchestrate stop {run}` stops it"))
         }
         CoordinatorError::Model(error) if error.is_none_found() => {
-            Some("`--model` and `--base-url` name one; `orchestrate demo` shows everything without a model".to_owned())
+            Some("choose one with `--model` or `--base-url`; `orchestrate demo` runs without a model".to_owned())
         }
         CoordinatorError::NoIdentity => Some(
             "type `git config user.name \"Your Name\"` and `git config user.email you@example.com`, or correct the \
-             variables GIT_AUTHOR_NAME and such if they are set"
+             variables GIT_AUTHOR_NAME and similar if they are set"
                 .to_owned(),
         ),
         CoordinatorError::FewFiles { .. } => {
-            Some("start it where `ulimit -Hn` allows more, for example in a new shell".to_owned())
+            Some("start it where `ulimit -Hn` allows more, such as in a new shell".to_owned())
         }
         CoordinatorError::NoPlace { run, task, .. } => {
             Some(format!("`orchestrate review {task} --run {run}` shows its work"))
@@ -43,19 +43,19 @@ pub(crate) fn of_error(error: &CoordinatorError) -> Option<String> {
 
 fn of_refusal(refusal: &Refusal) -> Option<String> {
     Some(match refusal {
-        Refusal::Unfinished { run } => format!("`orchestrate resume {run}` brings it to an end"),
+        Refusal::Unfinished { run } => format!("`orchestrate resume {run}` completes it"),
         Refusal::Interrupted { run } => format!("`orchestrate land {run}` lands it"),
-        Refusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into what is checked out"),
+        Refusal::DetachedHead { result, .. } => format!("`git merge {result}` merges it into the current branch"),
         Refusal::BaseLost { result, .. } | Refusal::Conflict { result, .. } | Refusal::RedCheck { result, .. } => {
             format!("`git merge {result}` merges it by hand")
         }
         Refusal::NotLanded { other: Some(other), .. } => {
-            format!("`orchestrate land --undo {other}` takes back run {other}")
+            format!("`orchestrate land --undo {other}` undoes run {other}")
         }
         Refusal::NotLanded { run, other: None } => format!("`orchestrate land {run}` lands it"),
-        Refusal::MovedSince { .. } => "`git revert` takes back single commits".to_owned(),
+        Refusal::MovedSince { .. } => "`git revert` undoes single commits".to_owned(),
         Refusal::NoSnapshot { run, .. } => format!("`orchestrate recover {run}` lists its snapshots"),
-        Refusal::BranchTaken { .. } => "name another branch with `--branch`".to_owned(),
+        Refusal::BranchTaken { .. } => "choose another name with `--branch`".to_owned(),
         _ => return None,
     })
 }
@@ -64,10 +64,10 @@ fn of_refusal(refusal: &Refusal) -> Option<String> {
 fn move_back(run: &RunId, branch: &str, (expected, found): (&str, &str), checkout: Option<&Path>) -> String {
     let leave = checkout.map(|path| {
         let path = shell_word(path.display().to_string());
-        format!("switch {path} to another branch (after `git stash -u` there if changes are in the way), ")
+        format!("switch {path} to another branch (after `git stash -u` there if your changes are in the way), ")
     });
     format!(
-        "keep what was added with `git branch NAME {found}`, {}move the branch back with \
+        "keep the additions with `git branch NAME {found}`, {}move the branch back with \
          `git update-ref refs/heads/{branch} {expected}`, and type `orchestrate resume {run}`",
         leave.unwrap_or_default()
     )

@@ -282,7 +282,7 @@ mod tests {
             let (task, error) = ("T1".into(), "get an answer\nof x".to_owned());
             retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
         };
-        let told = "T1: failed to get an answer of x; retrying in 8 s (3 of 8)";
+        let told = "T1: failed to get an answer from x; retrying in 8 s (3 of 8)";
         assert_eq!((line(1_999), line(8_300).as_deref()), (None, Some(told)));
     }
 

@@ -24,8 +24,8 @@ pub enum CoordinatorError {
     Git(#[from] GitError),
     /// What is in the way of another attempt cannot be kept, and nothing is deleted that is not.
     #[error(
-        "keep what is in {path} before it is replaced: {source}; remove it there, or commit it elsewhere, then retry the \
-         task"
+        "save the files in {path} before replacing them: {source}; remove the cause there, or commit the files \
+        elsewhere, then retry the task"
     )]
     Unkeepable {
         /// The worktree.
@@ -40,7 +40,7 @@ pub enum CoordinatorError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// The folder of our state is not in the hands of its user alone.
-    #[error("keep runs in {path}: {reason}; or set XDG_STATE_HOME to another folder of your own")]
+    #[error("store runs in {path}: {reason}; or set XDG_STATE_HOME to another folder that you own")]
     StateFolder {
         /// The folder.
         path: PathBuf,
@@ -133,9 +133,7 @@ pub enum CoordinatorError {
         lines: Option<usize>,
     },
     /// A branch of a run is not where the run left it.
-    #[error(
-        "move {branch} of run {run}: the run left it at {expected}, and another process has moved it to {found} since"
-    )]
+    #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
     BranchMoved {
         /// The run.
         run: RunId,
@@ -175,8 +173,7 @@ pub enum CoordinatorError {
     },
     /// Work changes files that configure agents.
     #[error(
-        "store {}: it configures agents, which only the user may change; put it back as it was, and report what should \
-         change there",
+        "store {}: only the user may change files that configure agents; restore it, and report what should change",
         listed(.paths)
     )]
     Configuration {

@@ -313,7 +313,7 @@ impl AgentLoop {
             self.state = State::Finished(Finish::CutOff);
             return;
         }
-        let text = "Your reply was cut off at its largest size. Go on in smaller steps.";
+        let text = "Your reply was cut off at its maximum size. Continue in smaller steps.";
         self.context.push(Message::User { text: text.to_owned() });
     }
 
@@ -360,7 +360,7 @@ impl AgentLoop {
             self.state = State::Finished(Finish::Looping);
         } else if repeats >= REPEATS_BEFORE_WARNING {
             let text = "You have made the same calls with the same results several times. Do something different, \
-                        or end with a report of what is in the way.";
+                        or end with a report of what blocks you.";
             self.context.push(Message::User { text: text.to_owned() });
         }
     }
@@ -392,8 +392,8 @@ impl AgentLoop {
     fn answer_open_calls(&mut self) {
         if let State::RunningTools { calls, results } = &mut self.state {
             for (call, slot) in calls.iter().zip(results.iter_mut()) {
-                let text = "Not seen: the attempt ended before this call did. It may have had effects; look before you \
-                            repeat it.";
+                let text = "Result unknown: the attempt ended before this call did. It may have had effects; check before you \
+                repeat it.";
                 slot.get_or_insert_with(|| ToolAnswer::failed(&call.id, text));
             }
         }
@@ -426,11 +426,11 @@ fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswe
         .enumerate()
         .map(|(at, call)| {
             let reason = if at >= MAX_CALLS_PER_REPLY {
-                Some(format!("Not run: a reply may hold {MAX_CALLS_PER_REPLY} calls."))
+                Some(format!("Not run: a reply may contain at most {MAX_CALLS_PER_REPLY} calls."))
             } else if *stop == StopReason::Refusal {
                 Some("Not run: the provider withheld the rest of the reply.".to_owned())
             } else if *stop == StopReason::MaxTokens && at == last {
-                Some("Not run: the reply was cut off at its largest size. Make a smaller call.".to_owned())
+                Some("Not run: the reply was cut off at its maximum size. Make a smaller call.".to_owned())
             } else if calls.iter().take(at).any(|earlier| earlier.id == call.id) {
                 Some("Not run: another call of this reply has the same id.".to_owned())
             } else {
@@ -447,7 +447,7 @@ fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCal
 
 /// What an agent is told of a call that was stopped, by a person as by the loss of the program: what it had done by
 /// then is equally unknown.
-pub const INTERRUPTED: &str = "it was stopped while it ran; it may have had effects, so look before you repeat it";
+pub const INTERRUPTED: &str = "it was stopped while running and may have had effects; check before you repeat it";
 
 #[cfg(test)]
 mod tests {

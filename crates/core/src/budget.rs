@@ -38,7 +38,7 @@ struct Node {
     "{} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}{}",
     .task.as_ref().map_or_else(|| "the run".to_owned(), |task| format!("task {task}")),
     kept_back(*.kept),
-    if .task.is_some() { ". Its plan gives it that budget, so more takes a changed plan and a new run" } else { "" }
+    if .task.is_some() { ". The plan sets this budget, so raising it takes a changed plan and a new run" } else { "" }
 )]
 pub struct Exhausted {
     /// The task whose budget it is, or `None` if it is the run's.
@@ -200,7 +200,7 @@ fn kept_of(cap: u64, is_own: bool) -> u64 {
 }
 
 fn kept_back(tokens: u64) -> String {
-    if tokens == 0 { String::new() } else { format!(" and keeps {tokens} back for closing reports") }
+    if tokens == 0 { String::new() } else { format!(" and reserves {tokens} for final reports") }
 }
 
 #[cfg(test)]

@@ -296,7 +296,7 @@ fn collapse(message: &Message) -> Message {
         Message::User { .. } => message.clone(),
         Message::Tool { results } => Message::Tool { results: results.iter().map(collapse_result).collect() },
         Message::Assistant { text, tool_calls, .. } => Message::Assistant {
-            text: stub(text, "what you said").unwrap_or_else(|| text.clone()),
+            text: stub(text, "your reply").unwrap_or_else(|| text.clone()),
             tool_calls: tool_calls.iter().map(collapse_call).collect(),
             // The provider's own blocks hold the same once more.
             raw: None,
@@ -305,7 +305,7 @@ fn collapse(message: &Message) -> Message {
 }
 
 fn collapse_result(result: &ToolResult) -> ToolResult {
-    let text = stub(&result.text, "call the tool again, for less at a time, if you need it");
+    let text = stub(&result.text, "call the tool again, in smaller parts, if you need it");
     ToolResult { text: text.unwrap_or_else(|| result.text.clone()), ..result.clone() }
 }
 
@@ -319,7 +319,8 @@ fn collapse_call(call: &ToolCall) -> ToolCall {
     // Names and numbers without end are no text that could be cut.
     let bytes = call.arguments.to_string().len();
     if bytes > COLLAPSED_ARGUMENT_BYTES {
-        call.arguments = serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with all of it")});
+        call.arguments =
+            serde_json::json!({"left_out": format!("{bytes} bytes: the call was made with the full text")});
     }
     call
 }
@@ -327,7 +328,7 @@ fn collapse_call(call: &ToolCall) -> ToolCall {
 fn collapse_value(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Some(stub) = stub(text, "the call was made with all of it") {
+            if let Some(stub) = stub(text, "the call was made with the full text") {
                 *text = stub;
             }
         }
@@ -533,7 +534,7 @@ mod tests {
             let call = ToolCall { id: "c1".into(), name: name.to_owned(), arguments: items.clone() };
             collapse_call(&call).arguments
         };
-        let stub = "[left out, 1 lines: the call was made with all of it]";
+        let stub = "[left out, 1 lines: the call was made with the full text]";
         let reduced = serde_json::json!({"items": [{"content": stub}, {"content": "short", "times": 2}]});
         assert_eq!(
             [left("edit_files"), left("todo_write"), left("TodoWrite")],

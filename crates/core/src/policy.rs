@@ -211,7 +211,8 @@ impl Rule {
         let (name, pattern) = match text.rule.trim().split_once('(') {
             None => (text.rule.trim(), None),
             Some((name, rest)) => {
-                let pattern = rest.strip_suffix(')').ok_or_else(|| wrong("the bracket is not closed at the end"))?;
+                let pattern =
+                    rest.strip_suffix(')').ok_or_else(|| wrong("the parenthesis is not closed at the end"))?;
                 (name.trim(), Some(pattern.trim()))
             }
         };
@@ -382,7 +383,7 @@ fn too_complex(question: &Question<'_>) -> Option<Decision> {
     })?;
     Some(Decision::Deny {
         rule: "built-in:too-complex".to_owned(),
-        reason: "the command is too complex to be judged; write it to a script, or split it into several calls"
+        reason: "the command is too complex to analyse; write it to a script, or split it into several calls"
             .to_owned(),
     })
 }
@@ -397,7 +398,7 @@ fn built_in(question: &Question<'_>) -> Option<Decision> {
     })?;
     Some(Decision::Deny {
         rule: "built-in:configuration".to_owned(),
-        reason: format!("`{path}` configures agents, which only the user may change; report what should change there"),
+        reason: format!("only the user may change `{path}`, which configures agents; report what should change"),
     })
 }
 

@@ -266,7 +266,7 @@ impl RunState {
         if !record.may_be_returned(cause) {
             return Err(RequestRefused::NothingToReturn { task: task.clone(), state: record.state() });
         }
-        let answer = format!("{task} goes back to its agent for attempt {}", record.attempt() + 1);
+        let answer = format!("{task} is returned to its agent for attempt {}", record.attempt() + 1);
         let decision = Decision::Return(Return { tasks: vec![task.clone()], cause, message });
         Ok(Accepted { decision, answer })
     }
@@ -293,7 +293,7 @@ impl RunState {
         self.check_message(to.as_str(), body).map_err(RequestRefused::Message)?;
         let sequence = self.next_sequence(&Sender::User);
         let envelope = Envelope { sequence, from: Sender::User, to: to.clone(), body: body.to_owned(), deadline: None };
-        let answer = format!("message {sequence} waits for {to}");
+        let answer = format!("message {sequence} is queued for {to}");
         Ok(Accepted { decision: Decision::Record(Event::MessageSent { envelope }), answer })
     }
 

@@ -225,7 +225,7 @@ fn entry(record: &TaskRecord, changes: &BTreeMap<TaskId, BranchChanges>) -> Opti
     files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut reasons = risk_reasons(&files);
     if loses_most {
-        reasons.push("it deletes most of the files that there were".to_owned());
+        reasons.push("deletes most of the files".to_owned());
     }
     Some(ReviewEntry {
         task: record.task.id.clone(),
@@ -266,7 +266,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
         Some(Kind::Test) if file.is_new => None,
         Some(kind) if file.is_new => Some(format!("{path} is new: {}", kind.words())),
         Some(kind) => Some(format!("{path} is changed: {}", kind.words())),
-        None => file.mode_changed.then(|| format!("{path} has another mode")),
+        None => file.mode_changed.then(|| format!("the mode of {path} changed")),
     }
 }
 
@@ -283,11 +283,11 @@ enum Kind {
 impl Kind {
     fn words(self) -> &'static str {
         match self {
-            Kind::Ci => "it says what runs on a server",
-            Kind::Build => "a build runs it, or reads its commands there",
+            Kind::Ci => "it decides what runs in CI",
+            Kind::Build => "a build runs it or takes commands from it",
             Kind::Lock => "it pins versions",
-            Kind::Rules => "agents or git go by it",
-            Kind::Test => "it checks the others",
+            Kind::Rules => "it configures agents or git",
+            Kind::Test => "it is a test",
         }
     }
 }
@@ -363,7 +363,7 @@ mod tests {
         for path in ["tests/Cargo.toml", ".github/workflows/ci.yml", "build.rs", "Cargo.lock", "tests/.gitattributes"] {
             assert!(is_risky(&[new(path)]), "{path}");
         }
-        assert_eq!(risk_reasons(&[changed("tests/a.rs")]), ["tests/a.rs is changed: it checks the others"]);
+        assert_eq!(risk_reasons(&[changed("tests/a.rs")]), ["tests/a.rs is changed: it is a test"]);
         assert!(is_risky(&[ChangedFile { mode_changed: true, ..changed("src/a.rs") }]));
         assert!(is_risky(&[ChangedFile { old_path: Some("tests/a.rs".to_owned()), ..changed("src/a.rs") }]));
     }

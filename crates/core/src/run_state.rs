@@ -401,7 +401,7 @@ impl RunState {
     }
 
     fn decided(&mut self, call: &CallHash, allowed: bool, message: Option<&str>) -> Result<(), String> {
-        let approval = self.approvals.get_mut(call).ok_or_else(|| format!("no call {call} asks"))?;
+        let approval = self.approvals.get_mut(call).ok_or_else(|| format!("no parked call {call}"))?;
         if approval.decision.is_some() {
             return Err(format!("call {call} is decided already"));
         }

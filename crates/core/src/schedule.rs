@@ -43,13 +43,13 @@ impl Progress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// Tasks wait for each other.
-    #[error("order tasks that wait for each other: {}", path(.0))]
+    #[error("order tasks that depend on each other: {}", path(.0))]
     Cycle(Vec<TaskId>),
     /// Two tasks have the same id.
     #[error("add a second task `{0}`")]
     Duplicate(TaskId),
     /// A task waits for one that does not exist.
-    #[error("find `{dependency}`, which `{task}` waits for")]
+    #[error("find `{dependency}`, which `{task}` depends on")]
     Unknown {
         /// The task that waits.
         task: TaskId,
@@ -489,10 +489,10 @@ mod tests {
     #[test]
     fn what_makes_no_schedule() {
         let table = [
-            ("a: b\nb: < c\nc: a", "order tasks that wait for each other: a → b → c → a"),
-            ("a: a", "order tasks that wait for each other: a → a"),
+            ("a: b\nb: < c\nc: a", "order tasks that depend on each other: a → b → c → a"),
+            ("a: a", "order tasks that depend on each other: a → a"),
             ("a\na", "add a second task `a`"),
-            ("a: z", "find `z`, which `a` waits for"),
+            ("a: z", "find `z`, which `a` depends on"),
         ];
         for (lines, expected) in table {
             assert_eq!(Schedule::new(&tasks(lines)).unwrap_err().to_string(), expected);
@@ -516,7 +516,7 @@ mod tests {
             nothing(),
             nothing(),
             Ok("z".to_owned()),
-            refused("order tasks that wait for each other: e → e"),
+            refused("order tasks that depend on each other: e → e"),
             refused("add a second task `a`"),
         ];
         assert_eq!(told, expected);

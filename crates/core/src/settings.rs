@@ -7,7 +7,7 @@ pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
 /// The smallest context in which a shipped role can surely look at something, write something and be done.
 pub const LEAST_CONTEXT_TOKENS: u64 = 3_000;
 /// Why it cannot be less, as the end of a sentence that names it.
-pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tools alone fill most of that";
+pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tools alone take up most of that";
 /// Default number of agents at work at once.
 pub const MAX_AGENTS: usize = 20;
 /// How often a conflict or a red check goes back to its author before the task gives up.

@@ -120,7 +120,7 @@ fn a_rejection_returns_the_task_with_its_place_and_comment() {
     let tasks = vec![TaskId::from(TASK)];
     let message = "a.rs:3: why?".to_owned();
     assert_eq!(accepted.decision, Decision::Return(Return { tasks, cause: ReturnCause::Rejected, message }));
-    assert_eq!(accepted.answer, "T1 goes back to its agent for attempt 2");
+    assert_eq!(accepted.answer, "T1 is returned to its agent for attempt 2");
 }
 
 #[test]

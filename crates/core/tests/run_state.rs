@@ -380,7 +380,7 @@ fn impossible_facts_are_refused_and_say_why() {
         ),
         (
             Event::TaskAdded { task: Box::new(task("b", &["b"])), parent: None },
-            "run r-abcdef: fact 3 (task.added) is impossible: it would order tasks that wait for each other: b → b",
+            "run r-abcdef: fact 3 (task.added) is impossible: it would order tasks that depend on each other: b → b",
         ),
         (
             Event::MergeConflicted { task: id("a"), files: Vec::new() },
@@ -474,15 +474,15 @@ fn children_are_bounded_in_number_and_depth() {
     };
     assert_eq!(spawn("b", "a"), Ok(()));
     assert_eq!(spawn("c", "b"), Ok(()));
-    let deep = "a child of agent c would stand deeper than `max_depth` 3 allows";
+    let deep = "a child of agent c would exceed `max_depth` 3";
     assert_eq!(spawn("d", "c"), Err(deep.to_owned()));
     assert_eq!(spawn("e", "a"), Ok(()));
-    let many = "agent a has 2 children already, which is the most that `max_children_per_agent` allows";
+    let many = "agent a has 2 children already, the maximum set by `max_children_per_agent`";
     assert_eq!(spawn("f", "a"), Err(many.to_owned()));
-    assert_eq!(spawn("g", "z"), Err("there is no agent z that it could be a child of".to_owned()));
-    let reserved = "'integration' cannot be its id: this id is reserved for the merged branch";
+    assert_eq!(spawn("g", "z"), Err("its parent, agent z, does not exist".to_owned()));
+    let reserved = "invalid id 'integration': this id is reserved for the merged branch";
     assert_eq!(spawn("integration", "a"), Err(reserved.to_owned()));
-    assert_eq!(spawn("b", "e"), Err("there is a task of that id already".to_owned()));
+    assert_eq!(spawn("b", "e"), Err("a task with that id exists already".to_owned()));
 }
 
 #[test]

@@ -22,7 +22,7 @@ const STICKY: u32 = 0o1000;
 #[non_exhaustive]
 pub enum Misplaced {
     /// It belongs to somebody else.
-    #[error("it belongs to another user (uid {owner}, and this is uid {user})")]
+    #[error("it belongs to another user (uid {owner}; yours is {user})")]
     Foreign {
         /// Its owner.
         owner: u32,

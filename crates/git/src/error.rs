@@ -26,13 +26,13 @@ pub enum GitError {
         refusal: Refusal,
     },
     /// A revision does not name a commit.
-    #[error("resolve {rev:?}: it names no commit of this repository")]
+    #[error("resolve {rev:?}: it is not a commit of this repository")]
     UnknownRevision {
         /// The revision as given.
         rev: String,
     },
     /// A ref is not where the caller believed it to be, so it was not moved.
-    #[error("move {name}: it was expected at {} and is at {}", shown(.expected), shown(.actual))]
+    #[error("move {name}: expected it at {}, but it is at {}", shown(.expected), shown(.actual))]
     RefMoved {
         /// The full name of the ref.
         name: String,
@@ -49,8 +49,8 @@ pub enum GitError {
     },
     /// Another process holds a lock of git's.
     #[error(
-        "lock {path}: another process holds it, or a process that was killed left it behind; if no git runs in this \
-         repository, delete that file"
+        "lock {path}: another process holds the lock, or a killed process left it behind; if no git is running in this \
+        repository, delete that file"
     )]
     Locked {
         /// The lock file.
@@ -58,8 +58,8 @@ pub enum GitError {
     },
     /// Another process holds the repository's lock for too long.
     #[error(
-        "work on the repository: {} has held its lock for {seconds} seconds; see what that does (`ps -fp {}`), \
-         wait for it or end it, and try again (a git that it has started may go on without it: `fuser {path}` names it)",
+        "lock the repository: {} has held the lock for {seconds} seconds; inspect that process (`ps -fp {}`), \
+        wait for it or stop it, and try again (a git that it started may outlive it: `fuser {path}` shows its pid)",
         named(.holder.as_ref()), pid(.holder.as_ref())
     )]
     Busy {
@@ -72,7 +72,7 @@ pub enum GitError {
     },
     /// A worktree's own files of git's are not the ones that were recorded when it was made.
     #[error(
-        "trust the worktree at {path}: {what} is not what git wrote there; its files are kept. If that is its `.git`, \
+        "trust the worktree at {path}: {what} has changed since git wrote it; its files are kept. If it is `.git`, \
          move it away, type `git worktree repair` in the project, and try again"
     )]
     Tampered {
@@ -82,13 +82,13 @@ pub enum GitError {
         what: &'static str,
     },
     /// Somebody has switched a worktree to another branch, or to none.
-    #[error("use a worktree that is not on its branch; type `{back}`, which brings it back, and try again")]
+    #[error("use a worktree that is not on its branch; type `{back}`, which restores it, and try again")]
     OnAnotherBranch {
         /// The command that brings it back to its branch.
         back: String,
     },
     /// The branch of a worktree that we are asked to make is in use somewhere else.
-    #[error("make a worktree for {branch}: it is checked out at {name}; switch to another branch there and try again", name = shown_path(.path))]
+    #[error("create a worktree for {branch}: it is checked out at {name}; switch to another branch there and try again", name = shown_path(.path))]
     BranchInUse {
         /// The short name of the branch.
         branch: String,
@@ -97,8 +97,8 @@ pub enum GitError {
     },
     /// The branch to land on is checked out somewhere, and git does not know where.
     #[error(
-        "land on {branch}: it is checked out in the working tree of {git_dir}, and git keeps nowhere where that is; \
-         type it in that working tree"
+        "land on {branch}: it is checked out in the working tree of {git_dir}, whose path git does not record; \
+        run the command in that working tree"
     )]
     UnknownCheckout {
         /// The short name of the branch.
@@ -115,7 +115,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// There is something at the place of a worktree that we did not put there.
-    #[error("make a worktree at {name}: {reason}", name = shown_path(.path))]
+    #[error("create a worktree at {name}: {reason}", name = shown_path(.path))]
     PathInUse {
         /// The place.
         path: PathBuf,
@@ -132,7 +132,7 @@ pub enum GitError {
     },
     /// A worktree's files are kept nowhere else, so it is not removed.
     #[error(
-        "remove the worktree at {path}: its files are kept nowhere else; commit them to a branch of your own, in that \
+        "remove the worktree at {path}: its files are stored nowhere else; commit them to a branch of your own, in that \
          folder, with `git switch -c NAME`, `git add -A` and `git commit`, or delete the folder yourself"
     )]
     Unkept {
@@ -141,8 +141,8 @@ pub enum GitError {
     },
     /// What is staged in a worktree is nowhere else, so it is not removed.
     #[error(
-        "remove the worktree at {path}: what is staged there is kept nowhere else; commit it to a branch of your own, in \
-         that folder, with `git switch -c NAME` and `git commit`, or let it go with `git reset`"
+        "remove the worktree at {path}: its staged changes are stored nowhere else; commit them to a branch of your own, in \
+         that folder, with `git switch -c NAME` and `git commit`, or discard them with `git reset`"
     )]
     StagedAlone {
         /// The worktree.
@@ -150,8 +150,8 @@ pub enum GitError {
     },
     /// A merge that a person has begun in a worktree is not finished.
     #[error(
-        "go on from {path}: a merge was begun there, and not all of it is resolved: {}; finish it in that folder (no \
-         conflict markers, and `git add` or `git rm` of each file), or give it up with `git reset --merge`, and try again",
+        "continue from {path}: an unfinished merge there has unresolved files: {}; finish it in that folder (remove \
+        conflict markers, `git add` or `git rm` each file), or abort it with `git reset --merge`, and try again",
         files.join(", ")
     )]
     UnfinishedMerge {
@@ -162,7 +162,7 @@ pub enum GitError {
     },
     /// A snapshot holds no files although its base does.
     #[error(
-        "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept as it is"
+        "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept unchanged"
     )]
     EmptySnapshot {
         /// The worktree.
@@ -173,7 +173,7 @@ pub enum GitError {
     /// A snapshot lost more than half of its base's files without recorded deletions.
     #[error(
         "snapshot {path}: {lost} of {total} files are gone and their deletion was not recorded; \
-         the worktree is kept as it is"
+         the worktree is kept unchanged"
     )]
     LostFiles {
         /// The worktree.
@@ -185,9 +185,9 @@ pub enum GitError {
     },
     /// A file that changed asks for a program (a filter) to be stored, and we run none.
     #[error(
-        "store {path}: its attributes ask for the filter {filter:?}, which would run a program on what an agent wrote; \
-         take `filter={filter}` out of them, or that filter out of git's configuration: `git config --show-origin \
-         --get-regexp '^filter\\.{filter}\\.'` shows where it is"
+        "store {path}: its attributes name the filter {filter:?}, which would run a program on an agent's file; \
+        remove `filter={filter}` from them, or the filter from git's configuration: `git config --show-origin \
+        --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )]
     FilterAsked {
         /// The file, below its worktree.
@@ -204,7 +204,7 @@ pub enum GitError {
         reason: String,
     },
     /// A snapshot or a checkout is larger than its limit.
-    #[error("snapshot {name}: {what} is over the limit of {limit}", name = shown_path(.path))]
+    #[error("snapshot {name}: {what} exceeds the limit of {limit}", name = shown_path(.path))]
     TooLarge {
         /// The worktree or file.
         path: PathBuf,
@@ -222,7 +222,7 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// Git could not write a checkout's files, and those that it had written were put back.
-    #[error("write the files of {name}: {reason}; they are as they were: mend that and type the command again", name = shown_path(.path))]
+    #[error("write the files of {name}: {reason}; nothing was changed: fix this and run the command again", name = shown_path(.path))]
     NotWritten {
         /// The checkout.
         path: PathBuf,
@@ -231,8 +231,8 @@ pub enum GitError {
     },
     /// Git could not write a checkout's files, nor could those be put back that it had written.
     #[error(
-        "write the files of {path}: {reason}; some are half written and could not be put back (failed to {left}): mend \
-         that and type the command again, which puts them back first"
+        "write the files of {path}: {reason}; some are half written and could not be restored (failed to {left}): fix \
+        this and run the command again, which restores them first"
     )]
     HalfWritten {
         /// The checkout.
@@ -244,7 +244,7 @@ pub enum GitError {
     },
     /// Some files of the checkout are in conflict, as after `git stash pop`, and git moves none until they are settled.
     #[error(
-        "move {branch} and its checkout: files are in conflict in it ({}); mend each and type `git add` for it",
+        "move {branch} and its checkout: it has conflicts ({}); resolve each file and `git add` it",
         listed(.paths)
     )]
     InConflict {
@@ -254,13 +254,13 @@ pub enum GitError {
         paths: Vec<PathBuf>,
     },
     /// The branch is gone.
-    #[error("land on {branch}: the branch is gone; make it again with `git branch {} COMMIT`", shell_word(.branch))]
+    #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {
         /// The short name of the branch.
         branch: String,
     },
     /// The new commit is not a descendant of what the branch has.
-    #[error("land on {branch}: {new} does not contain {old}, so it is no fast-forward")]
+    #[error("land on {branch}: {new} does not contain {old}, so it is not a fast-forward")]
     NotFastForward {
         /// The short name of the branch.
         branch: String,
@@ -271,8 +271,8 @@ pub enum GitError {
     },
     /// The branch could not follow the files of its checkout, and the files could not go back.
     #[error(
-        "land on {branch}: the files of {path} are those of {to} already, but it failed to {unmoved}, and then to {ahead}; \
-         once that is mended, land again: it goes on from there"
+        "land on {branch}: {path} already has the files of {to}, but it failed to {unmoved}, and then to {ahead}; \
+        fix this and land again to complete it"
     )]
     FilesAhead {
         /// The short name of the branch.
@@ -288,7 +288,7 @@ pub enum GitError {
     },
     /// The git process was killed, or the wait for a lock given up, because whoever it was for is killed; see
     /// [`crate::Repo::killed_by`].
-    #[error("go on with git: it was killed on request; whoever goes on does this step again")]
+    #[error("complete a git operation: it was killed on request; resuming repeats it")]
     Killed,
     /// The git program failed.
     #[error("run git {command}: {reason}")]

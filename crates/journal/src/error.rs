@@ -37,7 +37,7 @@ pub enum JournalError {
         source: Cause,
     },
     /// There is no space left; nothing was recorded, and the same append works once there is space.
-    #[error("write the journal '{path}': the disk is full; free some space and resume the run, nothing is lost")]
+    #[error("write the journal '{path}': the disk is full; free some space and resume the run; nothing is lost")]
     DiskFull {
         /// The database.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum JournalError {
     /// The database is damaged, truncated, or another program's; it is left as it is.
     #[error(
         "read the journal '{path}': {reason}; it was left as it is. Restore it from a backup, or move the folder \
-         '{}' away to begin anew: branches and snapshots are safe in git", folder(.path).display()
+         '{}' away to start over: branches and snapshots are safe in git", folder(.path).display()
     )]
     Corrupt {
         /// The database.
@@ -97,7 +97,7 @@ pub enum JournalError {
     #[error("find run '{0}': this repository has no such run")]
     NoSuchRun(String),
     /// Several runs begin with that prefix.
-    #[error("find run '{prefix}': several runs begin so: {}", list(.runs))]
+    #[error("find run '{prefix}': several runs have this prefix: {}", list(.runs))]
     AmbiguousRun {
         /// What was typed.
         prefix: String,
@@ -105,7 +105,7 @@ pub enum JournalError {
         runs: Vec<RunId>,
     },
     /// The new run's id is taken.
-    #[error("begin run {0}: there is a run of that id already")]
+    #[error("start run {0}: a run with that id exists already")]
     RunExists(RunId),
     /// Another coordinator works on the run.
     #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose))]
@@ -116,7 +116,7 @@ pub enum JournalError {
         holder: Holder,
     },
     /// Another coordinator has taken the run over since; this one may write no more.
-    #[error("write facts of run {run}: another coordinator has taken it over")]
+    #[error("record events of run {run}: another coordinator has taken it over")]
     Fenced {
         /// The run.
         run: RunId,
@@ -125,7 +125,7 @@ pub enum JournalError {
     #[error("record: {0}")]
     Illegal(#[from] IllegalEvent),
     /// A newer orchestrate recorded the fact, in a form that this one would misread.
-    #[error("read run {run}: a newer orchestrate recorded fact {seq} (version {v}); use that version")]
+    #[error("read run {run}: a newer orchestrate recorded event {seq} (version {v}); use that version")]
     NewerFact {
         /// The run.
         run: RunId,
@@ -160,16 +160,16 @@ pub enum JournalError {
         id: BlobId,
     },
     /// A command of the run is open, so what was to be its last fact is not; nothing was recorded.
-    #[error("end run {run}: a command waits for its answer")]
+    #[error("end run {run}: a request is unanswered")]
     CommandOpen {
         /// The run.
         run: RunId,
     },
     /// There is no such command.
-    #[error("answer command {0}: there is no such command")]
+    #[error("answer request {0}: there is no such request")]
     NoSuchCommand(InboxId),
     /// The writer has ended.
-    #[error("record facts of run {0}: its journal is closed")]
+    #[error("record events of run {0}: its journal is closed")]
     Closed(RunId),
 }
 
@@ -233,11 +233,11 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
 
 fn other_format((found, known): (i64, i64), path: &Path) -> String {
     if found > known {
-        return format!("a newer orchestrate made it (format {found}, this one reads {known}); use that version");
+        return format!("a newer orchestrate created it (format {found}, this one reads {known}); use that version");
     }
     let folder = folder(path).display();
     format!(
-        "an older orchestrate made it (format {found}, this one reads {known}); end its runs with that version, or \
-         move the folder '{folder}' away to begin anew: branches and snapshots are safe in git"
+        "an older orchestrate created it (format {found}, this one reads {known}); finish its runs with that version, or \
+        move the folder '{folder}' away to start over: branches and snapshots are safe in git"
     )
 }

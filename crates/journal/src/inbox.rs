@@ -65,7 +65,7 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize)
         (last, count) = (InboxId(id), count + 1);
         match serde_json::from_str(&body) {
             Ok(request) => commands.push(Received { id: InboxId(id), sent_ms: from_sql(sent_ms), request }),
-            Err(error) => tracing::warn!(%run, id, %error, "passing over a command that this version does not know"),
+            Err(error) => tracing::warn!(%run, id, %error, "skipping a request that this version does not know"),
         }
     }
     Ok(Page { commands, last, is_full: count == most })
@@ -160,7 +160,7 @@ impl Watch {
                 }
                 Err(error) => {
                     let error = JournalError::database(&self.database, error);
-                    tracing::warn!(run = %self.run, %error, "could not look into the inbox; trying again");
+                    tracing::warn!(run = %self.run, %error, "could not read the inbox; retrying");
                 }
             }
             let waited = closed.recv_timeout(POLL);

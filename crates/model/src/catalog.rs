@@ -115,7 +115,7 @@ impl Models {
     pub fn check(&self, name: &ModelName) -> Result<(), ModelError> {
         match name {
             ModelName::Script(file) if !file.is_file() => {
-                Err(ModelError::Script { file: file.clone(), line: 0, problem: "there is no such file".to_owned() })
+                Err(ModelError::Script { file: file.clone(), line: 0, problem: "no such file".to_owned() })
             }
             ModelName::Script(file) => ScriptedModel::load(file).map(drop),
             ModelName::Replay(_) => Err(invalid(name, "`replay:` is not available yet")),
@@ -137,7 +137,7 @@ impl Models {
     pub(crate) fn remote(&self, name: &ModelName) -> Result<Remote, ModelError> {
         let model = match name {
             ModelName::Hosted { model, .. } | ModelName::Other(model) => model.clone(),
-            ModelName::Script(_) | ModelName::Replay(_) => return Err(invalid(name, "it is not behind an endpoint")),
+            ModelName::Script(_) | ModelName::Replay(_) => return Err(invalid(name, "it has no endpoint")),
         };
         let endpoint = self.endpoint(name)?;
         Ok(Remote {

@@ -75,7 +75,7 @@ impl Models {
             Some(server) => {
                 let model = server.models.into_iter().next().unwrap_or_default();
                 let name = ModelName::Hosted { provider: server.provider, model };
-                Ok(Choice { name, why: format!("a local server answers at {}", server.base_url) })
+                Ok(Choice { name, why: format!("a local server responds at {}", server.base_url) })
             }
             None => Err(ModelError::NoModel { tried: self.ways() }),
         }
@@ -113,7 +113,7 @@ impl Models {
         let models = self.models_at(&Endpoint::of_base_url(url)?).await;
         match models.into_iter().flatten().next() {
             Some(model) => {
-                Ok(Choice { name: ModelName::Other(model), why: format!("it is the first model that {url} lists") })
+                Ok(Choice { name: ModelName::Other(model), why: format!("the first model listed by {url}") })
             }
             None => {
                 let tried = format!("{url} lists no models; name one with --model");
@@ -158,8 +158,8 @@ impl Models {
             })
             .collect();
         format!(
-            "none is named, no key is set and no local server answers; name one (`model`, {MODEL_VARIABLE}), \
-             or set one of {}, or start a server ({}), or name any OpenAI-compatible one (`base_url`)",
+            "none is named, no key is set and no local server responds; name one (`model`, {MODEL_VARIABLE}), \
+            or set one of {}, or start a server ({}), or name any OpenAI-compatible one (`base_url`)",
             keys.join(", "),
             local.join(", "),
         )
@@ -168,8 +168,7 @@ impl Models {
 
 fn preferred(preferences: &Preferences) -> Option<(String, &'static str)> {
     let Preferences { flag, plan, role, configured } = preferences;
-    let sources =
-        [(flag, "it was asked for"), (plan, "the plan"), (role, "the role"), (configured, "the configuration")];
+    let sources = [(flag, "as requested"), (plan, "the plan"), (role, "the role"), (configured, "the configuration")];
     sources.into_iter().find_map(|(text, why)| Some((text.clone()?, why)))
 }
 

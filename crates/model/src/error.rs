@@ -25,7 +25,7 @@ pub enum ModelError {
     },
     /// No rule of a script fits a request.
     #[error(
-        "answer turn {turn} of task {task}: no rule of {model} fits; add one, or raise the `times` of one that did"
+        "answer turn {turn} of task {task}: no rule of {model} matches; add one, or raise the `times` of one that did"
     )]
     NoScriptedReply {
         /// `script:FILE`.
@@ -50,7 +50,7 @@ pub enum ModelError {
         tried: String,
     },
     /// The provider needs a key and the environment has none.
-    #[error("find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that holds it")]
+    #[error("find a key for {model}: set {variable}, or {variable}_FILE to the path of a file that contains it")]
     MissingKey {
         /// `provider/model`.
         model: String,
@@ -82,7 +82,7 @@ pub enum ModelError {
     /// The endpoint does not know the model (404).
     #[error(
         "find the model {model} at {endpoint}: {message}; check its name, or the endpoint in {variable}: a run keeps its \
-         model{}, so another takes a new run", if variable == TYPED_BASE { " and endpoint" } else { "" }
+        model{}, so changing it takes a new run", if variable == TYPED_BASE { " and endpoint" } else { "" }
     )]
     UnknownModel {
         /// `provider/model`.
@@ -104,8 +104,8 @@ pub enum ModelError {
     },
     /// The request is longer than the model's context.
     #[error(
-        "fit the request into the context of {model}: {message}; begin a new run with lower `context_tokens`, since a run \
-         keeps its own"
+        "fit the request into the context of {model}: {message}; start a new run with lower `context_tokens`, since a run \
+        keeps its setting"
     )]
     ContextTooLong {
         /// `provider/model`.
@@ -114,7 +114,7 @@ pub enum ModelError {
         message: String,
     },
     /// The provider refused the request as it is; sending it again does not help.
-    #[error("have {model} at {endpoint} accept the request (HTTP {status}): {message}")]
+    #[error("send the request to {model} at {endpoint} (rejected with HTTP {status}): {message}")]
     Rejected {
         /// `provider/model`.
         model: String,
@@ -126,7 +126,7 @@ pub enum ModelError {
         message: String,
     },
     /// The provider cannot answer now: 408, 409, 429, 5xx, or an error in the midst of a stream.
-    #[error("get an answer of {model} at {endpoint}{}: {message}", with_status(*status))]
+    #[error("get an answer from {model} at {endpoint}{}: {message}", with_status(*status))]
     Unavailable {
         /// `provider/model`.
         model: String,
@@ -152,7 +152,7 @@ pub enum ModelError {
         cause: String,
     },
     /// The stream ended, or fell silent, before the reply did; what it gave is dropped.
-    #[error("receive the whole reply of {model} at {endpoint}: {problem}")]
+    #[error("receive the complete reply of {model} at {endpoint}: {problem}")]
     Truncated {
         /// `provider/model`.
         model: String,
@@ -234,9 +234,9 @@ impl ModelError {
 /// Says how a run gets another endpoint.
 pub(crate) fn move_to(variable: &str) -> String {
     if variable == TYPED_BASE {
-        format!("begin a new run with another {variable}, since a run keeps its own")
+        format!("start a new run with another {variable}, since a run keeps its setting")
     } else {
-        format!("set {variable} to where it runs")
+        format!("set {variable} to its address")
     }
 }
 

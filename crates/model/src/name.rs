@@ -39,7 +39,7 @@ impl ModelName {
         let text = name.trim();
         if let Some(file) = text.strip_prefix(SCRIPT_PREFIX) {
             return match file {
-                "" => fail("no file stands after `script:`"),
+                "" => fail("no file after `script:`"),
                 file => Ok(Self::Script(file.into())),
             };
         }
@@ -48,12 +48,12 @@ impl ModelName {
         }
         if let Some(run) = text.strip_prefix(REPLAY_PREFIX) {
             return match run {
-                "" => fail("no run stands after `replay:`"),
+                "" => fail("no run after `replay:`"),
                 run => Ok(Self::Replay(run.to_owned())),
             };
         }
         match text.split_once('/').map(|(first, model)| (Provider::named(first), model)) {
-            Some((Some(_), "")) => fail("no model stands after the provider"),
+            Some((Some(_), "")) => fail("no model after the provider"),
             Some((Some(provider), model)) => Ok(Self::Hosted { provider, model: model.to_owned() }),
             _ => Ok(Self::Other(text.to_owned())),
         }

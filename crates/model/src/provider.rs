@@ -202,7 +202,7 @@ impl Endpoint {
 
     /// Reports where the key came from, for messages.
     pub(crate) fn key_source(&self) -> String {
-        self.key.as_ref().map_or_else(|| "no variable: none was sent".to_owned(), |key| key.source.clone())
+        self.key.as_ref().map_or_else(|| "no variable: no key was sent".to_owned(), |key| key.source.clone())
     }
 }
 
@@ -230,16 +230,16 @@ fn checked_url(variable: &str, url: &str) -> Result<(String, String), ModelError
     let fail = |problem: String| ModelError::Environment { variable: variable.to_owned(), problem };
     // A fragment is never sent.
     let base = url.trim().split(['?', '#']).next().unwrap_or_default();
-    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{base:?} is no URL: {error}")))?;
+    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| fail(format!("{base:?} is not a URL: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(fail(format!("{base:?} is no URL that begins with http:// or https://")));
+        return Err(fail(format!("{base:?} is not an http:// or https:// URL")));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(fail("the URL holds a password, which would appear in messages; use a key instead".to_owned()));
+        return Err(fail("the URL contains a password, which would appear in messages; use a key instead".to_owned()));
     }
     if parsed.query_pairs().any(|(name, _)| name != "api-version") {
-        let problem = "the query of the URL may hold `api-version` alone, since it is kept and shown and anything else may \
-                       be a key; give a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
+        let problem = "the URL's query may contain only `api-version`, since it is recorded and shown and anything else may \
+        be a key; set a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
         return Err(fail(problem.to_owned()));
     }
     let query = parsed.query().map_or_else(String::new, |query| format!("?{query}"));
@@ -303,21 +303,20 @@ mod tests {
         }
     }
 
-    const HIDDEN: &str = "use OPENAI_BASE_URL: the query of the URL may hold `api-version` alone, since it is kept and shown and \
-         anything else may be a key; give a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
+    const HIDDEN: &str = "use OPENAI_BASE_URL: the URL's query may contain only `api-version`, since it is recorded and shown and anything else may be a key; set a key in its provider's variable, such as OPENAI_API_KEY with --model openai/MODEL";
 
     #[test]
     fn a_bad_base_is_named_with_its_variable() {
         for (url, problem) in [
-            ("localhost", "use OPENAI_BASE_URL: \"localhost\" is no URL: relative URL without a base"),
-            ("file:///etc", "use OPENAI_BASE_URL: \"file:///etc\" is no URL that begins with http:// or https://"),
+            ("localhost", "use OPENAI_BASE_URL: \"localhost\" is not a URL: relative URL without a base"),
+            ("file:///etc", "use OPENAI_BASE_URL: \"file:///etc\" is not an http:// or https:// URL"),
             (
                 "http://u:p@h",
-                "use OPENAI_BASE_URL: the URL holds a password, which would appear in messages; use a key instead",
+                "use OPENAI_BASE_URL: the URL contains a password, which would appear in messages; use a key instead",
             ),
             ("http://h/v1?key=SECRET", HIDDEN),
             ("http://h/v1?api-version=1&SECRET", HIDDEN),
-            ("h/v1?key=SECRET", "use OPENAI_BASE_URL: \"h/v1\" is no URL: relative URL without a base"),
+            ("h/v1?key=SECRET", "use OPENAI_BASE_URL: \"h/v1\" is not a URL: relative URL without a base"),
         ] {
             let error = Provider::OpenAi.endpoint(&environment(&[("OPENAI_BASE_URL", url)]), None).unwrap_err();
             assert_eq!(error.to_string(), problem);

@@ -249,7 +249,7 @@ fn parse_rule(line: &str) -> Result<Rule, String> {
         format!("{problem}, at column {}", error.column())
     })?;
     if rule.times == Some(0) {
-        return Err("`times` is 0, so the rule could never answer; remove the rule, or `times` for no limit".to_owned());
+        return Err("`times` is 0, so the rule never matches; remove the rule, or `times` for no limit".to_owned());
     }
     if rule.reply.text.is_empty() && rule.reply.tool_calls.is_empty() {
         return Err("`reply` has neither `text` nor `tool_calls`".to_owned());

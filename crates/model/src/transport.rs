@@ -121,7 +121,7 @@ impl Remote {
         let limit = self.timeouts.total;
         match tokio::time::timeout(limit, self.exchange(request, on_delta)).await {
             Ok(result) => result,
-            Err(_) => Err(Fault::Truncated(format!("it was not whole after {} s", limit.as_secs()))),
+            Err(_) => Err(Fault::Truncated(format!("it was incomplete after {} s", limit.as_secs()))),
         }
     }
 
@@ -226,7 +226,7 @@ impl Remote {
         match tokio::time::timeout(limit, response.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
             Ok(Err(error)) => Err(Fault::Truncated(causes(&error))),
-            Err(_) => Err(Fault::Truncated(format!("nothing came for {} s", limit.as_secs()))),
+            Err(_) => Err(Fault::Truncated(format!("nothing arrived for {} s", limit.as_secs()))),
         }
     }
 
@@ -235,7 +235,7 @@ impl Remote {
         let headers = retry_headers(response.headers());
         if status.is_redirection() {
             let target = self.redactor.owned(text_of(response.headers(), "location").unwrap_or_default());
-            let message = format!("it redirects to {target:?}, which is not followed; set the base URL to that");
+            let message = format!("it redirects to {target:?}, which is not followed; use that as the base URL");
             let kind = RefusalKind::Request;
             return Fault::Refused(Refusal { status: status.as_u16(), kind, message, retry_after: None });
         }
@@ -302,7 +302,7 @@ impl Remote {
                 ("authorization", format!("Bearer {}", key.secret))
             };
             let mut value = HeaderValue::try_from(value).map_err(|_| {
-                let message = "the key holds characters that no header can carry".to_owned();
+                let message = "the key contains characters that are invalid in a header".to_owned();
                 Fault::Refused(Refusal { status: 0, kind: RefusalKind::Key, message, retry_after: None })
             })?;
             value.set_sensitive(true);

@@ -112,7 +112,7 @@ pub(crate) fn read(
                     text,
                     format!("the front matter cannot be read: {reason}"),
                 )
-                .suggest(Some("it is `key: value` lines between `---` lines".to_owned())),
+                .suggest(Some("write `key: value` lines between `---` lines".to_owned())),
             );
         }
     }
@@ -155,7 +155,7 @@ impl FrontMatterKey<'_> {
             }
             "max_agents" => {
                 let count = self.count().and_then(|count| usize::try_from(count).ok());
-                front.max_agents = self.take(count, "a whole number from 1", findings);
+                front.max_agents = self.take(count, "a whole number, at least 1", findings);
             }
             "agent" => {
                 front.agent = self.take(self.text(), "the name of a role", findings);

@@ -91,7 +91,7 @@ fn require_text(text: &str) -> Result<(), Finding> {
         return refuse(FindingCode::BinaryPlan, "the plan is not text".to_owned(), "name a Markdown file");
     }
     if text.len() > MAX_PLAN_BYTES {
-        let message = format!("the plan has {} bytes, the most is {MAX_PLAN_BYTES}", text.len());
+        let message = format!("the plan has {} bytes, at most {MAX_PLAN_BYTES} are allowed", text.len());
         return refuse(FindingCode::PlanTooLarge, message, "split it into several plans");
     }
     Ok(())
@@ -145,7 +145,7 @@ fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Optio
         }
         1..=MAX_TASKS => Some(collected),
         many => {
-            let message = format!("the plan has {many} tasks, the most is {MAX_TASKS}");
+            let message = format!("the plan has {many} tasks, at most {MAX_TASKS} are allowed");
             findings.error(Pending::new(0, FindingCode::TooManyTasks, "", message));
             None
         }
@@ -155,7 +155,7 @@ fn read_body(source: &Source<'_>, body: usize, findings: &mut Findings) -> Optio
 fn no_tasks(findings: &mut Findings) {
     let suggestion = match findings.skipped.first() {
         Some((_, reason)) => {
-            format!("{} lines with boxes are no tasks, the first one: {reason}", findings.skipped.len())
+            format!("{} lines with boxes are not tasks, the first because: {reason}", findings.skipped.len())
         }
         None => "write a list of `- [ ] task` lines, or headings `### Task 1: …` with fields such as `**Files**:`"
             .to_owned(),
@@ -213,11 +213,11 @@ fn assign_ids(drafts: &[Draft], findings: &mut Findings) -> Vec<TaskId> {
         let (earlier, written) = *first.entry(TaskId::key(&id.text)).or_insert((at, &id.text));
         if earlier != at {
             let message = match written == id.text {
-                true => format!("a second task has the id `{}`", id.text),
-                false => format!("the id `{}` cannot be told from `{written}` everywhere", id.text),
+                true => format!("another task has the id `{}`", id.text),
+                false => format!("the id `{}` is not always distinguishable from `{written}`", id.text),
             };
             let found = Pending::new(id.offset, FindingCode::DuplicateId, &id.text, message);
-            findings.error(found.suggest(Some("give one of them another id".to_owned())));
+            findings.error(found.suggest(Some("change the id of one of them".to_owned())));
         }
     }
     let mut slugs = Slugs::new(first.into_keys());
@@ -242,7 +242,7 @@ fn check_names(draft: &Draft, known: &KnownNames, findings: &mut Findings) {
         }
     }
     for needless in [&attributes.agent, &attributes.model].into_iter().flatten().filter(|_| attributes.run.is_some()) {
-        let message = "a task with `run` has no agent: this has no effect";
+        let message = "a task with `run` has no agent, so this has no effect";
         findings.warn(Pending::new(needless.offset, FindingCode::UnusedKey, &needless.text, message));
     }
 }

@@ -201,7 +201,7 @@ fn what_is_never_a_task() {
             "8 in an HTML block or comment",
             "11 in a code block",
             "14 no checkbox, unlike its neighbours",
-            "15 `[?]` is no box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`",
+            "15 `[?]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`",
             "16 the box has no text",
             "20 under \"Acceptance\"",
             "24 under \"Acceptance\"",
@@ -237,9 +237,9 @@ fn open_tasks_that_never_start_are_warned_of() {
     assert_eq!(
         warnings,
         [
-            "line 2, column 1: T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open, or as done)",
+            "line 2, column 1: T2 will not run: it depends on T1, which is marked as cancelled (mark T1 as open or done)",
             "line 3, column 1: T3 will not run: it depends on T2, which will not run either",
-            "line 5, column 1: T5 will not run: it depends on T4, which is marked as blocked (mark T4 as open, or as done)",
+            "line 5, column 1: T5 will not run: it depends on T4, which is marked as blocked (mark T4 as open or done)",
         ]
     );
 }
@@ -323,7 +323,7 @@ fn every_error_at_once_with_its_place() {
             "2:12 unknown_role testr → did you mean `tester`?",
             "2:27 invalid_value many",
             "3:34 duplicate_key y",
-            "4:7 duplicate_id T2 → give one of them another id",
+            "4:7 duplicate_id T2 → change the id of one of them",
             "4:20 invalid_value ../x",
             "4:26 unclosed model",
             "5:24 invalid_id integration",
@@ -346,7 +346,7 @@ fn dependencies_without_a_colon_are_read_where_they_name_tasks() {
         reads(&plan, &["T1: a", &format!("T2: b ({text})")]);
         warns(&plan, &[]);
     }
-    let write = "if it is no prose, write `(depends: T1)`";
+    let write = "if it is meant as a dependency, write `(depends: T1)`";
     for text in ["T1 and the parser", "T9"] {
         let plan = format!("- [ ] T1 a\n- [ ] T2 b (depends on {text})\n");
         reads(&plan, &["T1: a", &format!("T2: b (depends on {text})")]);
@@ -409,7 +409,7 @@ fn errors_of_the_whole_file() {
     );
     fails(
         "# Title\n\n## Notes\n\n- [ ] a\n",
-        &["1:1 no_tasks  → 1 lines with boxes are no tasks, the first one: under \"Notes\""],
+        &["1:1 no_tasks  → 1 lines with boxes are not tasks, the first because: under \"Notes\""],
     );
     let large = "- [ ] a\n".repeat(MAX_PLAN_BYTES / 8 + 1);
     fails(&large, &["0:0 plan_too_large  → split it into several plans"]);
@@ -488,7 +488,7 @@ fn front_matter_is_read_and_checked() {
     );
     fails(
         "---\ntitle: a\ntitle: b\n---\n- [ ] a\n",
-        &["3:1 front_matter title: b → it is `key: value` lines between `---` lines"],
+        &["3:1 front_matter title: b → write `key: value` lines between `---` lines"],
     );
 }
 
@@ -577,10 +577,10 @@ fn a_check_refuses_what_a_run_refuses() {
         suggestion: None,
     };
     let report = checked(source, &[base], &|_| false);
-    assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → leave `merge: none` out"]);
+    assert_eq!(brief(&report.errors), ["2:1 unknown_base x", "9:1 never_merged  → remove `merge: none`"]);
     assert_eq!(
         brief(&report.warnings),
-        ["3:1 program_not_found nosuch → install `nosuch` below `/usr`, or correct the command"]
+        ["3:1 program_not_found nosuch → install `nosuch` under `/usr`, or correct the command"]
     );
     assert_eq!((report.waves, report.estimate.tokens), (Vec::<Vec<TaskId>>::new(), [9, 9]));
     let plan = Plan::parse("- [ ] T1 a @tester\n- [ ] T2 b\n", &known()).unwrap();
@@ -610,9 +610,9 @@ fn the_report_of_a_check() {
         "waves": [["T1"], ["T3"]],
         "skipped": [{"line": 9, "reason": "no checkbox, unlike its neighbours"}],
         "warnings": [{"line": 6, "column": 1, "code": "program_not_found", "text": "nosuch --now",
-                      "message": "the program `nosuch` is not found by confined commands, which see the system's \
+                      "message": "the program `nosuch` is not available to sandboxed commands, which see the system's \
                                   programs and cargo's",
-                      "suggestion": "install `nosuch` below `/usr`, or correct the command"}],
+                      "suggestion": "install `nosuch` under `/usr`, or correct the command"}],
         "errors": [],
         "estimate": {"tokens": [7500, 1205760], "cost_usd": null}
     });
@@ -633,8 +633,8 @@ Tokens: 7500 to 1205760; cost unknown
 
 Not tasks:
   line 9: no checkbox, unlike its neighbours
-warning: line 6, column 1: the program `nosuch` is not found by confined commands, which see the system's \
-programs and cargo's (install `nosuch` below `/usr`, or correct the command)
+warning: line 6, column 1: the program `nosuch` is not available to sandboxed commands, which see the system's \
+programs and cargo's (install `nosuch` under `/usr`, or correct the command)
 ";
     assert_eq!(report.render(), text);
 }

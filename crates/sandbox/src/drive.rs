@@ -240,7 +240,7 @@ impl Drive<'_> {
 fn did_not_start(confinement: Confinement, stderr: &Captured) -> SandboxError {
     let said = stderr.text();
     let reason = match said.trim() {
-        "" => "the helper ended without a word".to_owned(),
+        "" => "the helper ended without a report".to_owned(),
         said => said.to_owned(),
     };
     SandboxError::TierUnusable { tier: confinement, reason }

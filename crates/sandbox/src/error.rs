@@ -52,7 +52,7 @@ pub enum SandboxError {
         detail: String,
     },
     /// The working directory is not below a root of the view.
-    #[error("enter {path}: the working directory must lie in the sandbox's view")]
+    #[error("enter {path}: the working directory must be inside the sandbox's view")]
     CwdOutside {
         /// The working directory.
         path: PathBuf,
@@ -88,13 +88,13 @@ pub enum SandboxError {
         seconds: u64,
     },
     /// A trusted program was killed because whoever it ran for is killed.
-    #[error("run {program} to its end: it was killed on request")]
+    #[error("complete {program}: it was killed on request")]
     TrustedKilled {
         /// The program.
         program: PathBuf,
     },
     /// A trusted program wrote more than allowed.
-    #[error("hold the output of {program}: more than {limit} bytes")]
+    #[error("read the output of {program}: more than {limit} bytes")]
     TrustedOutput {
         /// The program.
         program: PathBuf,

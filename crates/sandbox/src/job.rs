@@ -165,7 +165,7 @@ impl std::fmt::Display for Exit {
             Self::OutputLimit => f.write_str("killed: output limit"),
             Self::ProcessLimit => f.write_str("killed: process limit"),
             Self::MemoryLimit => f.write_str("killed: memory limit (shared memory and files in memory count)"),
-            Self::DiskLimit => f.write_str("killed: disk limit (its worktree and temporary folders hold too much)"),
+            Self::DiskLimit => f.write_str("killed: disk limit (of its worktree and temporary folders)"),
         }
     }
 }

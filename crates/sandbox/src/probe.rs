@@ -46,7 +46,7 @@ pub(crate) fn start(confinement: Confinement, helper: &Helper) -> Result<(), Str
     };
     match drive::run(&tier, &job, &[&Cancel::new()]) {
         Ok(finished) if finished.exit == Exit::Code(0) => Ok(()),
-        Ok(finished) => Err(format!("a first process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
+        Ok(finished) => Err(format!("a test process ended with {}: {}", finished.exit, finished.stderr.text().trim())),
         Err(SandboxError::TierUnusable { reason, .. }) => Err(with_fix(confinement, reason)),
         Err(error) => Err(with_fix(confinement, format!("failed to {error}"))),
     }
@@ -67,7 +67,7 @@ fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> 
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         return Some(
-            "AppArmor forbids user namespaces to programs without a profile: install the package apparmor-profiles and \
+            "AppArmor denies user namespaces to programs without a profile: install the package apparmor-profiles and \
              load /usr/share/apparmor/extra-profiles/bwrap-userns-restrict, or run \
              `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
         );

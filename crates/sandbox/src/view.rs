@@ -97,7 +97,7 @@ fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
     }
     let real = path.canonicalize().map_err(|cause| wrong(cause.to_string()))?;
     if real == Path::new("/") || KERNEL.iter().any(|tree| real.starts_with(tree)) {
-        return Err(wrong("the whole system or a tree of the kernel cannot be a root".to_owned()));
+        return Err(wrong("neither `/` nor a kernel file system can be a root".to_owned()));
     }
     Ok(real)
 }
@@ -117,13 +117,15 @@ fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError>
             (_, Ok(found))
                 if found.is_dir() != (mask.content == Content::EmptyDir) && mask.content != Content::ReadOnly =>
             {
-                return Err(wrong("a file masks files, a directory directories"));
+                return Err(wrong("a file can only mask a file, a directory only a directory"));
             }
             (_, Ok(_)) => kept.push(mask.clone()),
-            (Some(root), Err(_)) if root.writable => return Err(wrong("it is absent, so it could be made")),
-            (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => return Err(wrong("it is absent")),
+            (Some(root), Err(_)) if root.writable => {
+                return Err(wrong("it does not exist, so a command could create it"));
+            }
+            (Some(_), Err(_)) if matches!(mask.content, Content::File(_)) => return Err(wrong("it does not exist")),
             (Some(_), Err(_)) => {}
-            (None, Err(_)) if mask.content == Content::ReadOnly => return Err(wrong("it is absent")),
+            (None, Err(_)) if mask.content == Content::ReadOnly => return Err(wrong("it does not exist")),
             (None, Err(_)) => kept.push(mask.clone()),
         }
     }

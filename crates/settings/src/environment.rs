@@ -96,7 +96,7 @@ impl Directories {
                 .map(|base| base.join(FOLDER))
                 .ok_or_else(|| {
                     let place = Location::of(Source::Environment, name);
-                    let message = "there is no home directory to keep anything in";
+                    let message = "no home directory is set";
                     Problem::new(place, ProblemCode::InvalidValue, message).suggest("set HOME to an absolute path")
                 })
         };
@@ -164,7 +164,7 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
                 Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
                 None => {
                     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                    let message = format!("`{text}` is none of {}", known.join(", "));
+                    let message = format!("`{text}` is not one of {}", known.join(", "));
                     let place = Location::of(Source::Environment, variable);
                     problems.push(Problem::new(place, ProblemCode::InvalidValue, message));
                 }
@@ -186,7 +186,7 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
 /// Says of each variable that is set and has no effect yet that it has none.
 pub(crate) fn without_effect(variables: &BTreeMap<String, String>) -> Vec<String> {
     let is_set = OF_TOOL_RUN.iter().filter(|name| set(variables, name).is_some());
-    is_set.map(|name| format!("{name}: it is for `tool run`, which is not available yet, and has no effect")).collect()
+    is_set.map(|name| format!("{name} has no effect: `tool run`, which it is for, is not available yet")).collect()
 }
 
 /// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a
@@ -278,8 +278,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "ORCHESTRATE_MAX_AGENTS: `many` is no value of `max_agents`: expected a whole number from 1 to 1000",
-                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` counts only on the command line",
+                "ORCHESTRATE_MAX_AGENTS: invalid value `many` for `max_agents`: expected a whole number from 1 to 1000",
+                "ORCHESTRATE_NO_SANDBOX: `no_sandbox` can only be set on the command line",
                 "RALPH_RESOURCE_LIMITS: this is not available yet",
             ]
         );

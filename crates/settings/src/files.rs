@@ -118,7 +118,7 @@ impl Reader<'_> {
             }
             Err(expected) => {
                 let written = self.text.get(value.span()).unwrap_or_default().trim().to_owned();
-                let message = format!("`{written}` is no value of `{name}`: expected {expected}");
+                let message = format!("invalid value `{written}` for `{name}`: expected {expected}");
                 self.problem(value.span(), ProblemCode::InvalidValue, message);
             }
         }
@@ -136,7 +136,11 @@ impl Reader<'_> {
                 DeValue::String(given) => {
                     self.file.environment.insert(text.to_owned(), given.to_string());
                 }
-                _ => self.problem(value.span(), ProblemCode::InvalidValue, format!("`{text}` is a text in quotes")),
+                _ => self.problem(
+                    value.span(),
+                    ProblemCode::InvalidValue,
+                    format!("`{text}` must be a string in quotes"),
+                ),
             }
         }
     }
@@ -240,10 +244,10 @@ mod tests {
             lines(parse(text, Source::Project, "o.toml")),
             [
                 "o.toml:1:1: there is no key `max_agent` (did you mean `max_agents`?)",
-                "o.toml:2:9: `'maybe'` is no value of `merge`: expected auto, review or none",
-                "o.toml:3:15: `-1` is no value of `max_depth`: expected a whole number from 0 to 100",
-                "o.toml:4:1: `no_sandbox` counts only on the command line",
-                "o.toml:5:1: `base_url` is never taken from a repository (write it into your own configuration file, or type the option)",
+                "o.toml:2:9: invalid value `'maybe'` for `merge`: expected auto, review or none",
+                "o.toml:3:15: invalid value `-1` for `max_depth`: expected a whole number from 0 to 100",
+                "o.toml:4:1: `no_sandbox` can only be set on the command line",
+                "o.toml:5:1: `base_url` is never read from a repository (set it in your own configuration file, or use the option)",
                 "o.toml:6:1: `cache` as `use` is not available yet",
                 "o.toml:8:1: there is no key `worktree.setpu` (did you mean `worktree.setup`?)",
                 "o.toml:9:2: keys and endpoints are never taken from a repository",

@@ -108,33 +108,33 @@ pub const KEYS: &[Key] = &[
     key("model", Kind::Text, Class::Preference, "", "The model of tasks and roles that name none: `provider/model`."),
     key("base_url", Kind::Text, Class::Personal, "", "Where the model's server listens, instead of its provider's own address."),
     key("agent", Kind::Text, Class::Preference, "\"implementer\"", "The role of tasks that name none."),
-    key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before it counts."),
-    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (a person approves first) or none."),
-    key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a red check goes back to its author."),
+    key("verify", Kind::Text, Class::Preference, "", "A shell command that must exit 0 on every merged tree before the merge counts."),
+    key("merge", Kind::Merge, Class::Limit, "\"auto\"", "What happens to finished branches: auto, review (you approve first) or none."),
+    key("merge_rounds", number(0, 100), Class::Limit, "2", "How often a conflict or a failed check is returned to its agent."),
     key("base", Kind::Text, Class::Preference, "", "The revision that the run starts from, instead of HEAD."),
-    key("max_agents", number(1, MOST_AGENTS), Class::Limit, "20", "Agents at work at once."),
-    key("max_depth", number(0, 100), Class::Limit, "3", "How deep agents may spawn agents."),
-    key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Children that one agent may spawn."),
-    key("context_tokens", CONTEXT, Class::Limit, "16000", "The context of one agent in tokens."),
-    key("root_context_tokens", CONTEXT, Class::NotYet, "", "The context of the root agent in tokens."),
-    key("budget_tokens", TOKENS, Class::Limit, "", "Tokens that the whole run may use."),
-    key("budget_usd", Kind::Text, Class::NotYet, "", "US dollars that the whole run may use."),
-    key("timeout", Kind::Duration, Class::Limit, "", "The time that the whole run may take: 30s, 5m, 1h."),
-    key("command_timeout", Kind::Duration, Class::Limit, "", "The time that one `run:`, `verify` or setup command may take, unless its task has a `timeout`."),
-    key("command_memory_mib", MEBIBYTES, Class::Limit, "", "The memory in MiB that one command may hold, shared memory included; half of the machine's if nothing is said."),
-    key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "The MiB that a worktree may hold while a command runs in it."),
-    key("allow", Kind::Rules, Class::Rules, "[]", "Calls that may run although a built-in rule refuses them: `tool` or `tool(glob)`."),
-    key("ask", Kind::Rules, Class::Rules, "[]", "Calls that a person decides about."),
-    key("deny", Kind::Rules, Class::Rules, "[]", "Calls that are refused."),
-    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether replies are replayed."),
-    key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "What standard output carries."),
-    key("quiet", Kind::Switch, Class::Preference, "false", "No progress, only the result."),
-    key("verbose", Kind::Switch, Class::Preference, "false", "Every fact as it happens."),
-    key("no_write_back", Kind::Switch, Class::Preference, "false", "Landing leaves the plan's boxes alone."),
-    key("land", Kind::Switch, Class::Personal, "false", "A run that succeeds is landed."),
-    key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Commands run unconfined."),
+    key("max_agents", number(1, MOST_AGENTS), Class::Limit, "20", "Maximum number of agents at work at once."),
+    key("max_depth", number(0, 100), Class::Limit, "3", "Maximum depth of agents that spawn agents."),
+    key("max_children_per_agent", number(0, MOST_AGENTS), Class::Limit, "10", "Maximum number of children of one agent."),
+    key("context_tokens", CONTEXT, Class::Limit, "16000", "Context size of one agent, in tokens."),
+    key("root_context_tokens", CONTEXT, Class::NotYet, "", "Context size of the root agent, in tokens."),
+    key("budget_tokens", TOKENS, Class::Limit, "", "Token limit of the whole run."),
+    key("budget_usd", Kind::Text, Class::NotYet, "", "Cost limit of the whole run, in US dollars."),
+    key("timeout", Kind::Duration, Class::Limit, "", "Time limit of the whole run: 30s, 5m, 1h."),
+    key("command_timeout", Kind::Duration, Class::Limit, "", "Time limit of one `run:`, `verify` or setup command, unless its task has a `timeout`."),
+    key("command_memory_mib", MEBIBYTES, Class::Limit, "", "Memory limit of one command in MiB, shared memory included; by default, half of the machine's memory."),
+    key("worktree_mib", MEBIBYTES, Class::Limit, "20480", "Size limit of a worktree in MiB while a command runs in it."),
+    key("allow", Kind::Rules, Class::Rules, "[]", "Calls to allow although a built-in rule denies them: `tool` or `tool(glob)`."),
+    key("ask", Kind::Rules, Class::Rules, "[]", "Calls that need your approval."),
+    key("deny", Kind::Rules, Class::Rules, "[]", "Calls to deny."),
+    key("cache", Kind::OneOf(&["off", "read", "write", "use"]), Class::Preference, "\"off\"", "Whether recorded replies are replayed."),
+    key("output_format", Kind::OneOf(&["text", "json", "stream-json", "markers"]), Class::Preference, "\"text\"", "Format of standard output."),
+    key("quiet", Kind::Switch, Class::Preference, "false", "Print only the result, no progress."),
+    key("verbose", Kind::Switch, Class::Preference, "false", "Print every event as it happens."),
+    key("no_write_back", Kind::Switch, Class::Preference, "false", "Do not tick the plan's boxes when landing."),
+    key("land", Kind::Switch, Class::Personal, "false", "Land the result if the run succeeds."),
+    key("no_sandbox", Kind::Switch, Class::TypedOnly, "", "Run commands without a sandbox."),
     key("worktree.setup", Kind::Text, Class::Preference, "", "A shell command that runs once in every new worktree."),
-    key("tools", Kind::Text, Class::NotYet, "", "Limits of single tools."),
+    key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
 ];
 
 /// Finds a key by its name.
@@ -182,7 +182,7 @@ impl Kind {
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         match self {
-            Kind::Text if text.is_empty() => Err("a text that is not empty".to_owned()),
+            Kind::Text if text.is_empty() => Err("non-empty text".to_owned()),
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Number { .. } => {
                 let number = text.replace('_', "").parse().map_err(|_| self.expected())?;
@@ -227,7 +227,7 @@ impl Kind {
         match self {
             Kind::Text => "a text".to_owned(),
             Kind::Number { least, most, reason } if most > u64::from(u32::MAX) => {
-                format!("a whole number from {least}{reason}")
+                format!("a whole number, at least {least}{reason}")
             }
             Kind::Number { least, most, reason } => format!("a whole number from {least} to {most}{reason}"),
             Kind::Duration => "a time such as 30s, 5m or 1h".to_owned(),

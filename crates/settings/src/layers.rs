@@ -157,11 +157,11 @@ impl Layer {
         match key.class {
             Class::NotYet => refuse(ProblemCode::NotAvailable, format!("`{}` is not available yet", key.name)),
             Class::TypedOnly if place.source != Source::Flags => {
-                refuse(ProblemCode::NotAllowedHere, format!("`{}` counts only on the command line", key.name))
+                refuse(ProblemCode::NotAllowedHere, format!("`{}` can only be set on the command line", key.name))
             }
             Class::Personal if shared => {
-                refuse(ProblemCode::NotAllowedHere, format!("`{}` is never taken from a repository", key.name))
-                    .map_err(|problem| problem.suggest("write it into your own configuration file, or type the option"))
+                refuse(ProblemCode::NotAllowedHere, format!("`{}` is never read from a repository", key.name))
+                    .map_err(|problem| problem.suggest("set it in your own configuration file, or use the option"))
             }
             _ => match not_built(key, &value) {
                 Some(what) => refuse(ProblemCode::NotAvailable, format!("{what} is not available yet")),
@@ -197,7 +197,7 @@ impl Layer {
             return self.take(key, Value::Switch(true), place);
         }
         let value = key.kind.parse(text).map_err(|expected| {
-            let message = format!("`{text}` is no value of `{}`: expected {expected}", key.name);
+            let message = format!("invalid value `{text}` for `{}`: expected {expected}", key.name);
             Problem::new(place.clone(), ProblemCode::InvalidValue, message)
         })?;
         self.take(key, value, place)

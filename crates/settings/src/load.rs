@@ -110,7 +110,7 @@ impl Inputs {
             };
             if let Some((other, _)) = found {
                 let place = Location::of(Source::Project, shown);
-                let message = format!("there is `{other}` as well, and only one of the two can count");
+                let message = format!("`{other}` exists as well, but only one of the two may");
                 let problem = Problem::new(place, ProblemCode::Ambiguous, message);
                 return Err(vec![problem.suggest("move everything into one of them")]);
             }
@@ -164,11 +164,11 @@ pub fn rule_problems(rules: &[RuleText], tools: &[&str]) -> Vec<Problem> {
 fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
     let parsed = Rule::parse(rule).ok()?;
     let tool = parsed.tools().iter().find(|tool| !is_about_some_tool(tool, known))?;
-    let message = format!("the rule `{}` is about `{tool}`, and there is no such tool", rule.rule);
+    let message = format!("the rule `{}` names `{tool}`, but there is no such tool", rule.rule);
     let mut problem = Problem::new(Location::of(Source::Default, &rule.source), ProblemCode::InvalidValue, message);
     problem.suggestion = Some(match orchestrate_plan::nearest(tool, known.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => format!("the tools are {}", known.join(", ")),
+        None => format!("known tools: {}", known.join(", ")),
     });
     Some(problem)
 }
@@ -185,6 +185,6 @@ fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
 
 fn of_rule(error: &PolicyError) -> Problem {
     let PolicyError::Syntax { rule, source_name, reason } = error;
-    let message = format!("`{rule}` is no rule: {reason}");
+    let message = format!("invalid rule `{rule}`: {reason}");
     Problem::new(Location::of(Source::Default, source_name), ProblemCode::InvalidValue, message)
 }

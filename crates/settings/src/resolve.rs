@@ -67,7 +67,7 @@ impl Resolved {
             };
             if decision == RuleDecision::Allow && is_shared(&given.place.source) {
                 self.warnings.push(format!(
-                    "{}: `allow` has no effect here, since a repository cannot widen what you allow",
+                    "{}: `allow` has no effect here, because a repository cannot widen what you allow",
                     given.place
                 ));
                 continue;
@@ -278,7 +278,7 @@ mod tests {
         );
         assert_eq!(
             resolved.warnings,
-            ["Project: `allow` has no effect here, since a repository cannot widen what you allow"]
+            ["Project: `allow` has no effect here, because a repository cannot widen what you allow"]
         );
     }
 

@@ -97,7 +97,7 @@ fn mistake(at: &str, kind: &ValidationErrorKind, instance: &Value, otherwise: &s
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             let name = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
-            format!("`{name}` is required and was not given")
+            format!("`{name}` is required but missing")
         }
         ValidationErrorKind::Type { kind } => {
             let wanted = format!("{kind:?}");
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_mistake_names_the_field_what_was_expected_and_what_came() {
         let table = [
-            (json!({}), "Invalid parameters: `path` is required and was not given"),
+            (json!({}), "Invalid parameters: `path` is required but missing"),
             (json!({"path": 3}), "Invalid parameters: `path`: expected string, got 3"),
             (json!({"path": "a", "limit": "x"}), "Invalid parameters: `limit`: expected integer, got \"x\""),
             (json!({"path": "a", "limit": 0}), "Invalid parameters: `limit`: 0 is less than the minimum of 1"),

@@ -225,8 +225,8 @@ impl Shared {
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
         let Some(name) = self.redactor.mark_in(&given.to_string()) else { return Ok(()) };
         let reason = format!(
-            "the arguments hold `[redacted:{name}]`, the mark of a secret that agents are not shown; nothing was done. \
-             Change only what is around it, or leave that file to a person"
+            "the arguments contain `[redacted:{name}]`, which stands for a secret that agents do not see; nothing was done. \
+            Change only the text around it, or leave that file to the user"
         );
         Err(ToolError::denied("secrets", reason))
     }
@@ -234,7 +234,7 @@ impl Shared {
     fn not_found(&self, name: &str) -> ToolError {
         let nearest = self.registry.nearest(name).join("`, `");
         let shown = brief_name(name);
-        ToolError::Retry(format!("Tool '{shown}' not found; the nearest names are `{nearest}`"))
+        ToolError::Retry(format!("Tool '{shown}' not found; similar tools: `{nearest}`"))
     }
 
     fn check_resources(&self, scope: &CallScope) -> Result<(), ToolError> {
@@ -243,7 +243,7 @@ impl Shared {
             return Err(ToolError::Interrupted("the agent was stopped before the call ran".to_owned()));
         }
         if scope.result_tokens < shape::MIN_RESULT_TOKENS {
-            return exceeded("the context has no room for a result; finish with what is known");
+            return exceeded("the context has no room for a result; finish with what you know");
         }
         let now = Instant::now();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,7 +28,7 @@ impl PathGuard {
             Decision::Ask { rule } if self.approved_rule.as_ref() == Some(&rule) => Ok(()),
             Decision::Deny { rule, reason } => Err(ToolError::Denied { reason, rule }),
             Decision::Ask { rule } => {
-                let reason = format!("the rule `{rule}` asks about `{}`; name that path itself", shown(path));
+                let reason = format!("the rule `{rule}` needs approval for `{}`; name that path itself", shown(path));
                 Err(ToolError::Denied { reason, rule })
             }
         }

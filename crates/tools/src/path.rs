@@ -27,7 +27,7 @@ pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError
         return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
     }
     if text.contains('\0') {
-        return Err(ToolError::Retry(format!("a path has no zero byte: {}", shown(text))));
+        return Err(ToolError::Retry(format!("a path cannot contain a NUL byte: {}", shown(text))));
     }
     let shell_like = text == "~" || text.starts_with("~/") || text.starts_with('$');
     if shell_like || text.starts_with("file:") || text.contains("://") {

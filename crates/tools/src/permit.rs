@@ -56,12 +56,13 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
         Decision::Ask { rule } => match scope.approvals.get(request.hash) {
             Some(Approval::Approved) => Verdict::Permitted(Permit { decision }),
             Some(Approval::Rejected { reason }) => {
-                let reason = format!("a person rejected the call: {reason}");
+                let reason = format!("the user rejected the call: {reason}");
                 Verdict::Refused { decision, reason }
             }
             None if scope.ask_parks => Verdict::Parked { rule: rule.clone() },
             None => {
-                let reason = format!("the rule `{rule}` asks, and nobody can answer in this run; do without the call");
+                let reason =
+                    format!("the rule `{rule}` needs approval, which nobody can give in this run; do without the call");
                 Verdict::Refused { decision, reason }
             }
         },

@@ -158,7 +158,7 @@ impl<'a> File<'a> {
             }
         }
         if words == Words::default() {
-            return Err(self.error(root.range(), "it has no words in <description> or <parameters>".to_owned()));
+            return Err(self.error(root.range(), "it has no text in <description> or <parameters>".to_owned()));
         }
         Ok(words)
     }
@@ -199,7 +199,7 @@ impl<'a> File<'a> {
         let wrong = |reason: String| self.error(node.range(), reason);
         let parsed = serde_json::from_str(&text_of(node));
         let value: Value = parsed.map_err(|error| wrong(format!("its <parameters> are not JSON: {error}")))?;
-        if value.is_object() { Ok(value) } else { Err(wrong("its <parameters> are no JSON object".to_owned())) }
+        if value.is_object() { Ok(value) } else { Err(wrong("its <parameters> are not a JSON object".to_owned())) }
     }
 
     /// Makes the error of a place in the text.
@@ -290,9 +290,9 @@ mod tests {
             ("<broken", "1:1", "the document does not have a root node"),
             ("<tool>\n  <description>x</descripton>\n</tool>", "2:17", "expected 'description' tag, not 'descripton'"),
             ("<tool>\n <parameters>{\"a\"</parameters></tool>", "2:2", "its <parameters> are not JSON"),
-            ("<tool><parameters>[]</parameters></tool>", "1:7", "its <parameters> are no JSON object"),
+            ("<tool><parameters>[]</parameters></tool>", "1:7", "its <parameters> are not a JSON object"),
             ("<tool><parameters><parameter>x</parameter></parameters></tool>", "1:19", "a <parameter> has no name"),
-            ("<tool/>", "1:1", "it has no words"),
+            ("<tool/>", "1:1", "it has no text"),
             ("<prompt/>", "1:1", "its outermost element is <prompt>, expected <tool> or <tool_prompt>"),
             ("<!DOCTYPE t [<!ENTITY a \"b\">]><tool>&a;</tool>", "1:1", "XML with DTD detected"),
         ];

@@ -28,7 +28,7 @@ pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> Str
     let (middle, last) = rest.split_at(tail - head);
     let lines = middle.lines().count();
     let kept = match whole {
-        Some(handle) => format!("all of it: read_file with path `artifact:{handle}`"),
+        Some(handle) => format!("full text: read_file with path `artifact:{handle}`"),
         None => "the rest could not be kept".to_owned(),
     };
     let mark = format!("[… {lines} lines / {} left out; {kept} …]", size(middle.len() as u64));
@@ -69,7 +69,7 @@ mod tests {
     fn a_long_text_keeps_head_and_tail_at_line_ends() {
         let text: String = (1..=20).map(|n| format!("line {n:02}\n")).collect();
         let expected = "line 01\nline 02\nline 03\nline 04\n\
-            [… 13 lines / 104 B left out; all of it: read_file with path `artifact:h1` …]\n\
+            [… 13 lines / 104 B left out; full text: read_file with path `artifact:h1` …]\n\
             line 18\nline 19\nline 20\n";
         assert_eq!(cut_middle(&text, 60, Some("h1")), expected);
     }

@@ -67,7 +67,7 @@ pub(crate) fn write(
         }
         if write_boxes(&text, &ours) == ours_apart {
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
-                return Ok(left("the branch that landed is not the one that is checked out here"));
+                return Ok(left("the branch that landed is not checked out here"));
             }
             // The branch has moved by now, and that is what counts.
             return Ok(match replace(&path, &wanted, &state.run_id) {
@@ -80,10 +80,10 @@ pub(crate) fn write(
     Ok(left(match found {
         Some(_) => "it has changed since the run began",
         None if plan.contains(char::REPLACEMENT_CHARACTER) => {
-            "it is no longer there, or its path is not UTF-8, which a run does not keep; tick them yourself, or rename the \
-             plan"
+            "it no longer exists, or its path is not UTF-8, which a run cannot record; tick them yourself, or rename the \
+            plan"
         }
-        None => "it is no longer there",
+        None => "it no longer exists",
     }))
 }
 

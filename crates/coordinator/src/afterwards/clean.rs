@@ -148,7 +148,7 @@ impl Archive {
     ) -> Result<Option<Obstacle>, CoordinatorError> {
         let because = |reason: String, ignored| Ok(Some(Obstacle { reason, ignored, is_unfinished: false }));
         if record.needs_worktree() {
-            let reason = "the task is unfinished and continues from these files".to_owned();
+            let reason = "the task is unfinished and continues with these files".to_owned();
             return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
         // Files whose place in git cannot be trusted or found are not provably kept.
@@ -160,7 +160,7 @@ impl Archive {
         match kept {
             Err(error) => because(format!("failed to {error}"), Vec::new()),
             Ok((_, ignored)) if !ignored.is_empty() => {
-                because(format!("git does not store {}, which may be nowhere else", named(&ignored)), ignored)
+                because(format!("git ignores {}, which may be the only copy", named(&ignored)), ignored)
             }
             Ok(_) if options.dry_run => Ok(None),
             Ok((worktree, _)) => self.trash(&worktree).map(|()| None),
@@ -185,7 +185,7 @@ impl Archive {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
             // One that is damaged does not keep the others from being brought back.
             let found = self.repo.find_commit(&entry.target).unwrap_or_else(|error| {
-                (self.progress)(&format!("{} cannot be brought back: failed to {error}", entry.name));
+                (self.progress)(&format!("{} cannot be restored: failed to {error}", entry.name));
                 None
             });
             // Trees of conflicts are held too; they are no work of anybody's.

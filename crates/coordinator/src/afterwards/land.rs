@@ -203,7 +203,7 @@ impl Archive {
         let Some(command) = &state.settings.verify else { return Ok(()) };
         // What a filter would make of the files is not what the check would see.
         self.repo.require_plain_tree(commit)?;
-        (self.progress)(&format!("{branch} has new commits: checking their merge with the result by `{command}`"));
+        (self.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
         let (sandbox, verifier) =
             (sandbox(&self.settings)?, verifier::bring(&self.repo, &self.layout, &state.run_id, commit)?);
         let worktree = verifier.worktree();
@@ -289,7 +289,7 @@ impl Archive {
             return Ok(None);
         };
         let branch = state.run_id.integration_branch();
-        Ok(Some(format!("another process has moved {branch} to {found}; what it added there was not landed")))
+        Ok(Some(format!("another process moved {branch} to {found}; its additions were not landed")))
     }
 
     fn boxes(
@@ -328,14 +328,14 @@ fn warnings(state: &Arc<RunState>) -> Vec<String> {
         let task = &record.task.id;
         Some(match record.landing_concern()? {
             LandingConcern::RejectedInResult => {
-                format!("{task} was rejected after it had been merged, and nothing has replaced it: it is part of this")
+                format!("{task} was rejected after it was merged, and nothing has replaced it: it is included")
             }
             LandingConcern::BuiltOnRejected => {
-                format!("{task} was built on work that was rejected after it had been merged")
+                format!("{task} was built on work that was rejected after it was merged")
             }
             LandingConcern::NotInResult => {
                 let state = standing.of_task(record).as_str().replace('_', " ");
-                format!("{task} is {state}: it is not part of this")
+                format!("{task} is {state}: it is not included")
             }
         })
     };

@@ -7,7 +7,7 @@ use orchestrate_core::RunId;
 #[non_exhaustive]
 pub enum Refusal {
     /// The run has been killed in the middle.
-    #[error("land run {run}: it was interrupted, and has to come to an end first")]
+    #[error("land run {run}: it was interrupted and must be completed first")]
     Unfinished {
         /// The run.
         run: RunId,
@@ -21,7 +21,7 @@ pub enum Refusal {
         result: String,
     },
     /// The user's branch no longer contains what the run started from.
-    #[error("land {result} on {branch}: it no longer contains {base}, which the run started from")]
+    #[error("land {result} on {branch}: the branch no longer contains {base}, where the run started")]
     BaseLost {
         /// The user's branch.
         branch: String,
@@ -61,7 +61,7 @@ pub enum Refusal {
         run: RunId,
     },
     /// There is no landing to undo.
-    #[error("undo the landing of run {run}: it has not landed, or that was undone already")]
+    #[error("undo the landing of run {run}: it has not landed, or was undone already")]
     NotLanded {
         /// The run.
         run: RunId,
@@ -81,7 +81,7 @@ pub enum Refusal {
         found: String,
     },
     /// No snapshot has that name.
-    #[error("restore '{name}': run {run} keeps no snapshot of that name")]
+    #[error("restore '{name}': run {run} has no such snapshot")]
     NoSnapshot {
         /// The run.
         run: RunId,
@@ -89,7 +89,7 @@ pub enum Refusal {
         name: String,
     },
     /// The branch to be made of a snapshot is there, and is something else.
-    #[error("restore '{name}': there is a branch {branch} already, and no branch is moved")]
+    #[error("restore '{name}': branch {branch} exists already")]
     BranchTaken {
         /// What was named.
         name: String,

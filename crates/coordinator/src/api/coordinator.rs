@@ -486,7 +486,7 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
     match waiting(tasks).first() {
         None => Ok(()),
         Some((task, on)) => Err(CoordinatorError::Plan(format!(
-            "run with `--merge none`: {} depends on {on}, which would never be merged; leave `--merge none` out",
+            "run with `--merge none`: {} depends on {on}, which would never be merged; omit `--merge none`",
             task.id
         ))),
     }

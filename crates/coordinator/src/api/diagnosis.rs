@@ -88,7 +88,7 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
         Err(error) => {
             return vec![
                 check("repository", CheckStatus::Missing, format!("failed to {error}"))
-                    .fix("type `git status` here to see what git says"),
+                    .fix("type `git status` here to see git's message"),
             ];
         }
     };
@@ -120,7 +120,7 @@ fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>)
 
 fn identity(is_known: bool) -> Check {
     if is_known {
-        return check("identity", CheckStatus::Ok, "git knows who commits");
+        return check("identity", CheckStatus::Ok, "git has a user.name and user.email");
     }
     check("identity", CheckStatus::Missing, "git knows no user.name and user.email")
         .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
@@ -157,11 +157,11 @@ fn open_files(agents: usize) -> Check {
     if files.are_enough() {
         return check("open files", CheckStatus::Ok, format!("{needed} for {agents} agents at once"));
     }
-    let found = format!("{agents} agents need {needed} at once, and no more than {allowed} are allowed");
+    let found = format!("{agents} agents need {needed}, {allowed} allowed");
     let fewer = Some(files.agents()).filter(|fewer| *fewer > 0);
-    let fewer = fewer.map(|fewer| format!(", or have fewer: `max_agents = {fewer}`")).unwrap_or_default();
+    let fewer = fewer.map(|fewer| format!(", or lower their number: `max_agents = {fewer}`")).unwrap_or_default();
     check("open files", CheckStatus::Missing, found)
-        .fix(format!("start it where `ulimit -Hn` says more, as in a new shell{fewer}"))
+        .fix(format!("start it where `ulimit -Hn` allows more, such as in a new shell{fewer}"))
 }
 
 fn sandbox(settings: &Loaded) -> Vec<Check> {
@@ -177,7 +177,8 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let fallback = tier("sandbox fallback", found.fallback, level(found.full.is_err() && !strict));
     let mut checks = vec![full, fallback];
     if rustix::process::getuid().is_root() {
-        let found = "the kernel does not count root's processes: a command with too many is ended, not held back";
+        let found =
+            "the kernel does not limit root's processes: a command that starts too many is killed, not held back";
         checks.push(check("sandbox limits", CheckStatus::Warning, found).fix("run orchestrate as an ordinary user"));
     }
     checks
@@ -193,7 +194,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = models
         .keys()
         .into_iter()
-        .map(|(provider, variable)| check("key", CheckStatus::Ok, format!("{} by {variable}", provider.name())))
+        .map(|(provider, variable)| check("key", CheckStatus::Ok, format!("{} ({variable})", provider.name())))
         .collect();
     for server in models.local_servers().await {
         let found = format!("{} at {} with {} models", server.provider.name(), server.base_url, server.models.len());

@@ -238,7 +238,7 @@ impl Dispatcher {
                 self.spawn(Job::Merge, async move { step::carry_out(&context, step, &shutdown).await });
             }
             Effect::GiveUp(task) => {
-                self.fail(task, FailureCause::Internal, "its workers keep ending without having done anything");
+                self.fail(task, FailureCause::Internal, "its workers keep ending without progress");
             }
             Effect::Finish(status, exit_code) => return self.finish(status, exit_code).await,
         }

@@ -106,11 +106,11 @@ impl Check<'_> {
 fn explained(exit: &Exit, timeout_ms: u64) -> String {
     match exit {
         Exit::TimedOut => format!(
-            "{exit} of {} s, which the task's `timeout` sets, or the setting `command_timeout`",
+            "{exit} of {} s, set by the task's `timeout` or the setting `command_timeout`",
             Duration::from_millis(timeout_ms).as_secs_f64()
         ),
-        Exit::MemoryLimit => format!("{exit}, which the setting `command_memory_mib` sets"),
-        Exit::DiskLimit => format!("{exit}, which the setting `worktree_mib` sets"),
+        Exit::MemoryLimit => format!("{exit}, set by `command_memory_mib`"),
+        Exit::DiskLimit => format!("{exit}, set by `worktree_mib`"),
         Exit::Code(126) => format!("{exit}: a command cannot be executed"),
         Exit::Code(127) => format!("{exit}: a command was not found"),
         _ => exit.to_string(),

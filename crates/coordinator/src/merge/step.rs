@@ -187,7 +187,7 @@ async fn give_up_message(
     let kind = if cause == ReturnCause::Conflict { "cannot be merged" } else { "merges cleanly, but its check fails" };
     let worktree = context.layout.worktree(&context.run, task).display().to_string();
     let again = after_rounds(&record);
-    let text = format!("the branch {kind} ({what}){again}; the branch is kept, and so is its worktree {worktree}");
+    let text = format!("the branch {kind} ({what}){again}; the branch and its worktree {worktree} are kept");
     match evidence {
         Evidence::Conflict(_) => Ok(text),
         Evidence::Check { gate, .. } => Ok(with_failing_lines(text, &context.blob_text(gate.output.clone()).await?)),

@@ -42,7 +42,7 @@ pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> 
         Ok(last) if !take_note(&last)?.is_some_and(|passed| is_within(repo, &passed, commit)) => anew()?,
         _ => match filled(repo, &spec) {
             Err(error) if !matches!(error, GitError::Killed) => {
-                tracing::warn!(%error, "the verifier is made anew");
+                tracing::warn!(%error, "recreating the verifier");
                 anew()?
             }
             filled => filled?,
@@ -77,7 +77,7 @@ fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
     match taken {
         Ok(text) => Ok(Some(Oid::new(text))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(GitError::Io { doing: "take away", path, source }),
+        Err(source) => Err(GitError::Io { doing: "remove", path, source }),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn require_own_state(state_dir: &Path) -> Result<(), CoordinatorError
     let refused = |reason: String| CoordinatorError::StateFolder { path: state_dir.to_owned(), reason };
     orchestrate_files::require_own(state_dir).map_err(|reason| refused(reason.to_string()))?;
     orchestrate_files::close_to_others(state_dir)
-        .map_err(|error| refused(format!("it cannot be closed to others: {error}")))
+        .map_err(|error| refused(format!("its permissions cannot be restricted: {error}")))
 }
 
 /// The folders of one repository.

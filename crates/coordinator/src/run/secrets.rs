@@ -38,6 +38,6 @@ pub(crate) fn require_none_in(redactor: &Redactor, text: &str, tasks: &[Task]) -
 
 fn told(place: &str, name: &str) -> CoordinatorError {
     CoordinatorError::Plan(format!(
-        "{place} holds the secret of {name}, which would be recorded and sent to a model; take it out"
+        "{place} contains the secret {name}, which would be recorded and sent to a model; remove it"
     ))
 }

@@ -82,18 +82,19 @@ pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, Coo
     for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
         let Some(tool) = described_tool(&path) else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(for_nothing(&path, "it describes no tool that there is", nearest(&name, builtin_names())));
+            found.push(for_nothing(&path, "no such tool exists", nearest(&name, builtin_names())));
             continue;
         };
         let Some(text) = project_text(repo, base, &path)? else { continue };
         let unknown = unknown_parameters(&tool, &PromptFile { path: shown_path(&path), text })?;
-        found.extend(unknown.iter().map(|place| format!("{place} is no parameter of `{tool}`, so this has no effect")));
+        found
+            .extend(unknown.iter().map(|place| format!("{place} is not a parameter of `{tool}`, so it has no effect")));
     }
     for path in repo.list_files(base, Path::new(SYSTEM_TEXTS))? {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_text = path.extension().is_some_and(|ending| ending == "md");
         if !is_text || !prompts::names().any(|known| known == name) {
-            found.push(for_nothing(&path, "it is no prompt that there is", nearest(&name, prompts::names())));
+            found.push(for_nothing(&path, "no such prompt exists", nearest(&name, prompts::names())));
         }
     }
     for path in repo.list_files(base, Path::new(PROMPTS))? {

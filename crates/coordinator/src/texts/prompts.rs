@@ -104,8 +104,8 @@ pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Optio
     let bytes = match repo.read_file_within(base, path, PROJECT_TEXT_BYTES) {
         Err(GitError::TooLarge { limit, .. }) => {
             return Err(unusable(format!(
-                "it has more than {limit} bytes, too many for agents to read; shorten it and commit it, since agents get \
-                 what is committed"
+                "it is longer than {limit} bytes, too long for agents to read; shorten it and commit it, since agents get \
+                the committed version"
             )));
         }
         read => read?,

@@ -97,7 +97,7 @@ impl Roles {
                 for name in [Some(stem), name_in(text)].into_iter().flatten() {
                     self.found.remove(name);
                 }
-                self.left_out.push(format!("{origin} is no role and is left out: failed to {error}"));
+                self.left_out.push(format!("{origin} is not a valid role and is ignored: failed to {error}"));
                 return;
             }
         };
@@ -196,7 +196,10 @@ mod tests {
         roles.add("tester", "---\ntools: 7\n---\nx\n", "agents/tester.md".to_owned());
         let names: Vec<&str> = roles.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["coordinator", "implementer", "researcher", "resolver", "reviewer"]);
-        assert!(roles.left_out()[0].starts_with("agents/README.md is no role and is left out: failed to name a role"));
+        assert!(
+            roles.left_out()[0]
+                .starts_with("agents/README.md is not a valid role and is ignored: failed to name a role")
+        );
         assert_eq!(roles.left_out().len(), 2);
     }
 }

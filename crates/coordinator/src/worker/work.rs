@@ -54,10 +54,7 @@ pub(crate) async fn work(
     // The work is interrupted, not dropped: its facts are recorded before the time-out is, and if it was handed over by
     // them, it was done in time.
     let ended = working.await;
-    let mut text = format!(
-        "the attempt took longer than {} s, which is the task's `timeout`",
-        limit.unwrap_or_default().as_secs()
-    );
+    let mut text = format!("the attempt exceeded the task's `timeout` of {} s", limit.unwrap_or_default().as_secs());
     if let Err(error) = ended {
         if error.own_failure().is_none() {
             return Err(error);
@@ -143,7 +140,7 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
         return None;
     }
     Some(format!(
-        "it conflicts in {}, which is no text, and its role has neither `{}` to decide about that; {}",
+        "it conflicts in {}, which is not text, and its role has neither `{}` to resolve that; {}",
         binary.join(", "),
         DECIDING_TOOLS.join("` nor `"),
         kept(workplace)
@@ -152,7 +149,7 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
 
 /// Says where a person finds the work.
 fn kept(workplace: &Workplace) -> String {
-    format!("the branch is kept, and so is its worktree {}", workplace.git.path().display())
+    format!("the branch and its worktree {} are kept", workplace.git.path().display())
 }
 
 /// Reports whether the agent can decide about a file that is no text.
@@ -235,7 +232,7 @@ async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError>
     Ok(if shown.is_empty() {
         String::new()
     } else {
-        format!("it wrote only what git ignores: {}{more}\n", shown.join(", "))
+        format!("it wrote only files that git ignores: {}{more}\n", shown.join(", "))
     })
 }
 
@@ -247,8 +244,8 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     let said = cut(&summary, EVIDENCE_BYTES);
     let text = match &record.task.work {
         Work::Run(_) if !record.rejection_stands() => return report(workplace, summary).await,
-        Work::Run(_) => format!("the command did what was rejected once more; it said: {said}"),
-        Work::Agent(_) => format!("the agent ended without changing a file; it said: {said}"),
+        Work::Run(_) => format!("the command repeated what was rejected; its output: {said}"),
+        Work::Agent(_) => format!("the agent ended without changing a file; its report: {said}"),
     };
     workplace.link.fail(FailureCause::NoChanges, text).await?;
     Ok(false)
@@ -267,7 +264,7 @@ async fn send_back_conflict(
     let (assignment, task) = (&workplace.assignment, workplace.task().clone());
     let kinds = [
         ("markers", "conflict markers are left in ", &left.marked),
-        ("undecided", "nothing was decided about ", &left.untouched),
+        ("undecided", "these conflicts are unresolved: ", &left.untouched),
     ];
     let kinds = kinds.into_iter().filter(|(.., files)| !files.is_empty());
     if !goes_back(workplace, record, ReturnCause::Conflict) {
@@ -331,10 +328,10 @@ pub(crate) fn after_rounds(record: &TaskRecord) -> String {
     match record.rounds() {
         0 => String::new(),
         _ if record.is_command() => {
-            ", also after its command ran again on the newer result; it has no agent to mend it".to_owned()
+            ", again after its command was rerun on the newer result; it has no agent to fix it".to_owned()
         }
-        1 => ", also after it was returned to its agent once".to_owned(),
-        rounds => format!(", also after it was returned to its agent {rounds} times"),
+        1 => ", again after it was returned to its agent once".to_owned(),
+        rounds => format!(", again after it was returned to its agent {rounds} times"),
     }
 }
 

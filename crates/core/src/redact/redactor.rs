@@ -21,8 +21,8 @@ const MOST_LAYERS: usize = 3;
 pub enum RedactionError {
     /// A secret stands where no other text may.
     #[error(
-        "keep the secret of {secret} out of `{fields}`: no other text may stand there, so nothing of it was kept; take the \
-         secret out of what was written there, or give {secret} another value, and try again"
+        "redact the secret {secret} in `{fields}`, where the text must stay exact, so nothing was recorded; remove the \
+        secret from that text, or change the value of {secret}, and try again"
     )]
     Fixed {
         /// The fields that hold secrets, by their paths.

@@ -21,20 +21,20 @@ pub enum RequestRefused {
         known: Vec<TaskId>,
     },
     /// No such call waits for a person.
-    #[error("no call {call} waits for an answer")]
+    #[error("no parked call {call}")]
     NoSuchCall {
         /// What was named.
         call: CallHash,
     },
     /// Not all of the call was recorded, so no person can have seen what would run.
-    #[error("a part of call {call} was cut or blotted out, and what nobody sees is not approved")]
+    #[error("call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full")]
     HiddenCall {
         /// The call.
         call: CallHash,
     },
     /// The run's settings merge nothing.
     #[error(
-        "nothing of this run is merged, so there is nothing to approve; {} stays", branch.as_deref().unwrap_or("its branch")
+        "this run merges nothing, so there is nothing to approve; {} is kept", branch.as_deref().unwrap_or("its branch")
     )]
     NothingIsMerged {
         /// The task.
@@ -43,7 +43,7 @@ pub enum RequestRefused {
         branch: Option<String>,
     },
     /// The task's work does not await a review.
-    #[error("{task} is {}, and only work that awaits a review can be approved", state.as_str())]
+    #[error("{task} is {}, but only work that awaits review can be approved", state.as_str())]
     NotInReview {
         /// The task.
         task: TaskId,
@@ -51,7 +51,7 @@ pub enum RequestRefused {
         state: TaskState,
     },
     /// The work is not what was approved.
-    #[error("{task} has changed since you looked at it")]
+    #[error("{task} has changed since you reviewed it")]
     Changed {
         /// The task.
         task: TaskId,
@@ -71,14 +71,14 @@ pub enum RequestRefused {
         state: TaskState,
     },
     /// The run's time is used up, so whatever is set going would fail at once.
-    #[error("the time of the run, {} s, is used up", seconds(*limit_ms))]
+    #[error("the run's time limit of {} s is used up", seconds(*limit_ms))]
     OutOfTime {
         /// The limit, in milliseconds.
         limit_ms: u64,
     },
     /// Tasks are given more of one limit, and the run's time is used up all the same.
     #[error(
-        "{} cannot go on: the time of the run, {} s, is used up{}", joined(tasks), seconds(*limit_ms),
+        "{} cannot continue: the run's time limit of {} s is used up{}", joined(tasks), seconds(*limit_ms),
         if *more_time { "" } else { " too" }
     )]
     StillOutOfTime {
@@ -95,7 +95,7 @@ pub enum RequestRefused {
     #[error("{0}")]
     Message(MessageRefused),
     /// The request is for a process that had ended.
-    #[error("the process that it was meant for had ended")]
+    #[error("the process that it was addressed to has ended")]
     Late,
     /// The request holds a secret where it cannot be taken out.
     #[error("{0}")]
@@ -114,9 +114,9 @@ fn joined(tasks: &[TaskId]) -> String {
 
 fn nothing_to_return(state: TaskState) -> String {
     if state.is_settled() || state.is_handed_over() && state != TaskState::Committed {
-        format!("is {}: there is nothing to send back", state.as_str())
+        format!("is {}: there is nothing to return", state.as_str())
     } else {
-        "has not ended: there is nothing to send back yet".to_owned()
+        "has not ended: there is nothing to return yet".to_owned()
     }
 }
 

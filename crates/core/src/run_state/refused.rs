@@ -10,7 +10,7 @@ use crate::task_state::TaskState;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnRefused {
     /// The id cannot be one.
-    #[error("'{id}' cannot be its id: {reason}")]
+    #[error("invalid id '{id}': {reason}")]
     BadId {
         /// The id.
         id: String,
@@ -18,16 +18,16 @@ pub enum SpawnRefused {
         reason: String,
     },
     /// Another task of the run has the id.
-    #[error("there is a task of that id already")]
+    #[error("a task with that id exists already")]
     Taken,
     /// The parent does not exist.
-    #[error("there is no agent {parent} that it could be a child of")]
+    #[error("its parent, agent {parent}, does not exist")]
     UnknownParent {
         /// The agent.
         parent: AgentId,
     },
     /// It has as many as an agent may have.
-    #[error("agent {parent} has {limit} children already, which is the most that `max_children_per_agent` allows")]
+    #[error("agent {parent} has {limit} children already, the maximum set by `max_children_per_agent`")]
     TooMany {
         /// The agent.
         parent: AgentId,
@@ -35,7 +35,7 @@ pub enum SpawnRefused {
         limit: usize,
     },
     /// The child would stand too deep.
-    #[error("a child of agent {parent} would stand deeper than `max_depth` {limit} allows")]
+    #[error("a child of agent {parent} would exceed `max_depth` {limit}")]
     TooDeep {
         /// The agent.
         parent: AgentId,
@@ -56,7 +56,7 @@ pub enum MessageRefused {
         known: String,
     },
     /// A command carries the task out, and a command reads nothing.
-    #[error("{to} is a command: no agent works on it that could read a message")]
+    #[error("{to} is a command and has no agent to read messages")]
     NoAgent {
         /// What was named.
         to: TaskId,
@@ -76,7 +76,7 @@ pub enum MessageRefused {
         to: AgentId,
     },
     /// There is nothing to read.
-    #[error("a message needs a text")]
+    #[error("the message is empty")]
     Empty,
     /// The mailbox is full.
     #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
@@ -85,7 +85,9 @@ pub enum MessageRefused {
         to: AgentId,
     },
     /// The text is too long.
-    #[error("a message may have {MAX_BODY_BYTES} bytes, this one has {bytes}; put the text into a file and name it")]
+    #[error(
+        "the message has {bytes} bytes, at most {MAX_BODY_BYTES} are allowed; put the text into a file and name the file"
+    )]
     TooLong {
         /// Its size.
         bytes: usize,

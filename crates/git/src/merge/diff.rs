@@ -238,7 +238,7 @@ impl Repo {
             let Some(target) = link_target(&at, &path_of(&content)) else { break };
             at = target;
         }
-        let source = std::io::Error::other("it is a link that leads to no file of this commit");
+        let source = std::io::Error::other("it is a link to a file that this commit does not contain");
         Err(GitError::Io { doing: "read", path: path.to_owned(), source })
     }
 

@@ -55,9 +55,9 @@ impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Landing => "lands a branch",
-            Self::Undo => "takes a landing back",
-            Self::Worktree => "makes or removes a worktree",
-            Self::Reconciling => "puts right what a killed run has left",
+            Self::Undo => "undoes a landing",
+            Self::Worktree => "creates or removes a worktree",
+            Self::Reconciling => "cleans up after a killed run",
         })
     }
 }
@@ -120,7 +120,7 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {}", self.pid)?;
         match (&self.program, self.work) {
-            (None, _) => f.write_str(" (which has ended; a program that it has started goes on)")?,
+            (None, _) => f.write_str(" (which has ended, but a program that it started still runs)")?,
             (Some(_), Some(work)) => write!(f, " (orchestrate, which {work})")?,
             (Some(program), None) => write!(f, " ({})", orchestrate_core::invisible::shown(program))?,
         }
@@ -228,10 +228,10 @@ mod tests {
     fn what_holds_the_lock_is_said_in_full() {
         let program = Some("orchestrate".into());
         let ours = Holder { pid: 7, work: Some(Work::Undo), program, is_stopped: true, taken_before: Some(0) };
-        assert_eq!(ours.to_string(), "process 7 (orchestrate, which takes a landing back), which is stopped,");
+        assert_eq!(ours.to_string(), "process 7 (orchestrate, which undoes a landing), which is stopped,");
         assert!(!ours.is_landing_that_goes_on());
         let ended = Holder { program: None, is_stopped: false, ..ours };
-        assert_eq!(ended.to_string(), "process 7 (which has ended; a program that it has started goes on)");
+        assert_eq!(ended.to_string(), "process 7 (which has ended, but a program that it started still runs)");
         assert!(ended.is_landing_that_goes_on());
     }
 }

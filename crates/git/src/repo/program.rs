@@ -212,7 +212,7 @@ impl Program {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let output = output(&self.prepare(run), &name)?;
         let failed = |reason: String| GitError::Program { command: name, reason };
-        let code = output.status.code().ok_or_else(|| failed(format!("it ended by {}", output.status)))?;
+        let code = output.status.code().ok_or_else(|| failed(format!("it ended with {}", output.status)))?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(Ended { code, stdout: output.stdout, stderr })
     }

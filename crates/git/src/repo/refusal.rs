@@ -15,7 +15,7 @@ pub(crate) const MAX_INCLUDED: usize = 50_000;
 #[non_exhaustive]
 pub enum Refusal {
     /// There is no repository.
-    #[error("there is no git repository here or above; run `git init` and make a first commit")]
+    #[error("not a git repository (or any parent directory); run `git init` and make a first commit")]
     NoRepository,
     /// The repository has no working tree.
     #[error("it is bare, which is not supported yet; run from a clone with a working tree")]
@@ -43,9 +43,9 @@ pub enum Refusal {
     },
     /// The attributes ask for a filter that is configured, so that git would run a program to store files.
     #[error(
-        "{path} asks for the filter {filter:?}, and no program is run on what agents write; start without \
-         `filter={filter}` there, or take that filter out of git's configuration: `git config --show-origin \
-         --get-regexp '^filter\\.{filter}\\.'` shows where it is"
+        "{path} names the filter {filter:?}, but no program may run on agents' files; remove \
+        `filter={filter}` there, or the filter from git's configuration: `git config --show-origin \
+        --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )]
     Filter {
         /// The attributes file that says so.
@@ -55,9 +55,9 @@ pub enum Refusal {
     },
     /// The attributes of what is landed ask for a filter that the repository's own configuration names.
     #[error(
-        "{path} asks for the filter {filter:?}, which only the repository's own configuration names, and a program of a \
-         repository's is not run; if you trust it, type `git merge --ff-only {commit}` in that checkout, or take the \
-         filter into your own configuration with `git config --global filter.{filter}.smudge PROGRAM`"
+        "{path} names the filter {filter:?}, which only the repository's own configuration defines, so it is not run; \
+        if you trust it, type `git merge --ff-only {commit}` in that checkout, or define the filter in your own \
+        configuration with `git config --global filter.{filter}.smudge PROGRAM`"
     )]
     OwnFilter {
         /// The attributes file that says so.
@@ -69,7 +69,7 @@ pub enum Refusal {
     },
     /// The attributes ask for another encoding, which only the git program converts.
     #[error(
-        "{path} asks for the encoding {encoding:?}, which is not supported yet; start from a commit without \
+        "{path} names the encoding {encoding:?}, which is not supported yet; start from a commit without \
          `working-tree-encoding={encoding}`"
     )]
     Encoding {
@@ -79,7 +79,7 @@ pub enum Refusal {
         encoding: String,
     },
     /// A file of patterns is none that git could read in bounded time.
-    #[error("git cannot go by {path}: {reason}; change that file and try again", path = path.display())]
+    #[error("{path} cannot be used: {reason}; change that file and try again", path = path.display())]
     Patterns {
         /// The file with the patterns.
         path: PathBuf,
@@ -88,8 +88,8 @@ pub enum Refusal {
     },
     /// More files are to be copied to every worktree than is sensible.
     #[error(
-        "{path} names {files} files that git ignores, and no more than {MAX_INCLUDED} are copied to each worktree; name fewer, \
-         or let `[worktree] setup` make them"
+        "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree; list fewer, \
+        or create them with `[worktree] setup`"
     )]
     IncludesTooMuch {
         /// The file with the patterns.
@@ -105,18 +105,18 @@ pub enum Refusal {
     SplitIndex,
     /// Objects are missing on purpose.
     #[error(
-        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or clone it whole"
+        "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or make a full clone"
     )]
     PartialClone,
     /// The user is in the middle of something.
-    #[error("{0} is in progress in it; finish or abort that first")]
+    #[error("{0} is in progress; finish or abort it first")]
     InProgress(Operation),
     /// Git is not installed.
     #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
     GitMissing,
     /// Git is only where an agent or another user could have put it.
     #[error(
-        "{path} is not used as git: its folder is relative, part of a repository or writable by every user, so others could have put it there; install git {OLDEST} or newer elsewhere on PATH",
+        "{path} is not trusted as git: its folder is relative, part of a repository or writable by every user; install git {OLDEST} or newer elsewhere on PATH",
         path = .0.display()
     )]
     GitNotTrusted(PathBuf),
@@ -129,10 +129,10 @@ pub enum Refusal {
         found: String,
     },
     /// Git does not read what is configured.
-    #[error("git cannot read its configuration ({0}); mend what it names, until `git config --list` works here")]
+    #[error("git cannot read its configuration ({0}); fix it until `git config --list` works here")]
     UnreadableConfiguration(String),
     /// Git does not come to the end of what is configured.
-    #[error("git did not come to the end of its configuration within {seconds} s: {}", stuck(.file.as_deref()))]
+    #[error("git did not finish reading its configuration within {seconds} s: {}", stuck(.file.as_deref()))]
     EndlessConfiguration {
         /// The file that is none, if it was found.
         file: Option<PathBuf>,
@@ -140,7 +140,7 @@ pub enum Refusal {
         seconds: u64,
     },
     /// Git cannot be started.
-    #[error("{path} cannot be started ({reason}); see whether `git --version` works here")]
+    #[error("{path} cannot be started ({reason}); check whether `git --version` works here")]
     GitUnstartable {
         /// The program.
         path: PathBuf,
@@ -148,7 +148,7 @@ pub enum Refusal {
         reason: String,
     },
     /// There is nowhere to merge.
-    #[error("files cannot be made in {path}, where merges are made ({reason}); set TMPDIR to a folder where they can")]
+    #[error("files cannot be created in {path}, where merges take place ({reason}); set TMPDIR to a writable folder")]
     NoTemporaryFolder {
         /// The folder for temporary files.
         path: PathBuf,
@@ -162,19 +162,19 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The folder of our state is inside the checkout.
-    #[error("{path}, where runs are kept, is inside it; set XDG_STATE_HOME to a folder outside of it")]
+    #[error("{path}, where runs are stored, is inside it; set XDG_STATE_HOME to a folder outside it")]
     HoldsState {
         /// The folder.
         path: PathBuf,
     },
     /// A branch has the name of the folder of ours.
     #[error(
-        "its branch `{0}` is where the branches of runs have to be; rename it with `git branch -m {word} NAME`",
+        "its branch `{0}` blocks the names of runs' branches; rename it with `git branch -m {word} NAME`",
         word = shell_word(.0)
     )]
     BranchInTheWay(String),
     /// The index cannot be read.
-    #[error("its index cannot be read ({0}); run `git status` to see more")]
+    #[error("its index cannot be read ({0}); run `git status` for details")]
     UnreadableIndex(String),
 }
 
@@ -243,18 +243,16 @@ impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Warning::BorrowedObjects => f.write_str(
-                "it borrows objects of another repository, so git fails in the commands of agents and checks; \
-                 `git repack -a -d && rm .git/objects/info/alternates` makes it whole",
+                "it borrows objects from another repository, so git fails in the commands of agents and checks; \
+                `git repack -a -d && rm .git/objects/info/alternates` makes it self-contained",
             ),
-            Warning::Dirty { files: 1 } => {
-                f.write_str("1 file has changes that are not committed; agents start without them")
-            }
+            Warning::Dirty { files: 1 } => f.write_str("1 file has uncommitted changes; agents start without them"),
             Warning::Dirty { files } => {
-                write!(f, "{files} files have changes that are not committed; agents start without them")
+                write!(f, "{files} files have uncommitted changes; agents start without them")
             }
-            Warning::DetachedHead => f.write_str("no branch is checked out; the result cannot be landed from here"),
-            Warning::Shallow => f.write_str("history is cut off here; `git fetch --unshallow` completes it"),
-            Warning::Jujutsu => f.write_str("jujutsu manages this repository too; it may move what git shows"),
+            Warning::DetachedHead => f.write_str("no branch is checked out, so the result cannot be landed"),
+            Warning::Shallow => f.write_str("this is a shallow clone; `git fetch --unshallow` completes it"),
+            Warning::Jujutsu => f.write_str("jujutsu manages this repository too and may move branches"),
         }
     }
 }
@@ -262,11 +260,11 @@ impl std::fmt::Display for Warning {
 fn stuck(file: Option<&Path>) -> String {
     match file {
         Some(file) => format!(
-            "it waits for {}, which is no plain file; put one in its place, or take the `include.path` out that names it",
+            "it waits for {}, which is not a regular file; replace it, or remove the `include.path` that names it",
             shown_path(file)
         ),
-        None => "see which of its files, or of those that their `include.path` names, does not answer \
-                 (`git config --list` waits for it as well), and take it out"
+        None => "find which of its files, or of those named by `include.path`, does not respond \
+        (`git config --list` hangs as well), and remove it"
             .to_owned(),
     }
 }

@@ -184,7 +184,7 @@ fn claim_made(
         let folder = match make() {
             // A sweep took it before it was ours alone.
             Err(error) if error.kind() == ErrorKind::NotFound && place.is_dir() => continue,
-            made => made.map_err(GitError::io("make a place to merge in", place))?,
+            made => made.map_err(GitError::io("create a folder for merging in", place))?,
         };
         let locked = match open(folder.path()) {
             Err(Errno::NOENT) => continue,

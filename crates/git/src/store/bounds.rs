@@ -48,7 +48,7 @@ pub(crate) fn is_patterns(name: &[u8]) -> bool {
 /// Says why git should not read a file of patterns, or `None` if it may.
 pub(crate) fn excess(text: &[u8]) -> Option<String> {
     if text.len() as u64 > MAX_BYTES {
-        return Some(format!("it has {} bytes, and {MAX_BYTES} are read", text.len()));
+        return Some(format!("it has {} bytes, but at most {MAX_BYTES} are read", text.len()));
     }
     let mut sum = 0_u64;
     for (line, number) in text.split(|byte| *byte == b'\n').zip(1_usize..) {
@@ -61,7 +61,7 @@ pub(crate) fn excess(text: &[u8]) -> Option<String> {
             return Some(format!("its lines up to {number} have more stars than git can match in bounded time"));
         }
         if number > MAX_LINES {
-            return Some(format!("it has more than {MAX_LINES} lines, and git holds every path against each"));
+            return Some(format!("it has more than {MAX_LINES} lines, and git matches every path against each"));
         }
     }
     None
@@ -72,7 +72,7 @@ pub(crate) fn excess_of_blob(repository: &Repository, id: git2::Oid) -> Result<O
     let failed = || GitError::library("read a file of patterns");
     let (bytes, _) = repository.odb().and_then(|odb| odb.read_header(id)).map_err(failed())?;
     if bytes as u64 > MAX_BYTES {
-        return Ok(Some(format!("it has {bytes} bytes, and {MAX_BYTES} are read")));
+        return Ok(Some(format!("it has {bytes} bytes, but at most {MAX_BYTES} are read")));
     }
     Ok(excess(repository.find_blob(id).map_err(failed())?.content()))
 }
@@ -110,7 +110,7 @@ pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>
         FileType::Directory => return Ok(None),
         FileType::Symlink if name != b".worktreeinclude" => return Ok(None),
         FileType::Symlink => return Ok(Some("it is a link, and links are not followed".to_owned())),
-        _ => return Ok(Some("it is no regular file".to_owned())),
+        _ => return Ok(Some("it is not a regular file".to_owned())),
     }
     match openat::read(&folder, name, MAX_BYTES) {
         Ok(Some((text, _))) => Ok(excess(&text)),

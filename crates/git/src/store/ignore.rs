@@ -85,7 +85,7 @@ impl Standard {
         let ignored = self.judge(rules, path, is_folder);
         if self.work.get() > MOST_WORK {
             let path = openat::path_of(path);
-            return Err(GitError::TooLarge { path, what: "the work of its ignore rules in steps", limit: MOST_WORK });
+            return Err(GitError::TooLarge { path, what: "the cost of its ignore rules", limit: MOST_WORK });
         }
         Ok(ignored)
     }
@@ -128,7 +128,7 @@ impl Rules {
             Err(Errno::INVAL | Errno::NXIO) => {
                 return Err(GitError::Unstorable {
                     path: path(),
-                    reason: "rules for git must be a plain file".to_owned(),
+                    reason: "ignore rules must be in a regular file".to_owned(),
                 });
             }
             Err(error) => return Err(GitError::errno("read", path())(error)),

@@ -153,7 +153,7 @@ impl Stager<'_> {
         for path in deleted.iter().map(|path| path_of(path)) {
             // A conflicted one has no entry any more.
             if index.get_path(&path, 0).is_some() {
-                index.remove(&path, 0).map_err(GitError::library("take a file out of the index"))?;
+                index.remove(&path, 0).map_err(GitError::library("remove a file from the index"))?;
             }
         }
         for entry in &stored {
@@ -184,7 +184,7 @@ impl Stager<'_> {
         if !is_storable(path, mode == LINK) {
             return Err(unstorable(
                 path,
-                "git takes no such path, since a part of it is a name of git's own somewhere",
+                "git does not accept this path, since part of it is a reserved name on some system",
             ));
         }
         let (id, stat) = match openat::kind(&stat) {
@@ -221,7 +221,7 @@ impl Stager<'_> {
         if bounds::is_patterns(name)
             && let Some(reason) = bounds::excess(&bytes)
         {
-            return Err(unstorable(path, format!("git cannot go by it: {reason}")));
+            return Err(unstorable(path, format!("git cannot use it: {reason}")));
         }
         self.walk.require_plain_attributes_for(path)?;
         let failed = || self.uncommitted(path, bytes.len());
@@ -265,10 +265,7 @@ impl Stager<'_> {
             return Err(GitError::FilterAsked { path: path_of(path), filter });
         }
         if let Some(name) = named(attribute("working-tree-encoding")?).filter(|name| !probe::is_utf8(name)) {
-            return Err(unstorable(
-                path,
-                format!("its attributes ask for the encoding {name}, which is not supported"),
-            ));
+            return Err(unstorable(path, format!("its attributes name the encoding {name}, which is not supported")));
         }
         if self.conversion.auto_crlf {
             return Ok(true);

@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
             return match holds_files {
                 true => Err(GitError::TooLarge {
                     path: self.worktree.path().join(top_of(folder)),
-                    what: "the depth of a folder in it",
+                    what: "the depth of its folders",
                     limit: DEEPEST as u64,
                 }),
                 false => Ok(()),
@@ -151,7 +151,7 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
     let stat = openat::look(opened, ATTRIBUTES).map_err(GitError::errno("look at", path()))?;
     let odd = |stat: Stat| openat::kind(&stat) != FileType::RegularFile || stat.st_size > bounds::MAX_BYTES as i64;
     if stat.is_some_and(odd) {
-        let reason = format!("attributes for git must be a plain file of at most {} bytes", bounds::MAX_BYTES);
+        let reason = format!("attributes must be in a regular file of at most {} bytes", bounds::MAX_BYTES);
         return Err(GitError::Unstorable { path: path(), reason });
     }
     match bounds::excess_in(opened, ATTRIBUTES)? {

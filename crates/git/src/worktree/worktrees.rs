@@ -33,7 +33,8 @@ use crate::worktree::shown;
 const POINTER_BYTES: u64 = 8 << 10;
 
 /// Why a folder cannot be opened whose entry is gone, and what to do: its files may be nowhere else.
-const NO_ENTRY: &str = "git has no entry for it; look at its files, and delete the folder yourself if you need none";
+const NO_ENTRY: &str =
+    "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
 
 /// A worktree to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -436,7 +437,7 @@ impl Repo {
         self.program.require(&run.settings(self.shared.configuration.without_hooks()))?;
         let registered = self.entry_at(path)?;
         let admin_dir =
-            registered.ok_or_else(|| GitError::output("worktree add", "it made no entry for the worktree"))?;
+            registered.ok_or_else(|| GitError::output("worktree add", "it created no entry for the worktree"))?;
         self.hold(path.to_owned(), admin_dir)
     }
 

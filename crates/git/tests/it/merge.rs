@@ -178,7 +178,7 @@ fn a_link_is_followed_within_the_tree() {
         Ok(text) => String::from_utf8(text.unwrap()).unwrap(),
         Err(error) => error.to_string(),
     });
-    let lost = |link: &str| format!("read {link}: it is a link that leads to no file of this commit");
+    let lost = |link: &str| format!("read {link}: it is a link to a file that this commit does not contain");
     let text = || "Use tabs.\n".to_owned();
     let expected = [text(), text(), lost("outside"), lost("absolute"), lost("nowhere"), lost("folder"), lost("circle")];
     assert_eq!(told, expected);

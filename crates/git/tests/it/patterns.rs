@@ -80,8 +80,8 @@ fn a_checkout_with_patterns_that_take_for_ever_is_refused_and_git_itself_hangs()
 fn what_is_no_file_of_patterns_is_refused() {
     type Plant<'a> = (&'a str, &'a dyn Fn(&Path));
     let plants: [Plant<'_>; 3] = [
-        ("no regular file", &|path| make_pipe(path)),
-        ("no regular file", &|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
+        ("not a regular file", &|path| make_pipe(path)),
+        ("not a regular file", &|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
         ("more than 1048576 bytes", &|path| std::fs::File::create(path).unwrap().set_len(8 << 30).unwrap()),
     ];
     for name in FILES {

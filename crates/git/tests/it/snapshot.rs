@@ -324,7 +324,7 @@ fn paths_that_git_refuses_are_named() {
             false => write_files(worktree.path(), &[(name, "x")]),
         }
         let error = repo.snapshot(&worktree, &rules()).unwrap_err();
-        assert!(error.to_string().starts_with(&format!("store {name}: git takes no such path")), "{error}");
+        assert!(error.to_string().starts_with(&format!("store {name}: git does not accept this path")), "{error}");
     }
     let fixture = Fixture::new(&[("a", "1")]);
     let (repo, names) = (fixture.repo(), [".gitmodules", ".github/x", "git~2", "x.git/x", "a\\b", "x:y", ".gitx"]);

@@ -73,7 +73,7 @@ fn damage_inside_is_found_when_it_is_read() {
 
 #[test]
 fn another_format_is_refused_by_name_with_what_to_do() {
-    for (format, words) in [(1, "older orchestrate made it (format 1, this one reads "), (99, "newer orchestrate")] {
+    for (format, words) in [(1, "older orchestrate created it (format 1, this one reads "), (99, "newer orchestrate")] {
         let (folder, path) = journal();
         Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
         let refused = check_refused(folder.path(), &path);

@@ -255,7 +255,9 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert_eq!(store.latest_run().unwrap(), Some("r-abc222".into()));
     assert_eq!(store.find_run("r-abc1").unwrap(), "r-abc111".into());
     assert!(matches!(store.find_run("r-x"), Err(JournalError::NoSuchRun(_))));
-    let Err(JournalError::AmbiguousRun { runs, .. }) = store.find_run("r-a") else { panic!("two runs begin so") };
+    let Err(JournalError::AmbiguousRun { runs, .. }) = store.find_run("r-a") else {
+        panic!("two runs have this prefix")
+    };
     assert_eq!(runs, ["r-abc111".into(), "r-abc222".into()]);
 }
 

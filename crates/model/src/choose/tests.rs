@@ -36,7 +36,7 @@ fn the_strongest_source_wins() {
     };
     let bare = Models::new(environment(&[("ANTHROPIC_API_KEY", "k"), ("OPENROUTER_API_KEY", "k")]), None);
     let pair = |name: &str, why: &str| Ok((name.to_owned(), why.to_owned()));
-    assert_eq!(choose(&bare, &preferences), pair("script:a", "it was asked for"));
+    assert_eq!(choose(&bare, &preferences), pair("script:a", "as requested"));
     preferences.flag = None;
     assert_eq!(choose(&bare, &preferences), pair("openai/plan", "the plan"));
     preferences.plan = None;
@@ -51,13 +51,13 @@ fn the_strongest_source_wins() {
 fn a_local_server_answers_where_no_key_is() {
     let server = list(r#"{"data": [{"id": "nomic-embed-text"}, {"id": "qwen3:30b"}]}"#);
     let models = Models::new(environment(&[("OLLAMA_HOST", &server.url)]), None);
-    let why = format!("a local server answers at {}/v1", server.url);
+    let why = format!("a local server responds at {}/v1", server.url);
     assert_eq!(choose(&models, &Preferences::default()), Ok(("ollama/qwen3:30b".to_owned(), why)));
     assert_eq!(server.asked()[0].line, "GET /v1/models HTTP/1.1");
 
     let other = list(r#"{"data": [{"id": "m"}]}"#);
     let models = Models::new(environment(&[("OPENAI_API_KEY", "k")]), Some(other.url.clone()));
-    let why = format!("it is the first model that {} lists", other.url);
+    let why = format!("the first model listed by {}", other.url);
     assert_eq!(choose(&models, &Preferences::default()), Ok(("m".to_owned(), why)));
     assert!(other.asked()[0].headers.iter().all(|header| !header.starts_with("authorization")));
 }
@@ -68,7 +68,7 @@ fn without_any_the_ways_are_listed() {
     let models = Models::new(environment(&[("VLLM_BASE_URL", &page.url)]), None);
     let error = choose(&models, &Preferences::default()).unwrap_err();
     let expected = format!(
-        "choose a model: none is named, no key is set and no local server answers; name one (`model`, \
+        "choose a model: none is named, no key is set and no local server responds; name one (`model`, \
          ORCHESTRATE_MODEL), or set one of OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, or \
          start a server (ollama at http://127.0.0.1:1/v1, llamacpp at http://127.0.0.1:1, lmstudio at \
          http://127.0.0.1:1, vllm at {}), or name any OpenAI-compatible one (`base_url`)",
@@ -83,7 +83,7 @@ fn a_name_is_checked_before_it_is_used() {
     for (name, expected) in [
         (
             "openai/gpt-5",
-            "find a key for openai/gpt-5: set OPENAI_API_KEY, or OPENAI_API_KEY_FILE to the path of a file that holds it",
+            "find a key for openai/gpt-5: set OPENAI_API_KEY, or OPENAI_API_KEY_FILE to the path of a file that contains it",
         ),
         (
             "nobody/m",
@@ -91,7 +91,7 @@ fn a_name_is_checked_before_it_is_used() {
          openrouter/…, ollama/…, llamacpp/…, lmstudio/…, vllm/… or script:FILE, or name its server (`base_url`)",
         ),
         ("replay:r-1", "understand the model name \"replay:r-1\": `replay:` is not available yet"),
-        ("script:/nope", "load the script /nope: there is no such file"),
+        ("script:/nope", "load the script /nope: no such file"),
     ] {
         assert_eq!(models.check(&ModelName::parse(name).unwrap()).unwrap_err().to_string(), expected);
     }

@@ -56,7 +56,7 @@ fn the_first_rule_that_fits_answers() {
     assert_eq!(any, ModelReply { usage: Usage { input_tokens: 12, ..any.usage }, ..reply("any", 3) });
     assert_eq!(
         ask(&model, &request("T9", 7, user("fine"))).unwrap_err().to_string(),
-        "answer turn 7 of task T9: no rule of script:demo.jsonl fits; add one, or raise the `times` of one that did"
+        "answer turn 7 of task T9: no rule of script:demo.jsonl matches; add one, or raise the `times` of one that did"
     );
 }
 
@@ -130,7 +130,7 @@ fn a_bad_line_is_named() {
         ),
         (
             r#"{"reply": {"text": "x"}, "times": 0}"#,
-            "`times` is 0, so the rule could never answer; remove the rule, or `times` for no limit",
+            "`times` is 0, so the rule never matches; remove the rule, or `times` for no limit",
         ),
         (r#"{"reply": {}}"#, "`reply` has neither `text` nor `tool_calls`"),
         (r#"{"reply": {"tool_calls": [{"name": ""}]}}"#, "a tool call has an empty `name` (arguments {})"),

@@ -215,14 +215,14 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "anthropic/m",
             404,
             r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#,
-            "find the model anthropic/m at URL: model: m; check its name, or the endpoint in ANTHROPIC_BASE_URL: a run keeps its model, so another takes a new run",
+            "find the model anthropic/m at URL: model: m; check its name, or the endpoint in ANTHROPIC_BASE_URL: a run keeps its model, so changing it takes a new run",
             false,
         ),
         (
             "openai/m",
             400,
             r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
-            "fit the request into the context of openai/m: too long; begin a new run with lower `context_tokens`, since a run keeps its own",
+            "fit the request into the context of openai/m: too long; start a new run with lower `context_tokens`, since a run keeps its setting",
             false,
         ),
         (
@@ -236,21 +236,21 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
             "openai/m",
             400,
             r#"{"error":{"message":"bad"}}"#,
-            "have openai/m at URL accept the request (HTTP 400): bad",
+            "send the request to openai/m at URL (rejected with HTTP 400): bad",
             false,
         ),
         (
             "openai/m",
             503,
             r#"{"error":{"message":"Loading model"}}"#,
-            "get an answer of openai/m at URL (HTTP 503): Loading model",
+            "get an answer from openai/m at URL (HTTP 503): Loading model",
             true,
         ),
         (
             "anthropic/m",
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            "get an answer of anthropic/m at URL (HTTP 529): Overloaded",
+            "get an answer from anthropic/m at URL (HTTP 529): Overloaded",
             true,
         ),
     ] {
@@ -265,11 +265,11 @@ fn each_refusal_says_what_to_do_next_and_never_the_key() {
 fn a_success_that_is_none_is_an_error() {
     let json = "content-type: application/json\r\n";
     let (text, retryable) = refused("openai/m", 200, json, r#"{"error":{"message":"busy","code":503}}"#);
-    assert_eq!((text.as_str(), retryable), ("get an answer of openai/m at URL (HTTP 503): busy", true));
+    assert_eq!((text.as_str(), retryable), ("get an answer from openai/m at URL (HTTP 503): busy", true));
     let (text, _) = refused("openai/m", 200, json, r#"{"status":"ok"}"#);
     assert_eq!(
         text,
-        "understand the reply of openai/m at URL: \"{\\\"status\\\":\\\"ok\\\"}\" (application/json) is no reply of this protocol, so the endpoint may be wrong; set OPENAI_BASE_URL to where it runs"
+        "understand the reply of openai/m at URL: \"{\\\"status\\\":\\\"ok\\\"}\" (application/json) is not a reply of this protocol, so the endpoint may be wrong; set OPENAI_BASE_URL to its address"
     );
     for (kind, body, seen) in [
         (
@@ -282,7 +282,7 @@ fn a_success_that_is_none_is_an_error() {
         for name in ["openai/m", "anthropic/m"] {
             let (text, _) = refused(name, 200, kind, body);
             let expected =
-                format!("understand the reply of {name} at URL: {seen} is no reply of this protocol, so the");
+                format!("understand the reply of {name} at URL: {seen} is not a reply of this protocol, so the");
             assert!(text.starts_with(&expected), "{text}");
         }
     }
@@ -301,7 +301,7 @@ fn silence_and_floods_end() {
     let mut stalled = Answer::events(&CHAT[..100]);
     stalled.stalls = true;
     let error = ask_at(&TestServer::start(vec![stalled]).url, "openai/m", short).unwrap_err();
-    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "nothing came for 0 s"), "{error}");
+    assert!(matches!(&error, ModelError::Truncated { problem, .. } if problem == "nothing arrived for 0 s"), "{error}");
     assert!(error.is_retryable());
 
     let silent = Answer { stalls: true, ..Answer::default() };
@@ -325,13 +325,13 @@ fn nobody_there_is_said_with_the_url() {
     assert_eq!(
         error.to_string(),
         format!(
-            "reach openai/m at {url}/v1: Connection refused (os error 111); start the server, or set OPENAI_BASE_URL to where it runs"
+            "reach openai/m at {url}/v1: Connection refused (os error 111); start the server, or set OPENAI_BASE_URL to its address"
         )
     );
     assert!(error.is_retryable());
     let typed = Models::new(Environment::default(), Some(url)).remote(&ModelName::parse("vllm/m").unwrap()).unwrap();
     let error = block_on(typed.complete(&request("vllm/m"), &mut |_| {})).unwrap_err().to_string();
-    assert!(error.ends_with("or begin a new run with another base_url, since a run keeps its own"), "{error}");
+    assert!(error.ends_with("or start a new run with another base_url, since a run keeps its setting"), "{error}");
 }
 
 #[test]

@@ -53,14 +53,14 @@ pub(crate) enum RefusalKind {
 impl Fault {
     /// Names JSON that could not be read.
     pub(crate) fn garbage(text: &str, error: &serde_json::Error) -> Self {
-        Self::Malformed(format!("{:?} is no JSON: {error}", beginning(text)))
+        Self::Malformed(format!("{:?} is not JSON: {error}", beginning(text)))
     }
 
     /// Names a reply that is none, by its kind of content and its beginning.
     pub(crate) fn foreign(kind: Option<&str>, body: &[u8]) -> Self {
         let kind = kind.unwrap_or("no content type");
         let text = String::from_utf8_lossy(body);
-        Self::Foreign(format!("{:?} ({}) is no reply of this protocol", beginning(&text), beginning(kind)))
+        Self::Foreign(format!("{:?} ({}) is not a reply of this protocol", beginning(&text), beginning(kind)))
     }
 
     /// Reads an `error` value that came within a stream or a successful response.

@@ -23,12 +23,12 @@ pub(crate) fn check(drafts: &[Draft], findings: &mut Findings) {
         for file in &draft.attributes.files {
             if let Some(earlier) = twin(&file.text, &mut seen) {
                 let message = format!(
-                    "`{}` and `{}` are one file to a system that folds names",
+                    "`{}` and `{}` are the same file on a case-insensitive file system",
                     shown(&earlier),
                     shown(&file.text)
                 );
                 let found = Pending::new(file.offset, FindingCode::LookAlike, &file.text, message);
-                findings.warn(found.suggest(Some("write both in the same way".to_owned())));
+                findings.warn(found.suggest(Some("write both the same way".to_owned())));
             }
         }
     }
@@ -44,7 +44,7 @@ fn like_an_id(draft: &Draft) -> Option<Pending> {
     if identify::leading(&draft.title).is_some_and(|written| written.id == found.id) {
         return None;
     }
-    let message = format!("this begins like the id `{}` in other characters, and is read as a title", found.id);
+    let message = format!("this looks like the id `{}` but uses other characters, and is read as a title", found.id);
     let warning = Pending::new(draft.at, FindingCode::LookAlike, &draft.title, message);
     Some(warning.suggest(Some(format!("write `{}`", found.id))))
 }

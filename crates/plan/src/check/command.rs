@@ -68,9 +68,9 @@ impl<'a> PlannedCommand<'a> {
         let (message, suggestion) = match self.first {
             FirstWord::Program(name) if confined => (
                 format!(
-                    "the program `{name}` is not found by confined commands, which see the system's programs and cargo's"
+                    "the program `{name}` is not available to sandboxed commands, which see the system's programs and cargo's"
                 ),
-                format!("install `{name}` below `/usr`, or correct the command"),
+                format!("install `{name}` under `/usr`, or correct the command"),
             ),
             FirstWord::Program(name) => {
                 (format!("the program `{name}` is not found"), format!("install `{name}`, or correct the command"))
@@ -78,9 +78,9 @@ impl<'a> PlannedCommand<'a> {
             FirstWord::File(path) => (
                 format!(
                     "the file `{path}` is not in the commit that the run starts from: a task or `.worktreeinclude` has \
-                     to bring it"
+                    to provide it"
                 ),
-                "correct the command if none does".to_owned(),
+                "correct the command if neither does".to_owned(),
             ),
         };
         Finding {

@@ -177,7 +177,7 @@ fn push(findings: &mut Vec<Pending>, finding: Pending) {
     match findings.len().cmp(&MAX_FINDINGS) {
         std::cmp::Ordering::Less => findings.push(finding),
         std::cmp::Ordering::Equal => {
-            let message = format!("more than {MAX_FINDINGS} findings; the others are left out");
+            let message = format!("more than {MAX_FINDINGS} findings; the rest are not shown");
             findings.push(Pending::new(finding.offset, finding.code, "", message));
         }
         std::cmp::Ordering::Greater => {}

@@ -153,7 +153,7 @@ fn never_merged(plan: &Plan, settings: &RunSettings) -> Vec<PlanError> {
         code: FindingCode::NeverMerged,
         message: format!("{} depends on {on}, which `merge: none` never merges", task.id),
         text: String::new(),
-        suggestion: Some("leave `merge: none` out".to_owned()),
+        suggestion: Some("remove `merge: none`".to_owned()),
     };
     waiting(&plan.tasks).into_iter().map(found).collect()
 }

@@ -129,7 +129,7 @@ impl Attributes {
     pub(crate) fn set(&mut self, field: &Field<'_>, findings: &mut Findings) {
         let accumulates = matches!(field.key, Key::Depends | Key::Files);
         if !self.given.insert(field.key) && !accumulates {
-            let message = "this key is given twice for one task";
+            let message = "this key is set twice for one task";
             return findings.error(Pending::new(field.offset, FindingCode::DuplicateKey, field.value, message));
         }
         if field.value.len() > MAX_VALUE_BYTES || self.depends.len().max(self.files.len()) > MAX_LIST {
@@ -153,11 +153,12 @@ impl Attributes {
             Key::Verify => self.verify = field.command(text, findings),
             Key::Run => self.run = field.command(text, findings),
             Key::Tokens => {
-                self.tokens = field.require(value::count(text), "a number of tokens, as 50000 or 50k", findings)
+                self.tokens = field.require(value::count(text), "a number of tokens, such as 50000 or 50k", findings)
             }
-            Key::Turns => self.turns = field.require(turns(text), "a number of turns, from 1", findings),
+            Key::Turns => self.turns = field.require(turns(text), "a number of turns, at least 1", findings),
             Key::Timeout => {
-                self.timeout_ms = field.require(value::duration_ms(text), "a duration, as 30s, 5m or 1h", findings);
+                self.timeout_ms =
+                    field.require(value::duration_ms(text), "a duration, such as 30s, 5m or 1h", findings);
             }
             Key::Priority => {
                 self.priority = field.require(value::priority(text), "a whole number, high, medium or low", findings);
@@ -206,10 +207,10 @@ impl Field<'_> {
         };
         match Closing::of(text) {
             Closing::Closed => {}
-            Closing::DoubtfulQuote => findings.warn(found("a quote of this command seems not to be closed")),
-            Closing::OpenQuote => findings.error(found("a quote of this command is not closed")),
-            Closing::OpenCase => findings.error(found("a `case` of this command has no `esac`")),
-            Closing::OpenSubstitution => findings.error(found("a `$(` or `${` of this command has no end")),
+            Closing::DoubtfulQuote => findings.warn(found("a quote in this command seems unclosed")),
+            Closing::OpenQuote => findings.error(found("a quote in this command is not closed")),
+            Closing::OpenCase => findings.error(found("a `case` in this command has no `esac`")),
+            Closing::OpenSubstitution => findings.error(found("a `$(` or `${` in this command is not closed")),
         }
         self.require((!text.is_empty()).then(|| text.to_owned()), "a shell command", findings)
     }
@@ -366,7 +367,7 @@ impl LineReader<'_> {
     fn label(&self, at: usize, line: &mut Line, findings: &mut Findings) -> usize {
         let rest = self.inline.text.get(at + 1..).unwrap_or_default();
         if let Some((word, _)) = self.key_before_colon(at + 1).filter(|(word, _)| key_of(word).is_some()) {
-            let message = "an attribute stands in parentheses, so this stays in the title";
+            let message = "attributes need parentheses, so this stays in the title";
             let found = Pending::new(self.inline.offset(at + 1), FindingCode::UnknownKey, word, message);
             findings.warn(found.suggest(Some(format!("write `({word}: …)`"))));
         }

@@ -89,9 +89,9 @@ impl<'a> References<'a> {
         let is_id =
             |piece: &str| piece.starts_with(|c: char| c.is_ascii_uppercase()) && identify::leading(piece).is_some();
         if !found.is_empty() || pieces(&text.text).into_iter().any(|(_, piece)| is_id(piece)) {
-            let message = "not all of this names tasks, so it stays in the title";
+            let message = "not every word of this is a task, so it stays in the title";
             let warning = Pending::new(text.offset, FindingCode::UnknownDependency, &text.text, message);
-            findings.warn(warning.suggest(Some("if it is no prose, write `(depends: T1)`".to_owned())));
+            findings.warn(warning.suggest(Some("if it is meant as a dependency, write `(depends: T1)`".to_owned())));
         }
         Vec::new()
     }
@@ -116,7 +116,7 @@ impl<'a> References<'a> {
     }
 
     fn unknown(&self, offset: usize, piece: &str) -> Pending {
-        let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("no task is called `{piece}`"));
+        let found = Pending::new(offset, FindingCode::UnknownDependency, piece, format!("there is no task `{piece}`"));
         if self.suggested.get() >= MAX_SUGGESTIONS {
             return found;
         }

@@ -172,7 +172,7 @@ impl Orderer<'_> {
     fn too_many(&mut self) {
         let message = format!("more than {MAX_DEPENDENCIES} dependencies in one plan");
         let found = Pending::new(self.full_at, FindingCode::TooManyDependencies, "", message);
-        self.findings.error(found.suggest(Some("use fewer tasks in each phase".to_owned())));
+        self.findings.error(found.suggest(Some("put fewer tasks into each phase".to_owned())));
     }
 
     /// Returns the tasks in an order in which all dependencies hold; every cycle is an error.
@@ -191,8 +191,8 @@ impl Orderer<'_> {
         let place = |draft: &Draft| draft.attributes.depends.first().map_or(draft.at, |list| list.offset);
         let at = cycle.first().and_then(|at| self.draft(*at)).map_or(0, place);
         let (message, suggestion) = match cycle {
-            [_, _] => (format!("this task waits for itself: {path}"), "remove this dependency"),
-            _ => (format!("these tasks wait for each other: {path}"), "remove one of these dependencies"),
+            [_, _] => (format!("this task depends on itself: {path}"), "remove this dependency"),
+            _ => (format!("these tasks depend on each other: {path}"), "remove one of these dependencies"),
         };
         let found = Pending::new(at, FindingCode::Cycle, &path, message);
         self.findings.error(found.suggest(Some(suggestion.to_owned())));

@@ -43,7 +43,7 @@ impl Pattern {
             match component {
                 "" | "." => {}
                 ".." => {
-                    components.pop().ok_or("the path leads out of the repository")?;
+                    components.pop().ok_or("the path leads outside the repository")?;
                 }
                 name => components.push(name.to_owned()),
             }

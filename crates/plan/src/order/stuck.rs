@@ -19,8 +19,8 @@ pub(crate) fn never_started(tasks: &[Task]) -> Vec<Finding> {
 
 fn finding(task: &Task, on: &Task) -> Finding {
     let (state, suggestion) = match on.status {
-        TaskStatus::Cancelled => ("is marked as cancelled", Some(format!("mark {} as open, or as done", on.id))),
-        TaskStatus::Blocked => ("is marked as blocked", Some(format!("mark {} as open, or as done", on.id))),
+        TaskStatus::Cancelled => ("is marked as cancelled", Some(format!("mark {} as open or done", on.id))),
+        TaskStatus::Blocked => ("is marked as blocked", Some(format!("mark {} as open or done", on.id))),
         _ => ("will not run either", None),
     };
     Finding {

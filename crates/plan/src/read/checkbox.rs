@@ -34,11 +34,11 @@ pub(crate) fn read_box(text: &str) -> Option<BoxMark> {
 pub(crate) fn odd_box(text: &str) -> Option<String> {
     let inner = text.strip_prefix('[')?;
     if inner.starts_with("] ") {
-        return Some("an empty `[]` is no box: write `[ ]`".to_owned());
+        return Some("an empty `[]` is not a box: write `[ ]`".to_owned());
     }
     let mark = inner.chars().next()?;
     let after = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
-    (after.starts_with(' ')).then(|| format!("`[{mark}]` is no box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
+    (after.starts_with(' ')).then(|| format!("`[{mark}]` is not a box: use one of `[ ]`, `[x]`, `[~]`, `[-]`, `[!]`"))
 }
 
 /// Reports whether a line, wherever it stands, is a bullet with a box.

@@ -102,7 +102,7 @@ pub enum Delivers {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RoleError {
     /// The file is larger than [`MAX_ROLE_BYTES`].
-    #[error("read role `{role}`: it has {bytes} bytes, the most is {MAX_ROLE_BYTES}")]
+    #[error("read role `{role}`: it has {bytes} bytes, at most {MAX_ROLE_BYTES} are allowed")]
     TooLarge {
         /// The file's stem.
         role: String,
@@ -110,7 +110,7 @@ pub enum RoleError {
         bytes: usize,
     },
     /// The front matter begins and does not end.
-    #[error("read role `{0}`: its front matter, which begins with `---`, has no end; write a line `---` below it")]
+    #[error("read role `{0}`: its front matter is not closed; end it with a line `---`")]
     OpenFrontMatter(String),
     /// The front matter is no YAML mapping.
     #[error("read role `{role}`, line {line}: {reason}")]
@@ -174,8 +174,8 @@ pub enum RoleWarning {
     },
     /// A tool that other products would restrict.
     #[error(
-        "line {line}: `{written}` means all of `{tool}`, since its part in parentheses is not applied here; rules take \
-         such patterns: `permission` in this file, `ask` and `deny` in the settings"
+        "line {line}: `{written}` grants all of `{tool}`, since the pattern in parentheses has no effect here; use it in \
+        rules instead: `permission` in this file, `ask` and `deny` in the settings"
     )]
     UnappliedPattern {
         /// From 1.

@@ -99,7 +99,7 @@ fn a_pattern_beside_a_tool_is_warned_of() {
     let (role, warnings) = read("---\ntools: Bash(git status:*)\n---\nx\n");
     assert_eq!(role.tools, Some(names(&["run_shell_command"])));
     assert!(
-        warnings[0].to_string().starts_with("line 2: `Bash(git status:*)` means all of `run_shell_command`, since")
+        warnings[0].to_string().starts_with("line 2: `Bash(git status:*)` grants all of `run_shell_command`, since")
     );
 }
 
@@ -139,7 +139,7 @@ fn what_is_no_role_says_why() {
         ("", "read role `helper`: it has no prompt"),
         (
             "---\nname: broken\n\nYou help.\n",
-            "read role `helper`: its front matter, which begins with `---`, has no end; write a line `---` below it",
+            "read role `helper`: its front matter is not closed; end it with a line `---`",
         ),
         (
             "---\nname: Big Name\n---\nx\n",
@@ -149,7 +149,7 @@ fn what_is_no_role_says_why() {
         (
             "---\nmetadata:\n  orchestrate-context-tokens: 2999\n---\nx\n",
             "read role `helper`, line 3: `orchestrate-context-tokens` expects a number of tokens from 3000, since an \
-             agent's instructions and tools alone fill most of that",
+             agent's instructions and tools alone take up most of that",
         ),
         (
             "---\nmetadata:\n  orchestrate-delivers: all\n---\nx\n",

@@ -41,11 +41,9 @@ pub(super) fn scopes_signals(version: i64) -> bool {
 /// Refuses a kernel whose Landlock is too weak to stand alone.
 pub(super) fn require(version: i64) -> Result<(), String> {
     match version {
-        0 => {
-            Err("the kernel has no Landlock or did not enable it (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
+        0 => Err("the kernel lacks Landlock or has it disabled (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
                   `landlock` in the boot parameter lsm=)"
-                .to_owned())
-        }
+            .to_owned()),
         LEAST_FOR_FALLBACK.. => Ok(()),
         old => Err(format!("the kernel's Landlock is too old (ABI {old}, needs {LEAST_FOR_FALLBACK}, Linux 6.2)")),
     }

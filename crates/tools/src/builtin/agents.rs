@@ -40,7 +40,7 @@ impl Tool for SendMessageToAgent {
         match message.len() {
             0 => Err("`message` is empty".to_owned()),
             bytes if bytes > MAX_BODY_BYTES => {
-                Err(format!("`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; name a file instead"))
+                Err(format!("`message`: expected at most {MAX_BODY_BYTES} bytes, got {bytes}; refer to a file instead"))
             }
             _ => Ok(()),
         }
@@ -50,7 +50,7 @@ impl Tool for SendMessageToAgent {
         let Arguments { agent_id, message, deadline } = read(arguments)?;
         let outgoing = OutgoingMessage { to: AgentId::new(&*agent_id), body: message, deadline_seconds: deadline };
         let sequence = context.services().agents.send_message(outgoing).await?;
-        let text = format!("message {sequence} to {agent_id} is on its way");
+        let text = format!("message {sequence} to {agent_id} is queued");
         Ok(Answer::new(text, json!({"agent_id": agent_id, "sequence": sequence})))
     }
 }

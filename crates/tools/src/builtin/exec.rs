@@ -53,7 +53,7 @@ impl Tool for RunShellCommand {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         match command {
             "" => Err("`command` is empty".to_owned()),
-            _ if command.contains('\0') => Err("`command` has a zero byte".to_owned()),
+            _ if command.contains('\0') => Err("`command` contains a NUL byte".to_owned()),
             _ => Ok(()),
         }
     }
@@ -113,16 +113,16 @@ fn answer(finished: &Finished, timeout: Duration) -> Result<Answer, ToolError> {
     let exit_code = match finished.exit {
         Exit::TimedOut => return Err(ToolError::Timeout { seconds: timeout.as_secs(), partial: text }),
         Exit::Cancelled => {
-            return Err(ToolError::Interrupted("the command was ended".to_owned()));
+            return Err(ToolError::Interrupted("the command was killed".to_owned()));
         }
         Exit::Code(code) => Some(code),
         _ => None,
     };
     let how = match finished.exit {
-        Exit::MemoryLimit => format!("{}; the setting `command_memory_mib` says how much it may hold", finished.exit),
+        Exit::MemoryLimit => format!("{}; `command_memory_mib` sets the limit", finished.exit),
         Exit::DiskLimit => format!(
-            "{}; delete what is not needed, for commands that only make room still run; the setting `worktree_mib` says \
-             how much may be there",
+            "{}; delete what is not needed (commands that only free space still run); `worktree_mib` sets \
+            the limit",
             finished.exit
         ),
         exit => exit.to_string(),

@@ -105,7 +105,7 @@ impl Tool for GitCommit {
         let mut text = format!("committed {}", describe(&commit));
         if !commit.left_out.is_empty() {
             let left_out: Vec<String> = commit.left_out.iter().map(|path| shown(path)).collect();
-            text.push_str(&format!("\ngit cannot store, so the commit leaves out: {}", left_out.join(", ")));
+            text.push_str(&format!("\nleft out, since git cannot store it: {}", left_out.join(", ")));
         }
         Ok(Answer::new(text, data(&commit)))
     }

@@ -203,7 +203,7 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "no regular file",
+        _ => "not a regular file",
     };
     let path = shown(path);
     Err(ToolError::denied("built-in:regular-files", format!("`{path}` is {kind}; only regular files are opened")))
@@ -212,7 +212,7 @@ pub(super) fn require_regular(path: &str, stat: &Stat) -> Result<(), ToolError> 
 fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
     let (path, bytes, limit) = (shown(path), size(bytes), size(limit));
     ToolError::Retry(format!(
-        "{path} has {bytes}, more than the limit of {limit}; look at parts of it with grep or run_shell_command"
+        "{path} has {bytes}, more than the limit of {limit}; read parts of it with grep or run_shell_command"
     ))
 }
 
@@ -220,22 +220,22 @@ fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
 pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
     let shown = shown(path);
     match errno {
-        Errno::NOENT => ToolError::Retry(format!("file not found: {shown}; list_directory shows what there is")),
+        Errno::NOENT => ToolError::Retry(format!("file not found: {shown}; list_directory shows which files exist")),
         Errno::NOTDIR => ToolError::Retry(format!("not a directory: {shown}")),
-        Errno::NAMETOOLONG | Errno::INVAL => ToolError::Retry(format!("not a possible file name: {shown}")),
+        Errno::NAMETOOLONG | Errno::INVAL => ToolError::Retry(format!("not a valid file name: {shown}")),
         Errno::XDEV => ToolError::denied(
             "built-in:worktree",
             format!(
-                "`{shown}` leads through a link outside the worktree, or through an absolute link; name the file itself"
+                "`{shown}` leads through a link out of the worktree, or through an absolute link; name the file itself"
             ),
         ),
-        Errno::LOOP => ToolError::denied("built-in:worktree", format!("`{shown}` leads through links that never end")),
+        Errno::LOOP => ToolError::denied("built-in:worktree", format!("`{shown}` leads through a cycle of links")),
         Errno::ACCESS | Errno::PERM => ToolError::file(path, "permission denied"),
         Errno::NOSPC | Errno::DQUOT => ToolError::file(path, "the disk is full"),
         Errno::ROFS => ToolError::file(path, "the file system is read-only"),
         Errno::ISDIR => ToolError::file(path, "is a directory"),
         Errno::NOTEMPTY | Errno::EXIST => ToolError::Retry(format!("exists already: {shown}")),
-        Errno::AGAIN | Errno::INTR => ToolError::file(path, "the path was being renamed all the time"),
+        Errno::AGAIN | Errno::INTR => ToolError::file(path, "the path kept being renamed"),
         other => ToolError::file(path, std::io::Error::from(other).to_string()),
     }
 }

@@ -92,7 +92,7 @@ impl Decoded {
         }
         match encoding.decode(body) {
             Some(text) => Ok(Decoded { text, encoding, has_mark: marked.is_some() }),
-            None => Err(ToolError::file(path, "is not valid UTF-8, it looks like latin-1; name the encoding")),
+            None => Err(ToolError::file(path, "is not valid UTF-8 but looks like latin-1; pass `encoding`")),
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let table: [(&[u8], &str); 3] = [
             (b"\x89PNG\r\n\x1a\n", "is not text but a PNG image of 8 B: f"),
             (b"a\0b", "is not text but binary data of 3 B: f"),
-            (b"caf\xe9", "is not valid UTF-8, it looks like latin-1; name the encoding: f"),
+            (b"caf\xe9", "is not valid UTF-8 but looks like latin-1; pass `encoding`: f"),
         ];
         for (bytes, expected) in table {
             assert_eq!(Decoded::of("f", bytes, Encoding::Utf8).unwrap_err().to_string(), expected);

@@ -217,7 +217,7 @@ impl WalkSummary {
             notes.push(format!("{} ignored ({}{more})", self.ignored, self.first_ignored.join(", ")));
         }
         if self.hidden > 0 {
-            notes.push(format!("{} that rules deny", self.hidden));
+            notes.push(format!("{} denied by rules", self.hidden));
         }
         if notes.is_empty() { None } else { Some(format!("[left out: {}]", notes.join("; "))) }
     }

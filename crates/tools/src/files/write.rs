@@ -92,7 +92,7 @@ impl Files {
         match self.look(path)? {
             Some(FileType::Directory) => return Ok(false),
             Some(FileType::Symlink) => return self.directory(path).map(|_| false),
-            Some(_) => return Err(ToolError::Retry(format!("a file of that name exists: {}", shown(path)))),
+            Some(_) => return Err(ToolError::Retry(format!("a file with that name exists: {}", shown(path)))),
             None => {}
         }
         if !parents {
@@ -131,7 +131,7 @@ impl Files {
                 }
                 Err(ToolError::Retry(_)) => {
                     return Err(ToolError::Retry(format!(
-                        "{} is a link to nothing; write the file that it names",
+                        "{} is a dangling link; write to its target instead",
                         shown(path)
                     )));
                 }
@@ -168,8 +168,7 @@ fn refuse_other_names(path: &str, links: u64) -> Result<(), ToolError> {
         return Ok(());
     }
     let path = shown(path);
-    let reason =
-        format!("`{path}` has {links} names (hard links), some of which may lie outside; delete it and write it anew");
+    let reason = format!("`{path}` has {links} hard links, some of which may be outside; delete it and write it again");
     Err(ToolError::denied("built-in:hard-links", reason))
 }
 

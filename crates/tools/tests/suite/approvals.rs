@@ -60,20 +60,19 @@ pub(crate) async fn asking_parks_until_a_person_decides(mut harness: ToolHarness
 
     harness.scope.approvals = decided(&hash, Approval::Rejected { reason: "not there".to_owned() });
     let output = done(&harness, &call).await;
-    let expected = "Denied: Security validation failed: a person rejected the call: not there";
+    let expected = "Denied: Security validation failed: the user rejected the call: not there";
     assert_eq!(said(&output), expected);
     assert!(!harness.path().join("a").exists());
 
     harness.scope.approvals = decided(&hash, Approval::Approved);
     let output = done(&harness, &call).await;
-    assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: made a (1 B)".to_owned(), "x".to_owned()));
+    assert_eq!((said(&output), harness.content("a").unwrap()), ("ok: created a (1 B)".to_owned(), "x".to_owned()));
 }
 
 pub(crate) async fn asking_is_refusing_without_a_person(mut harness: ToolHarness) {
     harness.scope.policy = policy(&[(Ask, "Bash(git push:*)")]);
     let output = harness.call("Bash", json!({"command": "git push"})).await;
-    let expected = "Denied: Security validation failed: the rule `ask:Bash(git push:*)` asks, and nobody can answer \
-        in this run; do without the call";
+    let expected = "Denied: Security validation failed: the rule `ask:Bash(git push:*)` needs approval, which nobody can give in this run; do without the call";
     assert_eq!(said(&output), expected);
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn a_long_output_is_cut_and_kept(harness: ToolHarness) {
     );
     assert_eq!(output.artifacts.len(), 1);
     let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 10_000, "limit": 1})).await;
-    assert_eq!(said(&page), "ok:  10000\t10000\n[lines 10000-10000 of 20000; go on with offset 10001]");
+    assert_eq!(said(&page), "ok:  10000\t10000\n[lines 10000-10000 of 20000; continue with offset 10001]");
 }
 
 pub(crate) async fn the_environment_is_not_inherited(harness: ToolHarness) {

@@ -9,7 +9,7 @@ use crate::support::{harness_of, said};
 
 pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: ToolHarness) {
     let output = harness.call("git_comit", json!({})).await;
-    let expected = "Retry: Tool 'git_comit' not found; the nearest names are `git_commit`, `git_log`, `git_diff`";
+    let expected = "Retry: Tool 'git_comit' not found; similar tools: `git_commit`, `git_log`, `git_diff`";
     assert_eq!(said(&output), expected);
     assert_eq!(output.text(), format!("ERROR: {}", expected.trim_start_matches("Retry: ")));
     assert_eq!(harness.recorder.records().len(), 2);
@@ -17,7 +17,7 @@ pub(crate) async fn an_unknown_tool_is_answered_with_the_nearest_names(harness: 
 
 pub(crate) async fn arguments_that_do_not_fit_are_explained(harness: ToolHarness) {
     let table = [
-        ("read_file", json!({}), "`path` is required and was not given"),
+        ("read_file", json!({}), "`path` is required but missing"),
         ("read_file", json!({"path": 1}), "`path`: expected string, got 1"),
         (
             "grep",
@@ -55,8 +55,8 @@ pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
         (
             ToolError::Interrupted("stopped".to_owned()),
             // In one wording, whoever stopped it.
-            "Interrupted: interrupted: it was stopped while it ran; it may have had effects, so look before you repeat it",
-            "ERROR: interrupted: it was stopped while it ran; it may have had effects, so look before you repeat it",
+            "Interrupted: interrupted: it was stopped while running and may have had effects; check before you repeat it",
+            "ERROR: interrupted: it was stopped while running and may have had effects; check before you repeat it",
         ),
     ];
     for (error, expected, text) in table {
@@ -93,7 +93,7 @@ pub(crate) async fn a_panic_is_a_failure_of_the_tool(_: ToolHarness) {
 pub(crate) async fn no_room_and_too_many_calls_are_refused(_: ToolHarness) {
     let mut harness = harness_of(probe(|_| Box::pin(async { Ok(Answer::new("x", json!(null))) })));
     let tokens = std::mem::replace(&mut harness.scope.result_tokens, 3);
-    let expected = "Retry: Resource limits exceeded: the context has no room for a result; finish with what is known";
+    let expected = "Retry: Resource limits exceeded: the context has no room for a result; finish with what you know";
     assert_eq!(said(&harness.call("probe", json!({})).await), expected);
     harness.scope.result_tokens = tokens;
     for _ in 0..600 {

@@ -16,9 +16,9 @@ pub(crate) async fn a_file_is_read_in_numbered_pages(harness: ToolHarness) {
     let data = json!({"path": "src/a.txt", "size": 14, "first_line": 1, "last_line": 3, "total_lines": 3});
     assert_eq!(output.data, data);
     let output = harness.call("read_file", json!({"path": "src/a.txt", "offset": 2, "limit": 1})).await;
-    assert_eq!(said(&output), "ok:      2\ttwo\n[lines 2-2 of 3; go on with offset 3]");
+    assert_eq!(said(&output), "ok:      2\ttwo\n[lines 2-2 of 3; continue with offset 3]");
     let output = harness.call("read_file", json!({"path": "src/b.txt"})).await;
-    assert_eq!(said(&output), "Retry: file not found: src/b.txt; list_directory shows what there is");
+    assert_eq!(said(&output), "Retry: file not found: src/b.txt; list_directory shows which files exist");
     let output = harness.call("read_file", json!({"path": "src"})).await;
     assert_eq!(said(&output), "File: is a directory: src");
 }
@@ -30,7 +30,7 @@ pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarnes
     let output = harness.call("read_file", json!({"path": "a.png"})).await;
     assert_eq!(said(&output), "File: is not text but a PNG image of 8 B: a.png");
     let output = harness.call("read_file", json!({"path": "b"})).await;
-    assert_eq!(said(&output), "File: is not valid UTF-8, it looks like latin-1; name the encoding: b");
+    assert_eq!(said(&output), "File: is not valid UTF-8 but looks like latin-1; pass `encoding`: b");
     let output = harness.call("read_file", json!({"path": "b", "encoding": "latin-1"})).await;
     assert_eq!(said(&output), "ok:      1\tcafé");
     let output = harness.call("read_file", json!({"path": "c"})).await;
@@ -39,7 +39,7 @@ pub(crate) async fn what_is_no_text_is_refused_with_its_type(harness: ToolHarnes
 
 pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHarness) {
     let output = harness.call("write_file", json!({"path": "new/deep/run.sh", "content": "echo\n"})).await;
-    assert_eq!(said(&output), "ok: made new/deep/run.sh (5 B)");
+    assert_eq!(said(&output), "ok: created new/deep/run.sh (5 B)");
     let path = harness.path().join("new/deep/run.sh");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
     let output = harness.call("write_file", json!({"path": "new/deep/run.sh", "content": "true\n"})).await;
@@ -49,10 +49,9 @@ pub(crate) async fn writing_makes_directories_and_keeps_the_mode(harness: ToolHa
     let output = harness.call("write_file", json!({"path": "new", "content": ""})).await;
     assert_eq!(said(&output), "File: is a directory: new");
     let output = harness.call("write_file", json!({"path": "a.log", "content": "1\n"})).await;
-    assert_eq!(said(&output), "ok: made a.log (2 B); git ignores it, so it will be in no commit");
+    assert_eq!(said(&output), "ok: created a.log (2 B); git ignores it, so it will not be committed");
     let output = harness.call("write_file", json!({"path": "unreadable.log", "content": "1\n"})).await;
-    let expected =
-        "ok: made unreadable.log (2 B); whether git ignores it is not known: the ignore rules cannot be read";
+    let expected = "ok: created unreadable.log (2 B); unknown whether git ignores it: the ignore rules cannot be read";
     assert_eq!((said(&output).as_str(), harness.content("unreadable.log").unwrap().as_str()), (expected, "1\n"));
 }
 
@@ -62,8 +61,8 @@ pub(crate) async fn an_edit_keeps_line_ends_and_mark(harness: ToolHarness) {
     assert_eq!(said(&harness.call("Edit", edit).await), "ok: updated a: 1 replacement, line 1");
     assert_eq!(fs::read(harness.path().join("a")).unwrap(), b"\xef\xbb\xbf1\r\n2\r\n");
     let edit = json!({"path": "b", "old": "", "new": "made\n"});
-    assert_eq!(said(&harness.call("update_file", edit.clone()).await), "ok: made b");
-    let expected = "Retry: `old` is empty, which makes a new file, but b exists; give the text to replace";
+    assert_eq!(said(&harness.call("update_file", edit.clone()).await), "ok: created b");
+    let expected = "Retry: `old` is empty, which creates a new file, but b exists; pass the text to replace";
     assert_eq!(said(&harness.call("update_file", edit).await), expected);
     harness.put("c.json", "{\"a\": 1}").unwrap();
     let output = harness.call("update_file", json!({"path": "c.json", "old": "1}", "new": "1"})).await;
@@ -122,7 +121,7 @@ pub(crate) async fn deleting_keeps_what_was_there_and_is_recorded(harness: ToolH
     assert_eq!(said(&output), "ok: deleted the link d/link");
     assert_eq!(harness.content("d/a").unwrap(), "precious\n");
     let output = harness.call("delete_file", json!({"path": "d/a"})).await;
-    assert_eq!(said(&output), "ok: deleted d/a; what it held: read_file with path `artifact:a1`");
+    assert_eq!(said(&output), "ok: deleted d/a; its content: read_file with path `artifact:a1`");
     assert!(!harness.path().join("d/a").exists());
     let deleted: Vec<Vec<String>> = harness.recorder.ends().into_iter().map(|end| end.deleted).collect();
     assert_eq!(deleted, [["d/link"], ["d/a"]]);
@@ -131,19 +130,19 @@ pub(crate) async fn deleting_keeps_what_was_there_and_is_recorded(harness: ToolH
     let output = harness.call("delete_file", json!({"path": "d"})).await;
     assert_eq!(said(&output), "File: is a directory: d");
     let output = harness.call("delete_file", json!({"path": "d/a"})).await;
-    assert_eq!(said(&output), "Retry: file not found: d/a; list_directory shows what there is");
+    assert_eq!(said(&output), "Retry: file not found: d/a; list_directory shows which files exist");
 }
 
 pub(crate) async fn directories_are_made_once(harness: ToolHarness) {
     harness.put("file", "").unwrap();
     let table = [
-        (json!({"path": "a/b"}), "ok: made a/b"),
-        (json!({"path": "a/b"}), "ok: a/b was there already"),
-        (json!({"path": "x/y", "parents": false}), "Retry: file not found: x; list_directory shows what there is"),
-        (json!({"path": "a/c", "parents": false}), "ok: made a/c"),
-        (json!({"path": "file"}), "Retry: a file of that name exists: file"),
+        (json!({"path": "a/b"}), "ok: created a/b"),
+        (json!({"path": "a/b"}), "ok: a/b exists already"),
+        (json!({"path": "x/y", "parents": false}), "Retry: file not found: x; list_directory shows which files exist"),
+        (json!({"path": "a/c", "parents": false}), "ok: created a/c"),
+        (json!({"path": "file"}), "Retry: a file with that name exists: file"),
         (json!({"path": "file/x"}), "Retry: not a directory: file"),
-        (json!({"path": "."}), "ok: . was there already"),
+        (json!({"path": "."}), "ok: . exists already"),
     ];
     for (arguments, expected) in table {
         assert_eq!(said(&harness.call("create_directory", arguments).await), expected);

@@ -158,12 +158,12 @@ pub(crate) async fn links_inside_work(harness: ToolHarness) {
     let output = harness.call("write_file", json!({"path": "a", "content": "new"})).await;
     assert_eq!(said(&output), "ok: replaced b/c (3 B)");
     let output = harness.call("write_file", json!({"path": "d/e", "content": "new"})).await;
-    assert_eq!(said(&output), "ok: made b/e (3 B)");
+    assert_eq!(said(&output), "ok: created b/e (3 B)");
     assert!(fs::symlink_metadata(harness.path().join("a")).unwrap().is_symlink());
     let output = harness.call("write_file", json!({"path": "dangling", "content": "new"})).await;
-    assert_eq!(said(&output), "Retry: dangling is a link to nothing; write the file that it names");
+    assert_eq!(said(&output), "Retry: dangling is a dangling link; write to its target instead");
     symlink(harness.path().join("b"), harness.path().join("absolute")).unwrap();
-    let expected = "Denied: Security validation failed: `absolute/c` leads through a link outside the worktree, or \
+    let expected = "Denied: Security validation failed: `absolute/c` leads through a link out of the worktree, or \
         through an absolute link; name the file itself";
     assert_eq!(said(&harness.call("read_file", json!({"path": "absolute/c"})).await), expected);
 }
@@ -224,8 +224,7 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
     let outside = harness.outside().join("shared");
     fs::write(&outside, CANARY).unwrap();
     fs::hard_link(&outside, harness.path().join("a")).unwrap();
-    let expected = "Denied: Security validation failed: `a` has 2 names (hard links), some of which may lie outside; \
-        delete it and write it anew";
+    let expected = "Denied: Security validation failed: `a` has 2 hard links, some of which may be outside; delete it and write it again";
     let output = harness.call("write_file", json!({"path": "a", "content": "evil"})).await;
     assert_eq!(said(&output), expected);
     let output = harness.call("update_file", json!({"path": "a", "old": "canary", "new": "evil"})).await;
@@ -239,7 +238,7 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
 pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) {
     File::create(harness.path().join("huge")).unwrap().set_len(30 << 30).unwrap();
     let expected =
-        "Retry: huge has 30 GB, more than the limit of 10 MB; look at parts of it with grep or run_shell_command";
+        "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with grep or run_shell_command";
     assert_eq!(said(&harness.call("read_file", json!({"path": "huge"})).await), expected);
     // The control: what is a little smaller than the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();

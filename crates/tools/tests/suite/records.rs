@@ -120,14 +120,14 @@ pub(crate) async fn a_long_result_is_cut_and_kept(harness: ToolHarness) {
         assert!(output.text().starts_with("line 1 of a listing\n"), "{}", output.text());
         assert!(output.text().ends_with("line 1500 of a listing\n[the end]"), "{}", output.text());
         assert!(
-            output.text().contains("left out; all of it: read_file with path `artifact:a1` …]"),
+            output.text().contains("left out; full text: read_file with path `artifact:a1` …]"),
             "{}",
             output.text()
         );
         harness
     };
     let page = harness.call("read_file", json!({"path": "artifact:a1", "offset": 700, "limit": 2})).await;
-    let expected = "ok:    700\tline 700 of a listing\n   701\tline 701 of a listing\n[lines 700-701 of 1500; go on with offset 702]";
+    let expected = "ok:    700\tline 700 of a listing\n   701\tline 701 of a listing\n[lines 700-701 of 1500; continue with offset 702]";
     assert_eq!(said(&page), expected);
     let missing = harness.call("read_file", json!({"path": "artifact:a9"})).await;
     assert_eq!(said(&missing), "Retry: there is no artifact `a9`");

@@ -72,7 +72,7 @@ pub(crate) async fn text_is_found_with_its_lines(harness: ToolHarness) {
     let output = harness.call("grep", json!({"pattern": "x(", "path": "src"})).await;
     assert!(said(&output).starts_with("Retry: Invalid parameters: `pattern`: "), "{}", said(&output));
     let output = harness.call("grep", json!({"pattern": "x", "path": "nowhere"})).await;
-    assert_eq!(said(&output), "Retry: file not found: nowhere; list_directory shows what there is");
+    assert_eq!(said(&output), "Retry: file not found: nowhere; list_directory shows which files exist");
 }
 
 pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness) {
@@ -99,11 +99,11 @@ pub(crate) async fn what_a_rule_denies_is_not_shown(mut harness: ToolHarness) {
     harness.put("open", "answer\n").unwrap();
     harness.scope.policy = policy(&[(Deny, "Read(/secret)")]);
     let output = harness.call("grep", json!({"pattern": "answer"})).await;
-    assert_eq!(said(&output), "ok: open:1:answer\n[left out: 1 that rules deny]");
+    assert_eq!(said(&output), "ok: open:1:answer\n[left out: 1 denied by rules]");
     let output = harness.call("list_directory", json!({"recursive": true})).await;
-    assert_eq!(said(&output), "ok: open  7 B\n[left out: 1 that rules deny]");
+    assert_eq!(said(&output), "ok: open  7 B\n[left out: 1 denied by rules]");
     let output = harness.call("search_files", json!({"pattern": "*"})).await;
-    assert_eq!(said(&output), "ok: open\n[left out: 1 that rules deny]");
+    assert_eq!(said(&output), "ok: open\n[left out: 1 denied by rules]");
 }
 
 pub(crate) async fn a_cancelled_search_ends(harness: ToolHarness) {

@@ -88,7 +88,7 @@ impl GitService for AgentServices {
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError> {
         let made =
             self.workplace.git.commit(message, &self.workplace.policy).await.map_err(|error| service_error(&error))?;
-        let nothing = || "there is nothing to commit: the worktree is as committed".to_owned();
+        let nothing = || "nothing to commit: the worktree has no changes".to_owned();
         made.ok_or_else(|| ServiceError::Invalid(nothing()))
     }
 }
@@ -183,7 +183,7 @@ impl ArtifactStore for AgentServices {
             artifacts.iter().find(|artifact| artifact.handle == handle).map(|artifact| artifact.blob.clone())
         };
         let Some(blob) = blob else {
-            return Err(ServiceError::Invalid(format!("there is no artifact '{handle}' of this agent")));
+            return Err(ServiceError::Invalid(format!("this agent has no artifact '{handle}'")));
         };
         let bytes = self.workplace.link.blob(&blob).map_err(|error| service_error(&error))?;
         Ok(ArtifactPage::of(&bytes, range))

@@ -257,7 +257,7 @@ fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
 /// What people have decided about this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
     let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
-        let reason = message.unwrap_or_else(|| "a person said no".to_owned());
+        let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
         (call, if allowed { Approval::Approved } else { Approval::Rejected { reason } })
     });
     decided.collect()
@@ -300,20 +300,22 @@ async fn close_interrupted(
 fn end_of(finish: Finish) -> DriverEnd {
     let (cause, text) = match finish {
         Finish::Done(report) => return DriverEnd::Finished(report),
-        Finish::OutOfTurns => (FailureCause::Turns, "the turns of the attempt are used up".to_owned()),
+        Finish::OutOfTurns => (FailureCause::Turns, "the attempt has used all its turns".to_owned()),
         Finish::ContextFull => {
-            let text = "what cannot be left out (the task's text, the tools, the list of steps) does not fit into its \
-                        context; shorten the task, or start a run with larger `context_tokens`";
+            let text = "the parts that cannot be left out (task text, tools, list of steps) do not fit into its context; \
+                        shorten the task, or start a run with larger `context_tokens`";
             (FailureCause::Context, text.to_owned())
         }
-        Finish::Silent => (FailureCause::Silent, "the model answered nothing twice".to_owned()),
-        Finish::Looping => (FailureCause::Looping, "the agent repeated the same calls without a change".to_owned()),
+        Finish::Silent => (FailureCause::Silent, "the model returned two empty replies".to_owned()),
+        Finish::Looping => {
+            (FailureCause::Looping, "the agent repeated the same calls with the same results".to_owned())
+        }
         Finish::CutOff => {
-            let text = "the model's replies were cut off at their largest size time after time; give its role a larger \
-                        `orchestrate-max-output-tokens`, or the task less to do at once";
+            let text = "the model's replies were repeatedly cut off at their maximum size; give its role a larger \
+            `orchestrate-max-output-tokens`, or split the task";
             (FailureCause::Looping, text.to_owned())
         }
-        Finish::Refused(text) => (FailureCause::Refused, format!("the model would not answer: {text}")),
+        Finish::Refused(text) => (FailureCause::Refused, format!("the model refused to answer: {text}")),
     };
     DriverEnd::Failed(cause, text)
 }

@@ -45,9 +45,9 @@ async fn say_if_ignored(context: &ToolContext, mut answer: Answer) -> Answer {
     let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
     let Some(path) = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new) else { return answer };
     match context.services().git.ignores(path).await {
-        Ok(true) => answer.text.push_str("; git ignores it, so it will be in no commit"),
+        Ok(true) => answer.text.push_str("; git ignores it, so it will not be committed"),
         Ok(false) => {}
-        Err(error) => answer.text.push_str(&format!("; whether git ignores it is not known: {error}")),
+        Err(error) => answer.text.push_str(&format!("; unknown whether git ignores it: {error}")),
     }
     answer
 }
@@ -63,7 +63,7 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result
     let written = files.write(path, bytes, Expect::Any)?;
     let seen = SeenFile::holding(&written.path, bytes);
     ledger.note(&seen);
-    let verb = if written.created { "made" } else { "replaced" };
+    let verb = if written.created { "created" } else { "replaced" };
     let text = format!("{verb} {} ({})", shown(&written.path), size(bytes.len() as u64));
     let data = json!({"path": written.path, "bytes": bytes.len(), "created": written.created});
     Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
@@ -100,7 +100,7 @@ impl Tool for DeleteFile {
         let deleted = context.blocking(work).await?;
         let name = shown(&deleted);
         let text = match &kept {
-            Some(kept) => format!("deleted {name}; what it held: read_file with path `artifact:{}`", kept.handle),
+            Some(kept) => format!("deleted {name}; its content: read_file with path `artifact:{}`", kept.handle),
             None => format!("deleted the link {name}"),
         };
         Ok(Answer {
@@ -120,7 +120,7 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolErr
     if opened.size > files.max_bytes() {
         let has = size(opened.size);
         return Err(ToolError::Retry(format!(
-            "{} has {has}, which is too much to keep; delete it with run_shell_command, for good",
+            "{} has {has}, too much to keep a copy; delete it permanently with run_shell_command",
             shown(path)
         )));
     }
@@ -150,7 +150,7 @@ impl Tool for CreateDirectory {
         let work = move |files: &Files, _: &_| {
             let created = files.create_directory(&path, parents)?;
             let shown = if path.is_empty() { "." } else { &path };
-            let text = if created { format!("made {shown}") } else { format!("{shown} was there already") };
+            let text = if created { format!("created {shown}") } else { format!("{shown} exists already") };
             Ok(Answer::new(text, json!({"path": path, "created": created})))
         };
         context.blocking(work).await

@@ -81,14 +81,14 @@ fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     let written = files.write(&arguments.path, arguments.new.as_bytes(), Expect::Nothing);
     let written = written.map_err(|error| match error {
         ToolError::Retry(_) => ToolError::Retry(format!(
-            "`old` is empty, which makes a new file, but {} exists; give the text to replace",
+            "`old` is empty, which creates a new file, but {} exists; pass the text to replace",
             arguments.path
         )),
         other => other,
     })?;
     let seen = SeenFile::holding(&written.path, arguments.new.as_bytes());
     ledger.note(&seen);
-    let text = format!("made {}", shown(&written.path));
+    let text = format!("created {}", shown(&written.path));
     let data = json!({"path": written.path, "created": true});
     Ok(Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) })
 }
@@ -162,10 +162,10 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
     near.sort_unstable_by_key(|(_, number, _)| *number);
     let intro = format!("`old` was not found in {} (0 matches)", shown(path));
     if near.is_empty() {
-        return format!("{intro}, and no line is like its first one; read the file again");
+        return format!("{intro}, and no line resembles its first line; read the file again");
     }
     let shown: Vec<String> = near.into_iter().map(|(_, number, line)| format!("{number:>6}\t{line}")).collect();
-    format!("{intro}; the nearest lines to its first one are:\n{}", shown.join("\n"))
+    format!("{intro}; the lines most similar to its first line are:\n{}", shown.join("\n"))
 }
 
 /// Says what an edit broke that was well-formed before; for JSON, whose grammar is at hand.
@@ -217,13 +217,13 @@ mod tests {
         assert_eq!(
             find(text, "let counter = 1;", "", false),
             Err(
-                "`old` was not found in f (0 matches); the nearest lines to its first one are:\n     2\tlet count = 1;"
+                "`old` was not found in f (0 matches); the lines most similar to its first line are:\n     2\tlet count = 1;"
                     .to_owned()
             )
         );
         assert_eq!(
             find(text, "something else entirely", "", false),
-            Err("`old` was not found in f (0 matches), and no line is like its first one; read the file again"
+            Err("`old` was not found in f (0 matches), and no line resembles its first line; read the file again"
                 .to_owned())
         );
     }

@@ -95,7 +95,7 @@ fn list(files: &Files, path: &str, limits: &WalkLimits) -> Result<Answer, ToolEr
         Ok(Flow::Continue)
     })?;
     if more {
-        lines.push(format!("[the first {MAX_LISTED} entries; list a directory further down for the others]"));
+        lines.push(format!("[the first {MAX_LISTED} entries; list a subdirectory for the rest]"));
     }
     lines.extend(summary.note());
     let text = if lines.is_empty() { "(the directory is empty)".to_owned() } else { lines.join("\n") };
@@ -155,7 +155,7 @@ fn search(files: &Files, path: &str, glob: &GlobMatcher, limits: &WalkLimits) ->
         lines.push(format!("no file matches below {}", if directory.is_empty() { "." } else { &directory }));
     }
     if total > names.len() {
-        lines.push(format!("[the newest {MAX_FOUND} of {total}; a narrower pattern shows the others]"));
+        lines.push(format!("[the newest {MAX_FOUND} of {total}; narrow the pattern for the rest]"));
     }
     lines.extend(summary.note());
     Ok(Answer::new(lines.join("\n"), json!({"files": names, "total": total})))

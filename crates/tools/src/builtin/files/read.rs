@@ -155,7 +155,7 @@ impl Page {
             last += 1;
         }
         if last < total {
-            text.push_str(&format!("[lines {first}-{last} of {total}; go on with offset {}]", last + 1));
+            text.push_str(&format!("[lines {first}-{last} of {total}; continue with offset {}]", last + 1));
         }
         Ok(Page { text, first, last, total })
     }
@@ -185,8 +185,8 @@ mod tests {
     fn a_page_says_how_to_go_on() {
         let text = "a\nb\nc\nd\n";
         assert_eq!(page_text(text, 1, 2000, 1000), "     1\ta\n     2\tb\n     3\tc\n     4\td\n");
-        assert_eq!(page_text(text, 2, 2, 1000), "     2\tb\n     3\tc\n[lines 2-3 of 4; go on with offset 4]");
-        assert_eq!(page_text(text, 1, 2000, 20), "     1\ta\n     2\tb\n[lines 1-2 of 4; go on with offset 3]");
+        assert_eq!(page_text(text, 2, 2, 1000), "     2\tb\n     3\tc\n[lines 2-3 of 4; continue with offset 4]");
+        assert_eq!(page_text(text, 1, 2000, 20), "     1\ta\n     2\tb\n[lines 1-2 of 4; continue with offset 3]");
         assert_eq!(page_text(text, 5, 1, 1000), "offset 5 is past the end: f has 4 lines");
         assert_eq!(page_text("", 1, 1, 1000), "(f is empty)");
     }

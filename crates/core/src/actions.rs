@@ -1,7 +1,7 @@
-//! What a person can do next with a run and with its tasks, as values that the terminal only words.
+//! The actions that a person can take next on a run and its tasks, as values that the terminal only words.
 //!
-//! An action on a task or a call that is offered is one that [`RunState::decide`] accepts, unless the run's time is
-//! used up, which the refusal then says.
+//! Every offered action on a task or a call is one that [`RunState::decide`] accepts, unless the run's time is used
+//! up, which the refusal then reports.
 
 use std::time::Duration;
 
@@ -11,40 +11,40 @@ use crate::report::{Report, STOPPED, TaskReport, status_name};
 use crate::review::ReviewEntry;
 use crate::run_state::{Limit, RunState, TaskRecord, TaskState};
 
-/// Something that a person can do next.
+/// An action that a person can take next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Goes on with the run, with more of what has stopped it.
+    /// Continues the run, with more of what stopped it.
     Resume {
-        /// Whether the run has to be given more tokens.
+        /// Whether the run needs more tokens.
         more_tokens: bool,
-        /// Whether the run has to be given more time.
+        /// Whether the run needs more time.
         more_time: bool,
     },
     /// Stops the run.
     Stop,
-    /// Reads what has happened, in the whole run or to one task.
+    /// Shows the events of the whole run or of one task.
     Log(Option<TaskId>),
-    /// Looks at the work, of all tasks or of one.
+    /// Shows the work of all tasks or of one.
     Review(Option<TaskId>),
-    /// Allows or refuses a tool call that waits for an answer.
+    /// Allows or denies a parked tool call.
     Answer(CallHash),
-    /// Approves a task's work; takes a rejection back, if the work was rejected.
+    /// Approves a task's work; if the work was rejected, withdraws the rejection.
     Approve(TaskId),
-    /// Sends a task's work back with a comment.
+    /// Returns a task's work with a comment.
     Reject(TaskId),
-    /// Lets a task try again that has ended without success.
+    /// Retries a task that did not succeed.
     Retry(TaskId),
-    /// Brings the result into the branch that the run started from.
+    /// Merges the result into the branch that the run started from.
     Land,
-    /// Merges this result by hand, since the run started from no branch.
+    /// Merges this result by hand, since the run started without a branch.
     MergeByHand(Oid),
-    /// Runs another plan, since the limit that has stopped a task stands in this one.
+    /// Runs another plan, since this plan sets the limit that stopped a task.
     RunAnotherPlan,
 }
 
 impl RunState {
-    /// Returns what a person can do with a task once its work has been looked at.
+    /// Returns the actions on a task whose work has been reviewed.
     pub fn actions(&self, task: &TaskId) -> Vec<Action> {
         let Some(record) = self.task(task) else { return Vec::new() };
         match record.state() {
@@ -59,8 +59,8 @@ impl RunState {
         }
     }
 
-    /// Returns what lets a task go on that ended without success: that its rejection is taken back, where that can be,
-    /// and another try, unless it would be stopped again by the limit that has stopped it.
+    /// Returns the actions that let a task that did not succeed continue: withdrawing its rejection, where possible,
+    /// and a retry, unless the limit that stopped the task would stop it again.
     fn ways_on(&self, record: &TaskRecord) -> Vec<Action> {
         let task = &record.task.id;
         let take_back = record.may_take_rejection_back().then(|| Action::Approve(task.clone()));
@@ -74,7 +74,7 @@ impl RunState {
         take_back.into_iter().chain([go_on]).collect()
     }
 
-    /// Returns what a person can do with the result of a run that has ended.
+    /// Returns the actions on the result of a finished run.
     fn actions_on_result(&self) -> Vec<Action> {
         let by_hand = || Action::MergeByHand(self.integration.clone());
         let land = if self.base_branch.is_some() { Action::Land } else { by_hand() };
@@ -83,7 +83,7 @@ impl RunState {
 }
 
 impl Report {
-    /// Returns what a person can do next with the run, whose newest state may have gone on since, as by a landing.
+    /// Returns the actions on the run; its newest state may be newer than this one, for example after a landing.
     pub fn actions(&self, state: &RunState) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.status == STOPPED || self.status == status_name(RunStatus::Interrupted) {
@@ -101,14 +101,14 @@ impl Report {
         if has_result && self.exit_code.is_some() && !state.is_landed() {
             actions.extend(state.actions_on_result());
         }
-        // A new run begins from what has landed, so it comes after that.
+        // A new run starts from what has landed, so it comes last.
         actions.sort_by_key(|action| *action == Action::RunAnotherPlan);
         actions
     }
 }
 
 impl TaskReport {
-    /// Returns what a person can do next with the task, whose work may not have been looked at.
+    /// Returns the actions on the task, whose work may not have been reviewed.
     fn actions(&self, state: &RunState) -> Vec<Action> {
         let review = || vec![Action::Review(Some(self.id.clone()))];
         match self.state {
@@ -125,7 +125,7 @@ impl TaskReport {
 }
 
 impl ReviewEntry {
-    /// Returns what a person can do next with the branch in a list of all.
+    /// Returns the actions on the branch in a list of branches.
     pub fn actions(&self) -> Vec<Action> {
         let is_asked_for = self.state == TaskState::AwaitingReview || self.stale;
         is_asked_for.then(|| Action::Review(Some(self.task.clone()))).into_iter().collect()

@@ -1,9 +1,9 @@
 //! One agent's loop as a value: sans-IO, steppable and serializable.
 //!
-//! [`AgentLoop`] owns every decision of the loop: turn counting, which calls to run, when messages are heard,
+//! [`AgentLoop`] owns every decision of the loop: counting turns, which calls to run, when messages are delivered,
 //! when the context is compacted, when the agent has finished. A driver carries out each [`Step`], records what
-//! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop
-//! brings it to the same state. It does no IO, knows no clock, and sees whole replies only, never a stream.
+//! happened, and feeds it back as an [`AgentFact`]; feeding the recorded facts of a dead process to a new loop brings
+//! it to the same state. It does no IO, has no clock, and sees whole replies only, never a stream.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,20 @@ use crate::conversation::{Message, ModelReply, ModelRequest, Origin, StopReason,
 use crate::event::ReturnCause;
 use crate::ids::TaskId;
 
-/// How often in a row a reply may be empty before the agent is given up.
+/// How many empty replies in a row end the agent's work.
 const EMPTY_REPLIES: u32 = 2;
 
-/// How often in a row a reply may be cut off at its largest size without a call before the agent is given up: each one
-/// costs as much as a reply can.
+/// How many replies in a row may be cut off at their maximum size without a call before the agent's work ends: each
+/// one costs as much as a reply can.
 const CUT_REPLIES: u32 = 3;
-/// The most calls of one reply that are run; the others are answered with an error.
+/// The maximum number of calls of one reply that are run; the others are answered with an error.
 pub const MAX_CALLS_PER_REPLY: usize = 32;
-/// The same call with the same result this often in a row is a loop, and the agent is told so.
+/// The same call with the same result this many times in a row counts as a loop, and the agent is warned.
 const REPEATS_BEFORE_WARNING: u32 = 3;
-/// Told so this often without a change, the agent is given up.
+/// After this many repetitions the agent's work ends.
 const REPEATS_BEFORE_STOP: u32 = 8;
 
-/// What an agent is made from; fixed for its whole life.
+/// What an agent is created from; fixed for its whole life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// The task, whose id is the agent's.
@@ -38,11 +38,11 @@ pub struct AgentSpec {
     pub tools: Vec<ToolSpec>,
     /// The first message: the task.
     pub instruction: String,
-    /// Bound of a request in tokens.
+    /// Maximum size of a request in tokens.
     pub context_tokens: u64,
-    /// Largest reply in tokens.
+    /// Maximum size of a reply in tokens.
     pub max_output_tokens: u32,
-    /// Turns of one attempt.
+    /// Maximum number of turns in one attempt.
     pub max_turns: u32,
 }
 
@@ -51,7 +51,7 @@ pub struct AgentSpec {
 pub enum Step {
     /// Send this request.
     CallModel(Box<ModelRequest>),
-    /// Run these calls, those of the same reply that are not answered yet.
+    /// Run these calls, the unanswered ones of the same reply.
     CallTools(Vec<ToolCall>),
     /// Record this decision, then ask again.
     Compact(Compaction),
@@ -61,23 +61,23 @@ pub enum Step {
     Finish(Finish),
 }
 
-/// How an agent ended.
+/// How an agent's work ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It said that it is done; the text is its closing report.
+    /// The agent declared the task done; the text is its final report.
     Done(String),
-    /// It used up the turns of the attempt.
+    /// The turns of the attempt are used up.
     OutOfTurns,
-    /// What cannot be left out, such as the task and the tools, is larger than the bound.
+    /// The parts that cannot be left out, such as the task and the tools, exceed the limit.
     ContextFull,
-    /// It said nothing, twice.
+    /// Too many empty replies in a row.
     Silent,
-    /// It repeated a turn, with the same results, time after time.
+    /// Too many identical turns with the same results in a row.
     Looping,
-    /// Its replies were cut off at their largest size, time after time, and called nothing.
+    /// Too many replies in a row were cut off at their maximum size without a call.
     CutOff,
-    /// The model would not answer.
+    /// The model refused to answer.
     Refused(String),
 }
 
@@ -92,7 +92,7 @@ pub enum AgentFact {
     },
     /// A call ended.
     ToolEnded {
-        /// What became of it.
+        /// Its result.
         answer: ToolAnswer,
     },
     /// Another agent's, or a person's, message arrived.
@@ -100,29 +100,29 @@ pub enum AgentFact {
         /// The rendered message.
         text: String,
     },
-    /// Work came back: a conflict, a red check, a rejection. It reopens a finished agent.
+    /// Work was returned: a conflict, a failed check, a rejection. It reopens a finished agent.
     Returned {
         /// Why.
         cause: ReturnCause,
-        /// What to mend, with the evidence.
+        /// What to fix, with the evidence.
         text: String,
     },
     /// A new attempt began: the turns count from zero again.
     AttemptStarted,
-    /// Something of the context was given up.
+    /// Parts of the context were dropped.
     Compacted {
-        /// What.
+        /// Which parts.
         compaction: Compaction,
     },
 }
 
-/// A fact that cannot follow what happened before.
+/// A fact that is not valid in the loop's current state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("agent {task}: {reason}")]
 pub struct IllegalFact {
     /// The agent.
     pub task: TaskId,
-    /// Why the fact cannot be.
+    /// Why the fact is not valid.
     pub reason: String,
 }
 
@@ -139,7 +139,7 @@ pub struct AgentLoop {
     empty_replies: u32,
     cut_replies: u32,
     repeats: Repeats,
-    /// Why the work came back, until a model has replied to that.
+    /// Why the work was returned, until a model has replied to that.
     #[serde(default)]
     returned: Option<ReturnCause>,
 }
@@ -164,7 +164,7 @@ struct Repeats {
 }
 
 impl AgentLoop {
-    /// Makes the loop of an agent that has done nothing yet.
+    /// Creates the loop of an agent that has done nothing yet.
     pub fn new(spec: AgentSpec) -> Self {
         let mut context = Context::default();
         context.push(Message::User { text: spec.instruction.clone() });
@@ -181,7 +181,7 @@ impl AgentLoop {
         }
     }
 
-    /// Returns what the agent is made from.
+    /// Returns the specification of the agent.
     pub fn spec(&self) -> &AgentSpec {
         &self.spec
     }
@@ -197,7 +197,7 @@ impl AgentLoop {
         self.context.transcript()
     }
 
-    /// Returns the number of calls of the reply that is being carried out, those that are answered already included.
+    /// Returns the number of calls in the current reply, including those already answered.
     pub fn calls_of_reply(&self) -> usize {
         match &self.state {
             State::RunningTools { calls, .. } => calls.len(),
@@ -205,13 +205,13 @@ impl AgentLoop {
         }
     }
 
-    /// Reports whether messages can be heard now: after a turn's results and before the next request, and by an
-    /// agent that has just said that it is done, which a message reopens for one more turn than it had left.
+    /// Reports whether messages can be delivered now: after a turn's results and before the next request, or to an
+    /// agent that has just declared its task done; a message reopens it and gives it one extra turn.
     pub fn can_hear(&self) -> bool {
         matches!(self.state, State::Ready | State::Finished(Finish::Done(_)))
     }
 
-    /// Decides what to do next.
+    /// Returns the next step.
     pub fn next_step(&self, counter: &dyn TokenCounter) -> Step {
         match &self.state {
             State::Finished(finish) => Step::Finish(finish.clone()),
@@ -221,11 +221,11 @@ impl AgentLoop {
         }
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     ///
     /// # Errors
     ///
-    /// Fails if the fact cannot follow what happened before, which means that the journal is not this agent's.
+    /// Fails if the fact is not valid in the current state, which means that the journal is not this agent's.
     pub fn apply(&mut self, fact: AgentFact) -> Result<(), IllegalFact> {
         match fact {
             AgentFact::Replied { reply } => self.replied(reply),
@@ -370,7 +370,7 @@ impl AgentLoop {
             return Err(self.illegal("a message came in the middle of a turn"));
         }
         if matches!(self.state, State::Finished(Finish::Done(_))) {
-            // Finished work must not fail for want of a turn in which to hear of something more.
+            // Finished work must not fail for lack of a turn in which to read one more message.
             self.attempt_turns = self.attempt_turns.saturating_sub(1);
         }
         self.state = State::Ready;
@@ -388,7 +388,7 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Answers the calls that an attempt left open when it ended: no call may stand without a result.
+    /// Answers the calls that an attempt left open when it ended, since every call needs a result.
     fn answer_open_calls(&mut self) {
         if let State::RunningTools { calls, results } = &mut self.state {
             for (call, slot) in calls.iter().zip(results.iter_mut()) {
@@ -406,7 +406,7 @@ impl AgentLoop {
 }
 
 impl Repeats {
-    /// Counts how many turns in a row were the same; any other turn begins anew.
+    /// Counts how many turns in a row were the same; any other turn resets the count.
     fn count_turn(&mut self, calls: &[ToolCall], results: &[ToolAnswer]) -> u32 {
         let asked: Vec<String> = calls.iter().map(|call| format!("{} {}", call.name, call.arguments)).collect();
         let told: Vec<&str> = results.iter().map(|result| result.text.as_str()).collect();
@@ -417,8 +417,8 @@ impl Repeats {
     }
 }
 
-/// Answers at once what is never run: calls beyond the limit, the last call of a reply that was cut off, and every call
-/// of one that was withheld in part.
+/// Answers the calls that are never run: calls beyond the limit, the last call of a truncated reply, and every call
+/// of a partly withheld reply.
 fn refuse_surplus(calls: &[ToolCall], stop: &StopReason) -> Vec<Option<ToolAnswer>> {
     let last = calls.len().saturating_sub(1);
     calls
@@ -445,8 +445,8 @@ fn unanswered(calls: &[ToolCall], results: &[Option<ToolAnswer>]) -> Vec<ToolCal
     calls.iter().zip(results).filter(|(_, result)| result.is_none()).map(|(call, _)| call.clone()).collect()
 }
 
-/// What an agent is told of a call that was stopped, by a person as by the loss of the program: what it had done by
-/// then is equally unknown.
+/// The result of a call that was stopped, whether by the user or by the death of the process: in both cases its
+/// effects are unknown.
 pub const INTERRUPTED: &str = "it was stopped while running and may have had effects; check before you repeat it";
 
 #[cfg(test)]
@@ -544,7 +544,7 @@ mod tests {
     fn no_call_of_a_reply_that_was_withheld_is_run() {
         let mut agent = after(vec![reply("I will", &["a", "b"], StopReason::Refusal)]);
         assert_eq!(agent.next_step(&ByteBound), Step::Finish(Finish::Refused("I will".to_owned())));
-        // Its calls are answered, so that it can be sent on if a person asks for another try.
+        // Its calls are answered, so the conversation can continue if the task is retried.
         let Some(Message::Tool { results }) = agent.transcript().last() else { panic!("no results") };
         assert!(results.len() == 2 && results.iter().all(|result| result.is_error));
         agent.apply(returned(ReturnCause::Retried, "once more")).unwrap();
@@ -576,7 +576,7 @@ mod tests {
         assert_eq!(named(&agent), None);
         agent.apply(reply("done", &[], StopReason::EndTurn)).unwrap();
         agent.apply(returned(ReturnCause::Conflict, "mend it")).unwrap();
-        // A message that is heard on the way takes nothing from it, and neither does another process.
+        // A message delivered in between takes nothing from it, and neither does another process.
         agent.apply(AgentFact::Delivered { text: "hurry".to_owned() }).unwrap();
         let mut agent: AgentLoop = serde_json::from_str(&serde_json::to_string(&agent).unwrap()).unwrap();
         assert_eq!(named(&agent), Some(ReturnCause::Conflict));
@@ -607,7 +607,7 @@ mod tests {
         for id in ["a", "b"] {
             facts.extend([reply("", &[id], StopReason::ToolCalls), ended(id)]);
         }
-        // Two messages at once are heard in one turn.
+        // Two messages at once are delivered in one turn.
         facts.extend([done(), told(), told()]);
         let mut agent = after(facts);
         assert!(matches!(agent.next_step(&ByteBound), Step::CallModel(request) if request.origin.turn == 4));

@@ -1,4 +1,4 @@
-//! What a person who decides about a tool call is shown, as a hash: an approval without a terminal names it.
+//! The hash of a parked tool call, which an approval without a terminal must name.
 
 use crate::hex::hex;
 use crate::ids::CallHash;
@@ -6,16 +6,16 @@ use crate::redact::REDACTED;
 use crate::run_state::Approval;
 use sha2::{Digest as _, Sha256};
 
-/// How much of the hash is shown and typed, in hexadecimal digits: 48 bits, which nobody finds a second call for while
-/// the first one waits.
+/// How many hexadecimal digits of the hash are shown and typed: 48 bits, too many to find a second matching call
+/// while the first one waits.
 const SHOWN_DIGITS: usize = 12;
 
-/// Returns the hash of all that is recorded of a call that asks: which call, tool, arguments and rule.
+/// Returns the hash of everything recorded about a parked call: its id, tool, arguments and rule.
 pub fn shown_hash(call: &CallHash, approval: &Approval) -> String {
     let mut hash = Sha256::new();
     let arguments = approval.arguments.to_string();
     for part in [call.as_str(), &approval.tool, &approval.summary, &arguments, &approval.rule] {
-        // The lengths keep two different calls from running into the same bytes.
+        // Hashing the lengths keeps two different calls from producing the same bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

@@ -1,29 +1,29 @@
-//! Blocks: how what others wrote is set apart in what a model reads.
+//! Blocks: how text from other sources is separated from our own in what a model reads.
 //!
-//! Messages, results of tools, output of checks and names of files are material: nobody here vouches for them. Each
-//! stands between two marks that carry the same number, and who wrote it stands before them. The number is a hash of
-//! where the material comes from and of the material itself, so the same facts always give the same text; and it is
-//! chosen so that the material does not contain it, so no material can close its own block.
+//! Messages, tool results, output of checks and file names are untrusted. Each stands between two marks that carry
+//! the same number, and its source is named before them. The number is a hash of the source and of the text, so the
+//! same facts always produce the same prompt; and it is chosen so that the text does not contain it, so no text can
+//! close its own block.
 
 use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 
-/// Hexadecimal digits of a block's number: too many to be met by trying texts out, few enough to cost about ten tokens.
+/// Hexadecimal digits of a block's number: too many to be guessed, few enough to cost about ten tokens.
 const NUMBER_DIGITS: usize = 12;
 
-/// Returns the material within the marks of a block.
+/// Returns the text between the marks of a block.
 ///
-/// `origin` names where it comes from, such as the call that it answers. Two equal materials of different origins have
-/// different marks.
+/// `origin` names its source, such as the call that it answers. Equal texts from different sources have different
+/// marks.
 pub fn block(origin: &[&str], material: &str) -> String {
     let number = free_number(material, |round| number_of(origin, material, round));
     format!("<data-{number}>\n{material}\n</data-{number}>")
 }
 
-/// Returns the first number that the material does not contain, whatever the case of its letters.
+/// Returns the first number that the text does not contain, ignoring case.
 ///
-/// A text that contains every candidate would be larger than any that is kept.
+/// A text that contains every candidate would exceed every size limit.
 fn free_number(material: &str, candidate: impl Fn(u64) -> String) -> String {
     let lower = material.to_ascii_lowercase();
     let mut round = 0;
@@ -36,7 +36,7 @@ fn free_number(material: &str, candidate: impl Fn(u64) -> String) -> String {
     }
 }
 
-/// Returns one candidate; each part is hashed with its length, so that no two origins are read alike.
+/// Returns one candidate; each part is hashed with its length, so that different origins never hash alike.
 fn number_of(origin: &[&str], material: &str, round: u64) -> String {
     let mut hash = Sha256::new();
     for part in origin.iter().chain([&material]) {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the number of a block, its material, and how often the closing mark stands in the whole.
+    /// Returns the number of a block, its text, and how often the closing mark occurs in the whole.
     fn parts(block: &str) -> (String, String, usize) {
         let (first, rest) = block.split_once('\n').unwrap();
         let number = first.strip_prefix("<data-").and_then(|rest| rest.strip_suffix('>')).unwrap();
@@ -62,7 +62,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the material, also if it quotes the marks that it would have had: it never closes its block.
+        /// No text closes its own block, not even one that quotes the marks it would get.
         #[test]
         fn no_material_contains_its_own_mark(
             text in ".{0,40}",
@@ -85,7 +85,7 @@ mod tests {
             prop_assert_eq!(whole, block(&origin, &material));
         }
 
-        /// Even one whose first numbers are all in it, which no hash of today lets anybody find.
+        /// Not even a text that contains the first candidates, which finding would take breaking the hash.
         #[test]
         fn a_number_within_the_material_is_passed_over(taken in 0_u64..50, upper in any::<bool>()) {
             let candidate = |round: u64| format!("{round:0digits$x}", digits = NUMBER_DIGITS);

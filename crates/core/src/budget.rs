@@ -1,16 +1,16 @@
 //! Token budgets as a tree: what a task reserves counts against it, every ancestor and the run.
 //!
-//! Worst case first: a request reserves its input and its largest reply before it is sent, and is settled by what it
-//! really used. At every instant, settled and reserved together stay within every cap, unless a provider reports more
-//! than was reserved. A request that would fit but for the open requests of others waits until those are settled, first
-//! come first served, and is refused only if it does not fit then. Each node keeps [`HAND_BACK_TOKENS`] that no
-//! descendant can spend, so that a parent can still report when its children have used up all the rest.
+//! Worst case first: a request reserves its input and its maximum reply before it is sent, and is settled with its
+//! actual usage. At every instant, settled and reserved tokens together stay within every cap, unless a provider
+//! reports more than was reserved. A request that fits but for other open requests waits until those are settled,
+//! first come, first served, and is refused only if it does not fit then. Each node reserves [`HAND_BACK_TOKENS`]
+//! that no descendant can spend, so that a parent can still report when its children have used up the rest.
 
 use std::collections::BTreeMap;
 
 use crate::ids::TaskId;
 
-/// What every capped node keeps for its own last report.
+/// The tokens that every capped node reserves for its own final report.
 pub const HAND_BACK_TOKENS: u64 = 2_000;
 
 /// The budgets of a run; part of its state.
@@ -18,7 +18,7 @@ pub const HAND_BACK_TOKENS: u64 = 2_000;
 pub struct BudgetTree {
     run: Node,
     tasks: BTreeMap<TaskId, Node>,
-    /// Requests that wait for those of others, in the order in which they came.
+    /// Requests that wait for other requests to be settled, in order of arrival.
     waiting: Vec<(TaskId, u64)>,
 }
 
@@ -28,11 +28,11 @@ struct Node {
     parent: Option<TaskId>,
     settled: u64,
     reserved: u64,
-    /// What this task itself holds in flight; a repeated request replaces it.
+    /// Tokens that this task itself has reserved; a repeated request replaces them.
     own_request: u64,
 }
 
-/// A budget that cannot carry a reservation.
+/// A budget that cannot cover a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} has used {used} of its budget of {cap} tokens{}; the next request needs up to {needed}{}",
@@ -43,13 +43,13 @@ struct Node {
 pub struct Exhausted {
     /// The task whose budget it is, or `None` if it is the run's.
     pub task: Option<TaskId>,
-    /// Its cap.
+    /// The cap.
     pub cap: u64,
-    /// What is used of it.
+    /// The tokens used.
     pub used: u64,
-    /// What it keeps back for the reports of those who have used up the rest.
+    /// The tokens reserved for final reports.
     pub kept: u64,
-    /// What was asked for.
+    /// The tokens requested.
     pub needed: u64,
 }
 
@@ -57,16 +57,16 @@ pub struct Exhausted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Reservation {
-    /// Every budget can carry it.
+    /// Every budget covers it.
     Fits,
-    /// It fits only if open requests of others, or those that wait before it, use less than they might.
+    /// It fits only if other open requests, or those that wait before it, use less than they reserved.
     Waits,
-    /// It does not fit, whatever the others use.
+    /// It does not fit, whatever the other requests use.
     Refused(Exhausted),
 }
 
 impl BudgetTree {
-    /// Makes the tree of a run with this cap.
+    /// Creates the tree of a run with this cap.
     pub fn new(cap: Option<u64>) -> Self {
         Self { run: Node { cap, ..Node::default() }, ..Self::default() }
     }
@@ -76,10 +76,10 @@ impl BudgetTree {
         self.tasks.insert(task, Node { cap, parent, ..Node::default() });
     }
 
-    /// Decides whether a task may reserve this many tokens now; refused by the first budget, from the task upwards,
-    /// that cannot carry them at all.
+    /// Decides whether a task may reserve this many tokens now; the first budget, from the task upwards, that can
+    /// never cover them refuses.
     ///
-    /// A request never waits for nothing: those before it wait for open requests, and an open request ends.
+    /// Waiting always ends: the requests before this one wait for open requests, and an open request ends.
     pub fn ask(&self, task: &TaskId, tokens: u64) -> Reservation {
         let mut reservation = Reservation::Fits;
         for (name, node) in self.lineage(task) {
@@ -97,7 +97,7 @@ impl BudgetTree {
         reservation
     }
 
-    /// Reports whether the run's budget has less left for a task than its own and those of its ancestors.
+    /// Reports whether the run's budget leaves less to a task than the budgets of the task and its ancestors.
     pub fn is_bound_by_run(&self, task: &TaskId) -> bool {
         let left =
             |cap: u64, node: &Node, is_own| cap.saturating_sub(kept_of(cap, is_own)).saturating_sub(node.settled);
@@ -107,22 +107,22 @@ impl BudgetTree {
         of_run.is_some_and(|of_run| others.all(|other| other > of_run))
     }
 
-    /// Reports whether any budget limits a task, so that what it reserves is taken from others.
+    /// Reports whether any budget limits a task, so that its reservations reduce what others may use.
     pub fn is_capped(&self, task: &TaskId) -> bool {
         self.lineage(task).iter().any(|(_, node)| node.cap.is_some())
     }
 
-    /// Returns the run another cap.
+    /// Changes the cap of the run.
     pub fn limit_run(&mut self, cap: Option<u64>) {
         self.run.cap = cap;
     }
 
-    /// Returns the tokens of the task's request if it waits for those of others.
+    /// Returns the tokens of the task's request if it waits.
     pub fn waiting(&self, task: &TaskId) -> Option<u64> {
         self.waiting.iter().find(|(other, _)| other == task).map(|(_, tokens)| *tokens)
     }
 
-    /// Lets a request wait for those of others; it keeps its place if it waits already.
+    /// Queues a request; one that waits already keeps its place.
     pub fn wait(&mut self, task: &TaskId, tokens: u64) {
         match self.waiting.iter_mut().find(|(other, _)| other == task) {
             Some((_, claimed)) => *claimed = tokens,
@@ -130,7 +130,7 @@ impl BudgetTree {
         }
     }
 
-    /// Reserves tokens; a request of the same task that was still open is replaced.
+    /// Reserves tokens, replacing an open request of the same task.
     pub fn reserve(&mut self, task: &TaskId, tokens: u64) {
         self.release(task);
         self.each_of_lineage(task, |node| node.reserved += tokens);
@@ -139,13 +139,13 @@ impl BudgetTree {
         }
     }
 
-    /// Replaces the reservation by what was used.
+    /// Replaces the reservation with the actual usage.
     pub fn settle(&mut self, task: &TaskId, used: u64) {
         self.release(task);
         self.each_of_lineage(task, |node| node.settled = node.settled.saturating_add(used));
     }
 
-    /// Returns the reservation back; a request that waits does so no more.
+    /// Releases the reservation; a waiting request leaves the queue.
     pub fn release(&mut self, task: &TaskId) {
         let open = self.own_request(task);
         self.each_of_lineage(task, |node| node.reserved = node.reserved.saturating_sub(open));
@@ -155,7 +155,7 @@ impl BudgetTree {
         self.waiting.retain(|(other, _)| other != task);
     }
 
-    /// Returns every reservation back, and lets nothing wait: whoever held or wanted them is no more.
+    /// Releases every reservation and empties the queue: the processes that made the requests have ended.
     pub fn release_all(&mut self) {
         let tasks: Vec<TaskId> = self.tasks.keys().cloned().collect();
         tasks.iter().for_each(|task| self.release(task));
@@ -165,14 +165,14 @@ impl BudgetTree {
         self.tasks.get(task).map_or(0, |node| node.own_request)
     }
 
-    /// What the requests that wait before this task's want of one budget: a task's, or the run's.
+    /// Returns the tokens that requests waiting before this task's claim from one budget: a task's, or the run's.
     fn claimed_before(&self, task: &TaskId, budget: Option<&TaskId>) -> u64 {
         let before = self.waiting.iter().take_while(|(other, _)| other != task);
         let concerned = before.filter(|(other, _)| self.lineage(other).iter().any(|(name, _)| *name == budget));
         concerned.map(|(_, tokens)| tokens).sum()
     }
 
-    /// The task, its ancestors and the run, each with its name.
+    /// Returns the task, its ancestors and the run, each with its name.
     fn lineage(&self, task: &TaskId) -> Vec<(Option<&TaskId>, &Node)> {
         let mut nodes = Vec::new();
         let mut at = Some(task);
@@ -194,7 +194,7 @@ impl BudgetTree {
     }
 }
 
-/// What a budget keeps back of its cap from a task that is not its own.
+/// Returns the tokens that a budget withholds from tasks other than its own.
 fn kept_of(cap: u64, is_own: bool) -> u64 {
     if is_own { 0 } else { HAND_BACK_TOKENS.min(cap / 2) }
 }
@@ -280,7 +280,7 @@ mod tests {
             ("sibling+10000 sibling=500", "child", 8_001, Reservation::Fits),
             ("sibling+10000 sibling=10000", "child", 8_001, refused(Some("parent"), (20_000, 10_000, 2_000), 8_001)),
             ("sibling+10000 sibling-", "child", 18_000, Reservation::Fits),
-            // Whoever came first is served first, where both want of the same budget.
+            // The first request is served first where both claim the same budget.
             ("sibling+10000 child?17000 sibling=0", "child", 17_000, Reservation::Fits),
             ("sibling+10000 child?17000 sibling=0", "sibling", 1_001, Reservation::Waits),
             ("sibling+10000 child?17000 sibling=0", "sibling", 1_000, Reservation::Fits),

@@ -1,9 +1,9 @@
-//! The bound on what a model is sent, and what is given up to keep it.
+//! The size limit of a request to a model, and what is left out to stay within it.
 //!
 //! A request is measured by its *canonical rendering*: the system text, each tool and each message as one JSON text,
-//! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum is
-//! at most the agent's bound before a request leaves. What is given up is decided once, recorded as a [`Compaction`]
-//! and never recomputed, so that a resumed agent sends what the first one would have sent.
+//! counted in tokens of the o200k vocabulary and added up, plus [`PROTOCOL_MARGIN`] and [`PART_MARGIN`]s. That sum
+//! must not exceed the agent's limit when a request is sent. What to leave out is decided once, recorded as a
+//! [`Compaction`] and never recomputed, so that a resumed agent sends the same requests.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,42 +12,42 @@ use crate::conversation::{Message, ModelRequest, ToolCall, ToolResult, ToolSpec}
 use crate::ids::CallId;
 use crate::tool_names;
 
-/// Tokens left free for what a provider's own framing adds to the canonical rendering.
+/// Tokens left free for the framing that a provider adds to the canonical rendering.
 ///
 /// Chat Completions adds about four tokens a message and Anthropic Messages a system block for tools; the
 /// canonical rendering's own JSON keys are counted already and are longer than either.
 pub const PROTOCOL_MARGIN: usize = 256;
 
-/// Tokens left free for each tool, message, call and result: what their keys in a protocol may have more than
-/// ours. The model crate's tests hold the bodies of both protocols against the sum.
+/// Tokens left free for each tool, message, call and result: a protocol's keys may be longer than ours. The model
+/// crate's tests compare the bodies of both protocols with the sum.
 pub const PART_MARGIN: usize = 8;
 
-/// The newest messages of tool results, which are collapsed only where nothing else is left to give up: the model is
-/// still working with them.
+/// The newest messages with tool results, which are collapsed only as a last resort: the model is still working with
+/// them.
 pub const KEPT_RESULTS: usize = 4;
 
-/// After a compaction this share of the bound (in percent) is in use at most, so that the next one is some
-/// turns away and the provider's prompt cache serves in between.
+/// After a compaction at most this share of the limit (in percent) is in use, so that the next one is some turns away
+/// and the provider's prompt cache works in between.
 const TARGET_PERCENT: usize = 70;
 
-/// A compaction frees at least this share of the bound (in percent), if it can: an agent near its bound would need
-/// one every turn otherwise, and each of them costs the provider's prompt cache.
+/// A compaction frees at least this share of the limit (in percent), if it can: otherwise an agent near its limit
+/// would need one every turn, and each of them invalidates the provider's prompt cache.
 const FREED_PERCENT: usize = 15;
 
-/// Results and arguments of fewer bytes than this are left as they are: their stub would be no shorter.
+/// Results and arguments of fewer bytes than this are never collapsed: their stub would not be shorter.
 const COLLAPSE_FROM_BYTES: usize = 400;
 
-/// Arguments that are still larger than this once their long texts are gone are left out as a whole.
+/// Arguments that are still larger than this after collapsing their long texts are left out as a whole.
 const COLLAPSED_ARGUMENT_BYTES: usize = 2_000;
 
-/// The tool whose newest result is the agent's list of steps, which is never given up.
+/// The tool whose newest result is the agent's list of steps, which is never left out.
 pub const LIST_OF_STEPS: &str = "todo_write";
 
 /// Counts tokens.
 pub trait TokenCounter: Send + Sync {
-    /// Returns the number of tokens of the text, or a number that it cannot exceed.
+    /// Returns the number of tokens of the text, or an upper bound.
     fn count(&self, text: &str) -> usize;
-    /// Reports whether [`Self::count`] is exact; if not, nothing is given up on its word.
+    /// Reports whether [`Self::count`] is exact; nothing is left out because of an inexact count.
     fn is_exact(&self) -> bool;
 }
 
@@ -65,28 +65,29 @@ impl TokenCounter for ByteBound {
     }
 }
 
-/// How large a request is against its bound.
+/// How a request compares with its size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It may be sent; the number is its size in tokens, or a bound on it.
+    /// It may be sent; the number is its size in tokens, or an upper bound.
     Fits(usize),
-    /// It is too large by a bound only: wait for the exact counter before anything is given up.
+    /// Only its upper bound exceeds the limit: wait for the exact counter before leaving anything out.
     Unknown,
     /// It is too large; the number is its size in tokens.
     TooLarge(usize),
 }
 
-/// What is given up so that a request fits.
+/// What is left out so that a request fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compaction {
-    /// Messages of the transcript (by index) whose tool results, or whose calls' long arguments, are reduced to stubs.
+    /// Messages of the transcript (by index) whose tool results, or whose calls' long arguments, are replaced by
+    /// stubs.
     pub collapsed: Vec<usize>,
-    /// Messages from `dropped.0` to before `dropped.1` are left out, and a note stands for them.
+    /// Messages from `dropped.0` up to but excluding `dropped.1` are left out and replaced by a note.
     pub dropped: Option<(usize, usize)>,
 }
 
-/// One agent's transcript and what of it is still sent.
+/// One agent's transcript and which part of it is still sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     messages: Vec<Message>,
@@ -94,7 +95,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Adds a message at the end; text after text is joined, since providers want roles to alternate.
+    /// Appends a message; consecutive texts are joined, since providers want roles to alternate.
     pub fn push(&mut self, message: Message) {
         if let (Some(Message::User { text }), Message::User { text: more }) = (self.messages.last_mut(), &message) {
             text.push_str("\n\n");
@@ -137,18 +138,18 @@ impl Context {
         join_user_texts(sent)
     }
 
-    /// Returns the agent's list of steps as it last wrote it, if that was before this message.
+    /// Returns the agent's newest list of steps from before this message.
     fn steps_before(&self, end: usize) -> Option<&str> {
         let mut turns = self.messages.windows(2).enumerate().rev();
         let (at, steps) = turns.find_map(|(at, turn)| Some((at, steps_of(turn)?)))?;
         (at < end).then_some(steps)
     }
 
-    /// Decides what to give up so that `request`, whose messages are this context's, fits into `bound` tokens.
+    /// Decides what to leave out so that `request`, whose messages are this context's, fits into `bound` tokens.
     ///
-    /// Old tool results go first, oldest first; then whole turns after the first message, which holds the task, as soon
-    /// as results alone free too little; and if the newest turn alone is too large, what it read and what it wrote.
-    /// `None` means that what cannot be left out is too large: the task, the tools, the list of steps.
+    /// Old tool results go first, oldest first; then whole turns after the first message, which contains the task,
+    /// once results alone free too little; and if the newest turn alone is too large, its results and then its calls.
+    /// Returns `None` if the parts that cannot be left out (the task, the tools, the list of steps) are too large.
     pub fn decide(&self, request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Option<Compaction> {
         let percent = |share: usize| bound.saturating_mul(share) / 100;
         let less = request_tokens(request, counter).saturating_sub(percent(FREED_PERCENT));
@@ -158,7 +159,7 @@ impl Context {
             let messages = self.sent_under(compaction);
             request_tokens(&ModelRequest { messages, ..request.clone() }, counter)
         };
-        // Each list gives up more and more, so the first that fits is found by halving.
+        // Each list leaves out more and more, so a binary search finds the first that fits.
         let least =
             |list: &[Compaction], limit: usize| list.get(list.partition_point(|one| size(one) > limit)).cloned();
         least(&collapsing, target)
@@ -170,7 +171,7 @@ impl Context {
             .or_else(|| least(&self.last_resort(), bound))
     }
 
-    /// Returns the ways of collapsing old results, one more in each.
+    /// Returns the compactions that collapse old results, one more in each.
     fn collapsing(&self) -> Vec<Compaction> {
         let mut compaction = self.compaction.clone();
         let collapsible = self.collapsible().into_iter();
@@ -181,14 +182,14 @@ impl Context {
         one_more.collect()
     }
 
-    /// Returns the ways of leaving out turns, one more in each; all old results are collapsed.
+    /// Returns the compactions that leave out turns, one more in each; all old results are collapsed.
     fn dropping(&self) -> Vec<Compaction> {
         let collapsed = self.collapsing().pop().unwrap_or_else(|| self.compaction.clone());
         let ends = self.droppable().into_iter();
         ends.map(|to| Compaction { dropped: Some((1, to)), ..collapsed.clone() }).collect()
     }
 
-    /// Returns the ways of reducing what is left after all that, one message more in each: results, and then calls.
+    /// Returns the compactions that reduce the remaining messages, one more in each: results, then calls.
     fn last_resort(&self) -> Vec<Compaction> {
         let mut compaction = [self.dropping(), self.collapsing()]
             .into_iter()
@@ -205,7 +206,7 @@ impl Context {
         one_more.collect()
     }
 
-    /// Indices of tool messages that may still be collapsed, oldest first.
+    /// Returns the indices of tool messages that may still be collapsed, oldest first.
     fn collapsible(&self) -> Vec<usize> {
         let mut tools = self.indices(|message| matches!(message, Message::Tool { .. }));
         tools.truncate(tools.len().saturating_sub(KEPT_RESULTS));
@@ -218,8 +219,8 @@ impl Context {
         numbered.filter(|(_, message)| fits(message)).map(|(at, _)| at).collect()
     }
 
-    /// Ends of prefixes that may be dropped: always before an assistant message, so that no result stands
-    /// without its call, and never the last turn.
+    /// Returns the ends of prefixes that may be dropped: always before an assistant message, so that no result is
+    /// left without its call, and never the last turn.
     fn droppable(&self) -> Vec<usize> {
         let from = self.compaction.dropped.map_or(2, |(_, to)| to + 1);
         let mut ends = self.indices(|message| matches!(message, Message::Assistant { .. }));
@@ -228,7 +229,7 @@ impl Context {
     }
 }
 
-/// Returns the list of steps that a turn's calls and their results wrote.
+/// Returns the list of steps written by the calls of a turn and their results.
 fn steps_of(turn: &[Message]) -> Option<&str> {
     let [Message::Assistant { tool_calls, .. }, Message::Tool { results }] = turn else { return None };
     let wrote = |call: &ToolCall| tool_names::canonical(&call.name) == LIST_OF_STEPS;
@@ -237,12 +238,12 @@ fn steps_of(turn: &[Message]) -> Option<&str> {
     Some(&newest.text)
 }
 
-/// Returns the first message after those that are left out.
+/// Returns the index of the first message after those that are left out.
 fn dropped_to(compaction: &Compaction) -> usize {
     compaction.dropped.map_or(0, |(_, to)| to)
 }
 
-/// Measures a request against its bound.
+/// Compares the size of a request with its limit.
 pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> Fit {
     let size = request_tokens(request, counter);
     if size <= bound {
@@ -254,19 +255,19 @@ pub fn fit(request: &ModelRequest, bound: usize, counter: &dyn TokenCounter) -> 
     }
 }
 
-/// Returns the tokens of a request's canonical rendering, margin included.
+/// Returns the tokens of a request's canonical rendering, margins included.
 pub fn request_tokens(request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
     let fixed = fixed_tokens(&request.system, &request.tools, counter);
     let messages: usize = request.messages.iter().map(|message| message_tokens(message, counter)).sum();
     fixed + messages + PROTOCOL_MARGIN + PART_MARGIN * parts(request)
 }
 
-/// Returns the tokens of the part that every request of a role carries: system text and tool schemas.
+/// Returns the tokens of the part that all requests of a role share: system text and tool schemas.
 pub fn fixed_tokens(system: &str, tools: &[ToolSpec], counter: &dyn TokenCounter) -> usize {
     counter.count(system) + tools.iter().map(|tool| counter.count(&canonical(tool))).sum::<usize>()
 }
 
-/// Chat Completions carries the arguments of a call as JSON within a JSON text, so that they are counted.
+/// Chat Completions nests the arguments of a call as JSON within a JSON string, so they are counted that way.
 fn message_tokens(message: &Message, counter: &dyn TokenCounter) -> usize {
     let mut message = message.clone();
     if let Message::Assistant { tool_calls, .. } = &mut message {
@@ -286,7 +287,7 @@ fn parts(request: &ModelRequest) -> usize {
     request.tools.len() + request.messages.len() + request.messages.iter().map(inner).sum::<usize>()
 }
 
-/// Renders one part canonically: compact JSON, keys in the order of the type. These types always serialise.
+/// Renders one part canonically: compact JSON, keys in declaration order. These types always serialise.
 fn canonical<T: Serialize>(part: &T) -> String {
     serde_json::to_string(part).unwrap_or_default()
 }
@@ -298,7 +299,7 @@ fn collapse(message: &Message) -> Message {
         Message::Assistant { text, tool_calls, .. } => Message::Assistant {
             text: stub(text, "your reply").unwrap_or_else(|| text.clone()),
             tool_calls: tool_calls.iter().map(collapse_call).collect(),
-            // The provider's own blocks hold the same once more.
+            // The provider's own blocks repeat the text.
             raw: None,
         },
     }
@@ -309,14 +310,14 @@ fn collapse_result(result: &ToolResult) -> ToolResult {
     ToolResult { text: text.unwrap_or_else(|| result.text.clone()), ..result.clone() }
 }
 
-/// Reduces the long texts of a call, wherever they stand in its arguments; those of a list of steps are the list.
+/// Collapses the long texts anywhere in a call's arguments, except those of the list of steps.
 fn collapse_call(call: &ToolCall) -> ToolCall {
     let mut call = call.clone();
     if tool_names::canonical(&call.name) == LIST_OF_STEPS {
         return call;
     }
     collapse_value(&mut call.arguments);
-    // Names and numbers without end are no text that could be cut.
+    // Long names and numbers are not texts that could be cut.
     let bytes = call.arguments.to_string().len();
     if bytes > COLLAPSED_ARGUMENT_BYTES {
         call.arguments =
@@ -338,7 +339,7 @@ fn collapse_value(value: &mut Value) {
     }
 }
 
-/// Writes what stands for a long text, none for a short one.
+/// Returns the stub for a long text, or `None` for a short one.
 fn stub(text: &str, what: &str) -> Option<String> {
     let lines = text.lines().count();
     (text.len() >= COLLAPSE_FROM_BYTES).then(|| format!("[left out, {lines} lines: {what}]"))
@@ -470,11 +471,11 @@ mod tests {
             let sent = serde_json::to_string(&context.sent_under(&compaction)).unwrap();
             ["[ ] first", "[~] second", "Your list of steps"].map(|text| sent.matches(text).count())
         };
-        // Where the newest list is still sent, none is repeated; where it is left out, it stands in the note.
+        // Where the newest list is still sent, it is not repeated; where it is left out, the note contains it.
         assert_eq!([told(&context, 5), told(&context, 7), told(&context, 11)], [[1, 1, 0], [0, 1, 0], [0, 1, 1]]);
     }
 
-    /// Plays turns of an agent whose results have this many words; gives how often it had to compact.
+    /// Plays turns of an agent whose results have this many words; returns how often it had to compact.
     fn compactions(turns: usize, words: usize, bound: usize) -> usize {
         let (mut context, mut count) = (context(0, 0), 0);
         for n in 0..turns {
@@ -490,7 +491,7 @@ mod tests {
     #[test]
     fn compactions_stay_some_turns_apart_however_long_an_agent_works() {
         let (turns, bound) = (100, 3_000);
-        // Results too short to be collapsed, such that collapsing frees a little, and large ones.
+        // Results too short to be collapsed, some of which collapsing shortens a little, and large ones.
         for words in [20, 100, 200] {
             let of_turn = request_tokens(&request(&context(1, words)), &Words) - PROTOCOL_MARGIN;
             let apart = bound * FREED_PERCENT / 100 / of_turn;

@@ -1,7 +1,7 @@
-//! What an agent and a model say to each other, in terms of no provider.
+//! The conversation between an agent and a model, independent of any provider.
 //!
-//! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim to the
-//! same provider and model, and dropped for any other, since signatures do not survive a change.
+//! A reply keeps the provider's own blocks beside ours ([`RawBlocks`]): they are replayed verbatim to the same
+//! provider and model, and dropped for any other, since signatures are not portable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::block::block;
 use crate::event::ReturnCause;
 use crate::ids::{CallId, TaskId};
 
-/// One request to a model, complete: nothing is added to it on the way but the provider's own framing.
+/// One complete request to a model: only the provider's framing is added to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// `provider/model`, as the user named it.
@@ -21,20 +21,20 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// The largest number of tokens that the reply may have.
+    /// The maximum number of tokens of the reply.
     pub max_output_tokens: u32,
-    /// Who asks; never sent.
+    /// The origin of the request; never sent.
     pub origin: Origin,
 }
 
-/// Who sends a request: what scripted and recorded models choose their reply by.
+/// The origin of a request, by which scripted and recorded models choose their reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The task whose agent asks.
+    /// The task of the agent.
     pub task: TaskId,
     /// This agent's request number, from 1, counted across attempts.
     pub turn: u32,
-    /// Why the work came back, in the first request after it did; `None` in every other.
+    /// Why the work was returned, in the first request after the return; `None` in every other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned: Option<ReturnCause>,
 }
@@ -43,12 +43,12 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// Text that is not the model's: the task, a returned check, a message of another agent.
+    /// Text that the model did not write: the task, a failed check, a message from another agent.
     User {
         /// The text.
         text: String,
     },
-    /// What the model said.
+    /// A reply of the model.
     Assistant {
         /// The text, empty if there was none.
         text: String,
@@ -74,7 +74,7 @@ pub struct RawBlocks {
     pub blocks: Vec<Value>,
 }
 
-/// A tool as the model sees it.
+/// A tool as described to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The canonical name.
@@ -90,31 +90,31 @@ pub struct ToolSpec {
 pub struct ToolCall {
     /// The provider's id of the call, minted if it gave none.
     pub id: CallId,
-    /// The tool's name as the model wrote it, not resolved.
+    /// The tool's name as the model wrote it, unresolved.
     pub name: String,
-    /// The arguments; a text (not an object) if they were not valid JSON, so that the executor can say so.
+    /// The arguments; a string if they were not valid JSON, so that the executor can report it.
     pub arguments: Value,
 }
 
-/// What a tool answered, as the model reads it.
+/// The result of a call, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call that this answers.
     pub call_id: CallId,
-    /// The shaped text, never empty.
+    /// The text, never empty.
     pub text: String,
     /// Whether the call failed.
     pub is_error: bool,
 }
 
-/// What became of a call, with what of it is others' words and what is ours.
+/// The result of a call, with other parties' text separated from ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolAnswer {
     /// The call that this answers.
     pub call_id: CallId,
-    /// Everything that the model is told.
+    /// The whole text for the model.
     pub text: String,
-    /// How `text` ends in our own words: how the command ended, or that the call was not run.
+    /// The suffix of `text` that is ours: how the command ended, or that the call was not run.
     #[serde(default)]
     pub note: String,
     /// Whether the call failed.
@@ -122,13 +122,13 @@ pub struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    /// Creates the answer to a call that failed, all of it in our own words.
+    /// Creates the answer to a call that failed, entirely in our own words.
     pub fn failed(call_id: &CallId, note: impl Into<String>) -> Self {
         let note = note.into();
         Self { call_id: call_id.clone(), text: note.clone(), note, is_error: true }
     }
 
-    /// Returns the answer as the model reads it: what others wrote in a block, our own words after it.
+    /// Returns the answer as the model reads it: other parties' text in a block, our own after it.
     pub fn render(&self) -> ToolResult {
         let (material, note) = match self.text.strip_suffix(&self.note) {
             Some(material) => (material.trim_end_matches('\n'), self.note.as_str()),
@@ -147,33 +147,33 @@ impl ToolAnswer {
     }
 }
 
-/// A whole reply of a model. A stream that ended early is never one of these.
+/// A complete reply of a model. A stream that ended early is never one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// The text, empty if there was none.
     pub text: String,
-    /// The calls, in order. Their presence decides, never the stop reason.
+    /// The calls, in order. Whether there are any decides how to continue, never the stop reason.
     pub tool_calls: Vec<ToolCall>,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// What it cost.
+    /// Tokens used.
     pub usage: Usage,
     /// The provider's own blocks, for replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<RawBlocks>,
 }
 
-/// The longest id of a call in bytes: longer than any that providers make.
+/// The maximum length of a call's id in bytes: longer than any that providers generate.
 const MAX_ID_BYTES: usize = 256;
 
-/// The longest name of a tool in characters that a model may call: providers accept no longer one when it comes back.
+/// The maximum length of a called tool's name in characters: providers reject longer ones when they are sent back.
 const MAX_NAME_CHARS: usize = 64;
 
 impl ModelReply {
-    /// Returns the reply with the ids and names of its calls bounded, whoever made it.
+    /// Returns the reply with the ids and names of its calls bounded in length, whichever model made it.
     ///
-    /// They can be left out of no request, so without a bound one call could fill an agent's whole context. A call
-    /// whose name was cut is answered as one of an unknown tool.
+    /// They appear in every request, so without a bound one call could fill an agent's whole context. A call whose
+    /// name was cut is answered as a call of an unknown tool.
     #[must_use]
     pub fn bounded(mut self, turn: u32) -> Self {
         for (at, call) in self.tool_calls.iter_mut().enumerate() {
@@ -190,20 +190,20 @@ impl ModelReply {
     }
 }
 
-/// Why a model stopped, normalised over providers.
+/// Why a model stopped, normalised across providers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said what it wanted.
+    /// It had finished.
     EndTurn,
     /// It waits for tool results.
     ToolCalls,
-    /// The reply reached its largest size; the last call may be cut off.
+    /// The reply reached its maximum size; the last call may be truncated.
     MaxTokens,
-    /// The provider would not answer, or withheld what the model said.
+    /// The provider refused to answer, or withheld the reply.
     Refusal,
-    /// The provider made a pause: the conversation is sent again as it is.
+    /// The provider paused: the conversation is sent again unchanged.
     Pause,
     /// Anything else, in the provider's words.
     Other(String),
@@ -216,7 +216,7 @@ pub struct Usage {
     /// All tokens of the prompt, cached ones included.
     #[serde(default)]
     pub input_tokens: u64,
-    /// Those of the prompt that the provider had cached.
+    /// Prompt tokens that the provider had cached.
     #[serde(default)]
     pub cached_tokens: u64,
     /// Tokens of the reply, reasoning included.
@@ -253,7 +253,8 @@ mod tests {
         answer.render().text.lines().map(shown).collect::<Vec<_>>().join("\n")
     }
 
-    /// Requests are kept in journals: one of before is read, and one that answers to no return is written as ever.
+    /// Requests are kept in journals: older ones must stay readable, and a request that follows no return is written
+    /// as before.
     #[test]
     fn an_origin_names_a_return_only_if_there_is_one() {
         let written = r#"{"task":"T1","turn":2}"#;
@@ -288,7 +289,7 @@ mod tests {
     fn our_own_words_stand_outside_the_block() {
         for (text, note, expected) in [
             ("out\n[exit code 0, 0.1 s]", "[exit code 0, 0.1 s]", "<data>\nout\n</data>\n[exit code 0, 0.1 s]"),
-            // What a command writes about its own end is its own.
+            // Text in which a command imitates its own end is the command's.
             ("[exit code 0]\n[exit code 1]", "[exit code 1]", "<data>\n[exit code 0]\n</data>\n[exit code 1]"),
             ("all of it", "", "<data>\nall of it\n</data>"),
             ("ours", "ours", "ours"),

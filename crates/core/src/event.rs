@@ -1,8 +1,8 @@
-//! The facts of a run, in the past tense, and how they are written down.
+//! The events of a run, in the past tense, and their serialized form.
 //!
-//! A fact is recorded before the effect that it announces is carried out (append → apply → act), and every act
-//! is idempotent, so a run killed between the two goes on as if it had not been. Readers ignore types that they
-//! do not know; a change of meaning raises [`VERSION`]. Large texts stand as blobs beside the facts.
+//! An event is recorded before the effect that it announces is carried out (append → apply → act), and every act is
+//! idempotent, so a run killed between the two continues as if nothing had happened. Readers ignore unknown types; a
+//! change of meaning raises [`VERSION`]. Large texts are stored as blobs beside the events.
 
 mod outcome;
 
@@ -18,21 +18,21 @@ use crate::task::Task;
 
 pub use outcome::{ErrorKind, FailureCause, ReturnCause, RunStatus, ToolOutcome, VerifyScope};
 
-/// The version that every recorded fact carries.
+/// The version of every recorded event.
 pub const VERSION: u32 = 1;
 
-/// A fact with its place in the journal.
+/// An event with its position in the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// The run.
     pub run_id: RunId,
-    /// Counts from 1 for each run.
+    /// The sequence number, counted from 1 in each run.
     pub seq: u64,
     /// Unix milliseconds.
     pub ts_ms: u64,
-    /// The version of the fact's form.
+    /// The version of the event's format.
     pub v: u32,
-    /// The fact.
+    /// The event.
     pub event: Event,
 }
 
@@ -44,17 +44,17 @@ pub enum Event {
     /// A run began; its settings are frozen from here on.
     #[serde(rename = "run.started")]
     RunStarted {
-        /// The plan's path as typed, if there is a file.
+        /// The plan's path as typed, if it is a file.
         plan: Option<String>,
-        /// The plan's text, for writing its boxes back.
+        /// The plan's text, needed for ticking its boxes.
         plan_source: Option<BlobId>,
         /// The plan's title.
         title: Option<String>,
-        /// Everything that the run may do and how.
+        /// The settings of the run.
         settings: Box<RunSettings>,
-        /// Where it starts from.
+        /// The commit that the run starts from.
         base_commit: Oid,
-        /// The branch that was checked out, none on a detached HEAD.
+        /// The branch that was checked out; `None` on a detached HEAD.
         base_branch: Option<String>,
     },
     /// A coordinator took the run over.
@@ -62,12 +62,12 @@ pub enum Event {
     RunResumed {
         /// Its process id.
         pid: u32,
-        /// The time that the whole run may take from here on, if a person has given it another.
+        /// The new time limit of the whole run, if the user changed it.
         timeout_ms: Option<u64>,
-        /// The tokens that the whole run may use from here on, if a person has given it others.
+        /// The new token limit of the whole run, if the user changed it.
         budget_tokens: Option<u64>,
     },
-    /// Nothing more can be done now; a later `run.resumed` reopens the run.
+    /// Nothing more can be done for now; a later `run.resumed` reopens the run.
     #[serde(rename = "run.finished")]
     RunFinished {
         /// How it ended.
@@ -75,7 +75,7 @@ pub enum Event {
         /// The process's exit code.
         exit_code: u8,
     },
-    /// A task came to be: from the plan, or spawned by an agent or the library.
+    /// A task was added: from the plan, or by an agent or the library.
     #[serde(rename = "task.added")]
     TaskAdded {
         /// The task.
@@ -83,7 +83,7 @@ pub enum Event {
         /// The agent that spawned it.
         parent: Option<AgentId>,
     },
-    /// Everything that the task depends on is there.
+    /// All dependencies of the task are satisfied.
     #[serde(rename = "task.ready")]
     TaskReady {
         /// The task.
@@ -94,7 +94,7 @@ pub enum Event {
     AgentSpawned {
         /// The task, whose id is the agent's.
         task: TaskId,
-        /// Counts from 1.
+        /// The attempt's number, from 1.
         attempt: u32,
         /// The role; `None` for a `run:` task.
         agent: Option<String>,
@@ -104,19 +104,19 @@ pub enum Event {
         branch: String,
         /// The commit that the worktree starts from.
         base: Oid,
-        /// What the agent is made from ([`crate::AgentSpec`]); the first attempt's holds for all of them.
+        /// The agent's specification ([`crate::AgentSpec`]); that of the first attempt applies to all of them.
         spec: Option<BlobId>,
     },
-    /// The worktree stands and its setup has run; or what work was returned onto is merged into it.
+    /// The worktree exists and its setup has run; or the commit that work was returned onto is merged into it.
     #[serde(rename = "worktree.prepared")]
     WorktreePrepared {
         /// The task.
         task: TaskId,
-        /// The commit that was merged into it; `None` means that its setup has run.
+        /// The commit that was merged into it; `None` if its setup has run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         onto: Option<Oid>,
     },
-    /// The worktree is gone, and is about to be made again.
+    /// The worktree is gone and is about to be recreated.
     #[serde(rename = "worktree.lost")]
     WorktreeLost {
         /// The task.
@@ -141,21 +141,21 @@ pub enum Event {
         model: String,
         /// The request.
         request: BlobId,
-        /// The most that it can take: the input plus the largest reply. The input is counted where a budget limits the
-        /// task; elsewhere it may be a bound, its size in bytes.
+        /// The maximum that it can use: the input plus the maximum reply. The input is counted where a budget limits
+        /// the task; elsewhere it may be an upper bound, its size in bytes.
         reserved_tokens: u64,
     },
-    /// A request waits until open requests of others are settled, since the budgets cannot carry all of them.
+    /// A request waits until other open requests are settled, since the budgets cannot cover all of them.
     #[serde(rename = "budget.waited")]
     BudgetWaited {
         /// The task.
         task: TaskId,
         /// The agent's request number.
         turn: u32,
-        /// Input counted plus the largest reply.
+        /// The counted input plus the maximum reply.
         tokens: u64,
     },
-    /// A whole reply arrived; the reservation is settled.
+    /// A complete reply arrived; the reservation is settled.
     #[serde(rename = "model.replied")]
     ModelReplied {
         /// The task.
@@ -164,12 +164,12 @@ pub enum Event {
         turn: u32,
         /// The reply.
         reply: BlobId,
-        /// What it cost.
+        /// Tokens used.
         usage: Usage,
         /// Why the model stopped.
         stop: StopReason,
     },
-    /// A request failed for good; the reservation is released.
+    /// A request failed permanently; the reservation is released.
     #[serde(rename = "model.failed")]
     ModelFailed {
         /// The task.
@@ -179,12 +179,12 @@ pub enum Event {
         /// What went wrong.
         error: String,
     },
-    /// Something of an agent's context was given up.
+    /// Parts of an agent's context were left out.
     #[serde(rename = "context.compacted")]
     ContextCompacted {
         /// The task.
         task: TaskId,
-        /// What.
+        /// Which parts.
         compaction: Compaction,
     },
     /// A call is about to run.
@@ -203,7 +203,7 @@ pub enum Event {
         /// The rule that allowed it.
         rule: String,
     },
-    /// A call ended, in whatever way.
+    /// A call ended.
     #[serde(rename = "tool.finished")]
     ToolFinished {
         /// The task.
@@ -212,54 +212,55 @@ pub enum Event {
         turn: u32,
         /// The call.
         call_id: CallId,
-        /// The tool's canonical name, or what the model called it if there is none.
+        /// The tool's canonical name, or the name used by the model if there is no such tool.
         tool: String,
         /// How it ended.
         outcome: ToolOutcome,
-        /// The class of its failure; `None` for a command that ran and ended with another code than 0.
+        /// The class of its failure; `None` also for a command that ran and ended with a non-zero exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_class: Option<ErrorKind>,
         /// Why it failed, in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// The exit code, if a command ran to its end.
+        /// The exit code, if a command ran to completion.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// What the model is told.
+        /// The result for the model.
         result: BlobId,
-        /// How long it took.
+        /// Its duration.
         duration_ms: u64,
         /// Paths in the worktree that it deleted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         deleted: Vec<String>,
     },
-    /// A call waits for a person.
+    /// A call is parked until the user decides.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         /// The task.
         task: TaskId,
-        /// What a decision is bound to.
+        /// The hash that a decision is bound to.
         call: CallHash,
         /// The call.
         call_id: CallId,
         /// The tool's canonical name.
         tool: String,
-        /// The call in one line, escaped for a terminal; a long one is cut, and says by how much.
+        /// The call in one line, escaped for a terminal; a long one is truncated and ends with the number of omitted
+        /// characters.
         summary: String,
-        /// The whole arguments in their canonical form, but for secrets.
+        /// The complete arguments in canonical form, secrets redacted.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         arguments: Value,
-        /// The rule that asks.
+        /// The rule that requires approval.
         rule: String,
     },
-    /// A person decided about a call.
+    /// The user decided about a parked call.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
         /// The call.
         call: CallHash,
         /// Whether it may run.
         allowed: bool,
-        /// What the person said.
+        /// The user's message.
         message: Option<String>,
     },
     /// A message was accepted for delivery.
@@ -268,7 +269,7 @@ pub enum Event {
         /// The message.
         envelope: Envelope,
     },
-    /// A message reached its agent, which is the acknowledgement.
+    /// A message was delivered to its agent, which acknowledges it.
     #[serde(rename = "message.delivered")]
     MessageDelivered {
         /// The sender.
@@ -277,7 +278,7 @@ pub enum Event {
         to: AgentId,
         /// The sender's sequence number.
         sequence: u64,
-        /// Whether its deadline had passed, so that the agent was not shown it.
+        /// Whether its deadline had passed, so that the agent did not see it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         expired: bool,
     },
@@ -286,20 +287,20 @@ pub enum Event {
     SnapshotTaken {
         /// The task.
         task: TaskId,
-        /// Counts this task's snapshots from 1.
+        /// The number of the snapshot within its task, from 1.
         number: u32,
         /// The snapshot's commit.
         commit: Oid,
         /// Its tree.
         tree: Oid,
-        /// Whether it is the new tip of the task's branch; the ref follows this fact.
+        /// Whether it is the new tip of the task's branch; the ref is updated after this event.
         on_branch: bool,
-        /// What git cannot store of it: the `.git` of repositories inside, pipes and sockets. A last one that is too
-        /// much of a list to be told counts the others.
+        /// Paths that git cannot store: the `.git` of nested repositories, pipes and sockets. If the list is long,
+        /// its last entry counts the rest.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
     },
-    /// An agent has ended a stretch of work, and the tip of its branch holds it.
+    /// An agent's work is committed at the tip of its branch.
     #[serde(rename = "task.committed")]
     TaskCommitted {
         /// The task.
@@ -308,17 +309,17 @@ pub enum Event {
         commit: Oid,
         /// Its tree.
         tree: Oid,
-        /// The agent's closing report.
+        /// The agent's final report.
         summary: String,
     },
     /// A check is about to run.
     #[serde(rename = "verify.started")]
     VerifyStarted {
-        /// The task that the check decides about.
+        /// The task that is verified.
         task: TaskId,
         /// Which check.
         scope: VerifyScope,
-        /// The exact tree that is checked.
+        /// The exact tree to be checked.
         tree: Oid,
         /// The command.
         command: String,
@@ -326,7 +327,7 @@ pub enum Event {
     /// A check ended.
     #[serde(rename = "verify.finished")]
     VerifyFinished {
-        /// The task that the check decides about.
+        /// The task that is verified.
         task: TaskId,
         /// Which check.
         scope: VerifyScope,
@@ -338,18 +339,18 @@ pub enum Event {
         passed: bool,
         /// How it ended, in words: `exit 1`, `timed out`.
         exit: String,
-        /// Its output, head and tail.
+        /// The head and tail of its output.
         output: BlobId,
-        /// How long it took.
+        /// Its duration.
         duration_ms: u64,
     },
-    /// A task waits for a person's approval.
+    /// A task waits for the user's approval.
     #[serde(rename = "review.requested")]
     ReviewRequested {
         /// The task.
         task: TaskId,
     },
-    /// A person approved a task's tree.
+    /// The user approved a task's tree.
     #[serde(rename = "review.approved")]
     ReviewApproved {
         /// The task.
@@ -375,7 +376,7 @@ pub enum Event {
         /// The conflicting paths.
         files: Vec<String>,
     },
-    /// The merge is clean; its commit exists and is kept, but no branch has moved.
+    /// The merge is clean; its commit exists and is held by a ref, but no branch has moved.
     #[serde(rename = "merge.prepared")]
     MergePrepared {
         /// The task.
@@ -385,94 +386,94 @@ pub enum Event {
         /// Its tree.
         tree: Oid,
     },
-    /// Work went back to its author.
+    /// Work was returned to its agent.
     #[serde(rename = "task.returned")]
     TaskReturned {
         /// The task.
         task: TaskId,
         /// Why.
         cause: ReturnCause,
-        /// What the author is told, with the evidence.
+        /// The message to the agent, with the evidence.
         text: BlobId,
-        /// The commit that is merged into the author's worktree first.
+        /// The commit that is merged into the agent's worktree first.
         onto: Option<Oid>,
     },
-    /// The integration branch holds the task's work; the ref follows this fact.
+    /// The integration branch contains the task's work; the ref is updated after this event.
     #[serde(rename = "task.merged")]
     TaskMerged {
         /// The task.
         task: TaskId,
         /// The integration branch's new tip; `None` for a report.
         commit: Option<Oid>,
-        /// The integration branch's tip before.
+        /// The integration branch's previous tip.
         target: Option<Oid>,
-        /// The closing report of a task that delivers one.
+        /// The final report of a task that delivers a report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
-    /// A task ended without success.
+    /// A task failed.
     #[serde(rename = "task.failed")]
     TaskFailed {
         /// The task.
         task: TaskId,
         /// Why.
         cause: FailureCause,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
     },
-    /// A task's branch could not be merged; it is kept for a person.
+    /// A task's branch could not be merged and is kept for the user.
     #[serde(rename = "task.conflicted")]
     TaskConflicted {
         /// The task.
         task: TaskId,
-        /// Whether it conflicts, or merges cleanly into a tree whose check is red.
+        /// Whether it conflicts, or merges cleanly into a tree whose check fails.
         #[serde(default)]
         cause: ReturnCause,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
     },
-    /// A task will not run, since something that it depends on did not succeed.
+    /// A task will not run because one of its dependencies did not succeed.
     #[serde(rename = "task.skipped")]
     TaskSkipped {
         /// The task.
         task: TaskId,
-        /// What it waited for.
+        /// The task that it waited for.
         because: TaskId,
     },
-    /// A task was called off.
+    /// A task was cancelled.
     #[serde(rename = "task.cancelled")]
     TaskCancelled {
         /// The task.
         task: TaskId,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
     },
-    /// The integration branch is about to be brought into the user's branch.
+    /// The integration branch is about to be merged into the user's branch.
     #[serde(rename = "landing.started")]
     LandingStarted {
         /// The user's branch.
         branch: String,
         /// Its tip.
         from: Oid,
-        /// What it is to be moved to.
+        /// The commit that it will move to.
         to: Oid,
     },
-    /// What was begun could not be done, or the user's branch has gone on without it.
+    /// A landing could not be completed, or the user's branch has moved on without it.
     #[serde(rename = "landing.failed")]
     LandingFailed {
         /// The user's branch.
         branch: String,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
     },
-    /// The integration branch was brought into the user's branch.
+    /// The integration branch was merged into the user's branch.
     #[serde(rename = "run.landed")]
     RunLanded {
         /// The user's branch.
         branch: String,
-        /// Its tip before.
+        /// Its previous tip.
         from: Oid,
-        /// Its tip after.
+        /// Its new tip.
         to: Oid,
     },
     /// A landing was undone.
@@ -480,18 +481,18 @@ pub enum Event {
     RunUnlanded {
         /// The user's branch.
         branch: String,
-        /// Its tip, as before the landing.
+        /// Its tip, the same as before the landing.
         to: Oid,
     },
-    /// The integration branch stays where it is, since a person has it checked out; the result is kept beside it.
+    /// The integration branch was not moved because it is checked out; the result is kept beside it.
     #[serde(rename = "integration.held")]
     IntegrationHeld {
         /// Where it is checked out.
         checkout: String,
-        /// The result, which that checkout can be brought to by a fast-forward.
+        /// The result, to which that checkout can be fast-forwarded.
         commit: Oid,
     },
-    /// Worktrees of the run were removed; branches and snapshots stay.
+    /// Worktrees of the run were removed; branches and snapshots are kept.
     #[serde(rename = "run.cleaned")]
     RunCleaned {
         /// The tasks whose worktrees are gone.
@@ -500,7 +501,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the task that the fact is about, if it is about one.
+    /// Returns the task that the event refers to, or `None` if it refers to none.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             Event::RunStarted { .. }
@@ -549,8 +550,8 @@ impl Event {
 }
 
 impl Recorded {
-    /// Returns the fact as one object of `--output-format stream-json`:
-    /// `type, ts (RFC 3339, milliseconds), run_id, seq, v` and then the fact's own fields.
+    /// Returns the event as one object of `--output-format stream-json`: `type, ts (RFC 3339, milliseconds), run_id,
+    /// seq, v` and then the event's own fields.
     pub fn stream_json(&self) -> Value {
         let mut object = serde_json::Map::new();
         let fields = match serde_json::to_value(&self.event) {
@@ -571,7 +572,7 @@ impl Recorded {
     }
 }
 
-/// Writes Unix milliseconds as RFC 3339 in UTC with milliseconds.
+/// Formats Unix milliseconds as RFC 3339 in UTC with milliseconds.
 ///
 /// The calendar is Howard Hinnant's `civil_from_days` (public domain), exact for every date that a `u64` holds here.
 pub fn rfc3339(ts_ms: u64) -> String {

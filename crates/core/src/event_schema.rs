@@ -1,7 +1,7 @@
-//! `docs/events.json`: the schema by which other programs read the facts, generated from the type.
+//! `docs/events.json`: the schema of the events for other programs, generated from the type.
 //!
-//! It is written by a test, so that the program itself carries no generator; the same test fails when the file lags
-//! behind the type.
+//! A test writes it, so that the program itself carries no generator; the same test fails when the file is out of
+//! date.
 
 use schemars::generate::SchemaSettings;
 
@@ -10,10 +10,10 @@ use crate::event::{Event, VERSION};
 /// The file, below this crate's folder.
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.json");
 
-/// Set to `write`, it has the file written instead of compared.
+/// If set to `write`, the test writes the file instead of comparing it.
 const SWITCH: &str = "ORCHESTRATE_EVENTS";
 
-/// Returns the schema of a fact as it is written, with what the type says about each field.
+/// Returns the schema of an event as text, with the documentation of each field.
 fn schema() -> String {
     let mut schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Event>();
     let description = format!(

@@ -1,19 +1,19 @@
-//! The lines of a check's output that say what failed.
+//! The lines of a check's output that describe a failure.
 
-/// The most lines that are shown beside a failure; the whole output is kept.
+/// The maximum number of lines shown with a failure; the whole output is stored.
 const MOST_LINES: usize = 6;
 
-/// The longest line that is shown, in characters.
+/// The maximum length of a shown line, in characters.
 const MOST_CHARS: usize = 160;
 
-/// Words that stand in a line which tells of a failure, in lower case.
+/// Words that mark a line as describing a failure, in lower case.
 const TELLING: &[&str] =
     &["error", "fail", "panicked", "assert", "exception", "not found", "no such", "cannot", "denied", "undefined"];
 
-/// Words that stand in a line which counts what did not fail.
+/// Words that mark a line as counting successes only.
 const COUNTING: &[&str] = &["0 failed", "0 errors", "0 failures"];
 
-/// Returns the lines that tell of a failure, or the last ones if none does.
+/// Returns the lines that describe a failure, or the last ones if there are none.
 pub fn failing_lines(output: &str) -> Vec<String> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     let telling: Vec<&str> = lines.iter().copied().filter(|line| tells(line)).take(MOST_LINES).collect();
@@ -26,7 +26,7 @@ fn tells(line: &str) -> bool {
     TELLING.iter().any(|word| line.contains(word)) && !counts_none(&line)
 }
 
-/// Reports whether a line counts no failure; `10 failed` does count some.
+/// Reports whether a line counts zero failures; `10 failed` does not.
 fn counts_none(line: &str) -> bool {
     let mut found = COUNTING.iter().flat_map(|words| line.match_indices(words));
     found.any(|(at, _)| !line.get(..at).is_some_and(|before| before.ends_with(|last: char| last.is_ascii_digit())))

@@ -1,9 +1,9 @@
-//! Which names are one to a file system that folds names, or to a person who reads them.
+//! Which names are the same to a case-insensitive file system, or look the same to a reader.
 //!
 //! macOS and Windows take `Orchestrate.toml` and `orchestrate.toml` for one file; HFS+ ignores some invisible
-//! characters, NTFS trailing dots and spaces, streams (`name:stream`) and has short names (`ORCHES~1.TOM`). What is
-//! special under one name is special under all of them, on every system, since a branch is checked out anywhere.
-//! Of `.git` itself [`crate::git_path`] knows more.
+//! characters; NTFS ignores trailing dots and spaces, and has streams (`name:stream`) and short names
+//! (`ORCHES~1.TOM`). A file that is special under one name is special under all of them, on every system, since a
+//! branch can be checked out anywhere. [`crate::git_path`] covers further names of `.git` itself.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -22,14 +22,15 @@ const SHORTENED: [&str; 9] = [
     ".gitmodules",
 ];
 
-/// Returns what is equal for texts that look alike: compatible forms composed (NFKC), case folded, nothing invisible.
+/// Returns a key that is equal for texts that look alike: compatible forms composed (NFKC), case folded, invisible
+/// characters removed.
 pub fn folded(text: &str) -> String {
     let visible = text.chars().filter(|c| !is_invisible(*c));
     let folded = visible.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
     folded.nfkc().collect()
 }
 
-/// Returns a path with each part as a file system that folds names would compare it.
+/// Returns a path with each part normalised as a case-insensitive file system would compare it.
 pub fn folded_path(path: &str) -> String {
     path.split('/').map(folded_part).collect::<Vec<_>>().join("/")
 }
@@ -52,7 +53,7 @@ fn is_short_form(name: &str, long: &str) -> bool {
     let (number, short_ending) = rest.split_once('.').unwrap_or((rest, ""));
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let is_begin = !stem.is_empty() && stem.len() <= 6 && long_stem.starts_with(stem);
-    // With a number of two digits the stem is shorter by one.
+    // With a two-digit number the stem is one character shorter.
     is_number
         && is_begin
         && stem.len() + number.len() > long_stem.len().min(6)

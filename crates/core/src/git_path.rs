@@ -1,10 +1,10 @@
-//! Which paths git takes into a tree, decided as git does with `core.protectHFS` and `core.protectNTFS` on.
+//! Which paths git accepts into a tree, decided as git does with `core.protectHFS` and `core.protectNTFS` on.
 //!
-//! A part of a path may be `.git` to a file system other than the one that it is written on: HFS+ ignores case and
-//! some invisible characters, NTFS ignores case, trailing dots and spaces, has short names (`git~1`) and streams
-//! (`.git::$INDEX_ALLOCATION`). Git's `verify_path` (read-cache.c) knows them all, and what it refuses must never
-//! be stored, read or written here. The file tools and the staging of worktrees both ask this module, so that they
-//! cannot disagree.
+//! A part of a path may mean `.git` to a file system other than the current one: HFS+ ignores case and some invisible
+//! characters; NTFS ignores case, trailing dots and spaces, and has short names (`git~1`) and streams
+//! (`.git::$INDEX_ALLOCATION`). Git's `verify_path` (read-cache.c) covers them all, and paths that it rejects must
+//! never be stored, read or written here. The file tools and the staging of worktrees both use this module, so that
+//! they cannot disagree.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::invisible::shown;
 /// The short name that NTFS gives `.gitmodules` if the usual ones are taken: a hash of the name.
 const MODULES_HASHED: &[u8] = b"gi7eba";
 
-/// Reports whether git takes a path with `/` between its parts into a tree; a link is refused as `.gitmodules` too.
+/// Reports whether git accepts a path with `/` separators into a tree; links named `.gitmodules` are rejected too.
 pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     let mut starts_part = true;
     for (at, byte) in path.iter().enumerate() {
@@ -29,8 +29,8 @@ pub fn is_storable(path: &[u8], is_link: bool) -> bool {
     !starts_part
 }
 
-/// Returns a path as text for a record: as it is where it is UTF-8, else with each other byte written out as `\xNN`, so
-/// that two names stay two.
+/// Returns a path as text for a record: unchanged if it is UTF-8, else with each other byte escaped as `\xNN`, so
+/// that different paths stay different.
 pub fn text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -40,17 +40,17 @@ pub fn text(path: &Path) -> String {
     text
 }
 
-/// Returns a path in one line as people may be shown it; see [`shown`].
+/// Returns a path in one line, safe to show; see [`shown`].
 pub fn shown_path(path: &Path) -> String {
     shown(&text(path))
 }
 
-/// Reports whether one part of a path is `.git` under some name.
+/// Reports whether one part of a path means `.git` on some file system.
 pub fn is_git_name(part: &str) -> bool {
     !matches!(part, "" | "." | "..") && !is_storable(part.as_bytes(), false)
 }
 
-/// Judges the part that a path begins with; git looks beyond its end where NTFS does.
+/// Reports whether git accepts the first part of a path; it looks past the part's end where NTFS does.
 fn is_possible_part(path: &[u8], is_link: bool) -> bool {
     let part = path.split(|byte| *byte == b'/').next().unwrap_or_default();
     let lower = part.to_ascii_lowercase();
@@ -62,7 +62,7 @@ fn is_possible_part(path: &[u8], is_link: bool) -> bool {
     !is_refused && !is_ntfs_alias(path, is_link)
 }
 
-/// Reports whether HFS+ takes a part for a name; like git, this stops at the first malformed character.
+/// Reports whether HFS+ takes a part for `name`; like git, this stops at the first malformed character.
 fn is_hfs_alias(part: &[u8], name: &[u8]) -> bool {
     let chunk = part.utf8_chunks().next().map(|chunk| chunk.valid()).unwrap_or_default();
     let mut letters = chunk.chars().take_while(|c| !matches!(c, '\u{fffe}' | '\u{ffff}')).filter(
@@ -76,7 +76,7 @@ fn is_ntfs_alias(path: &[u8], is_link: bool) -> bool {
     is_ntfs_git(path) || is_link && is_ntfs_modules(path)
 }
 
-/// Reports whether NTFS takes what a path begins with for `.git`.
+/// Reports whether NTFS takes the beginning of a path for `.git`.
 fn is_ntfs_git(path: &[u8]) -> bool {
     let rest = strip_prefix(path, b".git").or_else(|| strip_prefix(path, b"git~1"));
     rest.is_some_and(|rest| ends(rest, b"\\/:"))
@@ -92,7 +92,7 @@ fn is_ntfs_modules(path: &[u8]) -> bool {
     long.or_else(short).or_else(|| behind_hashed_short_name(path)).is_some_and(|rest| ends(rest, b":"))
 }
 
-/// Returns what stands behind a short name of eight letters: a beginning of the hashed one, `~` and a number.
+/// Returns the rest after a short name of eight letters: the beginning of the hashed name, `~` and a number.
 fn behind_hashed_short_name(path: &[u8]) -> Option<&[u8]> {
     let (name, rest) = path.split_at_checked(8)?;
     let tilde = name.iter().position(|byte| *byte == b'~')?;
@@ -102,7 +102,7 @@ fn behind_hashed_short_name(path: &[u8]) -> Option<&[u8]> {
     (is_begin && is_number).then_some(rest)
 }
 
-/// Reports whether nothing that NTFS keeps follows before the end or one of these marks.
+/// Reports whether only characters that NTFS ignores precede the end or one of these marks.
 fn ends(rest: &[u8], marks: &[u8]) -> bool {
     let kept = rest.iter().find(|byte| !matches!(byte, b'.' | b' '));
     kept.is_none_or(|byte| marks.contains(byte))

@@ -19,12 +19,12 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Wraps the text as it is; whoever makes an id has checked it.
+            /// Wraps the text without checking it.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
 
-            /// Gives the text of the id.
+            /// Returns the text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -55,7 +55,7 @@ text_id! {
     RunId
 }
 text_id! {
-    /// One task of a plan or of a spawn; at most [`TaskId::MAX_BYTES`] bytes, unique within its run.
+    /// One task of a plan or a spawned one; at most [`TaskId::MAX_BYTES`] bytes, unique within its run.
     TaskId
 }
 text_id! {
@@ -67,11 +67,11 @@ text_id! {
     BlobId
 }
 text_id! {
-    /// A tool call as the model named it; unique within one reply only.
+    /// A tool call's id as given by the model; unique within one reply only.
     CallId
 }
 text_id! {
-    /// The hash of one tool call of one agent at one place, which an approval is bound to.
+    /// The hash of one tool call of one agent at one position, which an approval is bound to.
     CallHash
 }
 
@@ -79,40 +79,40 @@ text_id! {
 pub type AgentId = TaskId;
 
 impl RunId {
-    /// Tells whether the text has the form of a run id (`r-` and at least six of `[a-z0-9]`).
+    /// Reports whether the text has the form of a run id (`r-` and at least six of `[a-z0-9]`).
     pub fn is_run_id(text: &str) -> bool {
         text.strip_prefix("r-")
             .is_some_and(|rest| rest.len() >= 6 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
     }
 
-    /// Gives the full name of the branch that holds the merged result.
+    /// Returns the full name of the branch with the merged result.
     pub fn integration_ref(&self) -> String {
         format!("refs/heads/{}", self.integration_branch())
     }
 
-    /// Gives the short name of the branch that holds the merged result.
+    /// Returns the short name of the branch with the merged result.
     pub fn integration_branch(&self) -> String {
         format!("orchestrate/{self}/{}", TaskId::INTEGRATION)
     }
 
-    /// Gives the short name of a task's branch.
+    /// Returns the short name of a task's branch.
     pub fn task_branch(&self, task: &TaskId) -> String {
         format!("orchestrate/{self}/{}", task.branch_component())
     }
 
-    /// Gives the prefix of this run's safety refs, with its closing slash.
+    /// Returns the prefix of this run's safety refs, with its trailing slash.
     pub fn keep_prefix(&self) -> String {
         format!("refs/orchestrate/keep/{self}/")
     }
 }
 
 impl TaskId {
-    /// The longest id: encoded three-fold it still fits a file name of 255 bytes.
+    /// The maximum length: encoded at three times its size, it still fits a file name of 255 bytes.
     pub const MAX_BYTES: usize = 64;
-    /// The name that no task may have, since the merged branch has it.
+    /// The reserved name of the merged branch.
     pub const INTEGRATION: &'static str = "integration";
 
-    /// Says why a text cannot be a task's id; none if it can.
+    /// Returns why a text cannot be a task's id, or `None` if it can.
     pub fn refusal(id: &str) -> Option<String> {
         if id.len() > Self::MAX_BYTES {
             return Some(format!("an id has at most {} bytes", Self::MAX_BYTES));
@@ -126,23 +126,23 @@ impl TaskId {
         (!Self::is_plain(id)).then(|| "an id is made of letters, digits, `.`, `_` and `-`".to_owned())
     }
 
-    /// Returns the key by which ids are told apart: two that look alike are one to a reader, and two that differ in
-    /// case only are one branch to a system that folds names.
+    /// Returns the key by which ids are compared: ids that look alike are the same to a reader, and ids that differ
+    /// only in case are the same branch on a case-insensitive file system.
     pub fn key(id: &str) -> String {
         folded(id)
     }
 
-    /// Tells whether a text is made of what ids are made of.
+    /// Reports whether a text consists of the characters allowed in ids.
     pub fn is_plain(text: &str) -> bool {
-        // The fillers of Hangul are letters to Unicode, and show nothing.
+        // Unicode counts the Hangul fillers as letters, but they are invisible.
         let is_letter = |c: char| c.is_alphanumeric() && !is_invisible(c);
         text.chars().next().is_some_and(is_letter) && text.chars().all(|c| is_letter(c) || matches!(c, '.' | '_' | '-'))
     }
 
-    /// Gives the id as one component of a ref and of a path.
+    /// Returns the id as one component of a ref and of a path.
     ///
-    /// Letters, digits, `-` and `_` stand for themselves, a dot too unless git forbids it there;
-    /// every other byte is written `%XX`. `%` itself is encoded, so the mapping is injective.
+    /// Letters, digits, `-` and `_` are kept, and so is a dot unless git forbids it there; every other byte is
+    /// written `%XX`. `%` itself is encoded, so the mapping is injective.
     pub fn branch_component(&self) -> String {
         let bytes = self.0.as_bytes();
         let locked = self.0.ends_with(".lock");

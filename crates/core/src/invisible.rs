@@ -1,10 +1,10 @@
-//! Characters that show nothing or turn the reading direction, so that a text says something else than it shows.
+//! Characters that are invisible or change the reading direction, so that a text differs from what it shows.
 //!
-//! The table is Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), and besides it the separators of
-//! lines and paragraphs, the marks of interlinear annotations, and the blank braille pattern, which shows as a space
-//! and is a letter to programs. A few of them are part of ordinary text: see [`hidden`].
+//! The table is Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), plus the separators of lines
+//! and paragraphs, the marks of interlinear annotations, and the blank braille pattern, which looks like a space but
+//! counts as a letter. Some of them belong to ordinary text: see [`hidden`].
 
-/// Reports whether a character shows nothing or turns the reading direction.
+/// Reports whether a character is invisible or changes the reading direction.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -15,8 +15,8 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Returns the invisible characters of a text that hide something, each with its byte offset.
 ///
-/// Left out is what ordinary text needs: one selector of the form of an emoji behind a sign, a joiner between two
-/// signs, and joiners between letters of the scripts that are written with them (Arabic, those of India and others).
+/// Characters that ordinary text needs are left out: one variation selector after a sign, a joiner between two signs,
+/// and joiners between letters of scripts that use them (Arabic, the scripts of India and others).
 pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     let mut before = None;
     text.char_indices().filter(move |(at, c)| {
@@ -31,8 +31,8 @@ pub fn without_hidden(text: &str) -> String {
     text.char_indices().filter(|(at, _)| offsets.next_if_eq(at).is_none()).map(|(_, c)| c).collect()
 }
 
-/// Returns a name in one line as people may be shown it: control characters and what hides something are written out,
-/// and a backslash that would read as the beginning of such a thing is doubled, so that two names never look alike.
+/// Returns a name in one line, safe to show: control characters and hidden characters are escaped, and a backslash
+/// that would read as the beginning of an escape is doubled, so that two names never look alike.
 pub fn shown(name: &str) -> String {
     let mut offsets = hidden(name).map(|(at, _)| at).peekable();
     let mut shown = String::with_capacity(name.len());
@@ -50,8 +50,7 @@ pub fn shown(name: &str) -> String {
     shown
 }
 
-/// Reports whether a backslash before a character would be taken for the beginning of what [`shown`] writes out, or
-/// already stands before that.
+/// Reports whether a backslash before this character would read as the beginning of an escape made by [`shown`].
 fn reads_on(c: char) -> bool {
     matches!(c, 'n' | 'r' | 't' | 'u' | '\\') || c.is_control() || is_invisible(c)
 }
@@ -75,7 +74,7 @@ fn is_sign(c: char) -> bool {
     !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control() && !is_invisible(c)
 }
 
-/// Reports whether a character belongs to a script that is written with joiners.
+/// Reports whether a character belongs to a script that uses joiners.
 fn is_joined(c: char) -> bool {
     !is_invisible(c)
         && matches!(c, '\u{600}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1b00}'..='\u{1b7f}')

@@ -1,9 +1,9 @@
-//! What to merge, verify, advance or give back: pure, one merge at a time.
+//! What to merge, verify, advance or return: pure, one merge at a time.
 //!
-//! The rule is that the integration branch only ever holds trees that passed the run's check: a candidate is merged
-//! without a checkout, its exact merged tree is verified, and only then the branch moves to it. A conflict or a red
-//! tree goes back to its author with the evidence, a bounded number of times. Results of checks are kept by (tree,
-//! command), so a tree that was checked is not checked again. This decides; the merge executor acts.
+//! The integration branch only ever contains trees that passed the run's check: a candidate is merged without a
+//! checkout, its exact merged tree is verified, and only then the branch moves to it. A conflict or a failed check is
+//! returned to its agent with the evidence, a limited number of times. Results of checks are cached by (tree,
+//! command), so no tree is checked twice. This module decides; the merge executor acts.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::rounds::{AfterFault, GivenUp};
 use crate::settings::RunSettings;
 use crate::task_record::TaskRecord;
 
-/// The merge in progress and the checks that have been done.
+/// The merge in progress and the results of checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeQueue {
     current: Option<Current>,
     gates: BTreeMap<(Oid, String), Gate>,
 }
 
-/// What a check of a tree said.
+/// The result of checking a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Whether it passed.
@@ -49,7 +49,7 @@ enum Stage {
 /// What the merge executor does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeStep {
-    /// Merge the candidate into the target without a checkout; record what came of it.
+    /// Merge the candidate into the target without a checkout, and record the result.
     Merge {
         /// The task.
         task: TaskId,
@@ -60,9 +60,9 @@ pub enum MergeStep {
     },
     /// Run the run's check on this tree.
     Verify {
-        /// The task that it decides about.
+        /// The task that is verified.
         task: TaskId,
-        /// The merge commit that has the tree.
+        /// The merge commit with the tree.
         commit: Oid,
         /// The tree.
         tree: Oid,
@@ -78,13 +78,13 @@ pub enum MergeStep {
         /// The tip that it must still have.
         target: Oid,
     },
-    /// Give the work back to its author.
+    /// Return the work to its agent.
     Return {
         /// The task.
         task: TaskId,
         /// Why.
         cause: ReturnCause,
-        /// What is merged into the author's worktree first.
+        /// The commit that is merged into the agent's worktree first.
         onto: Oid,
         /// The evidence.
         evidence: Evidence,
@@ -93,7 +93,7 @@ pub enum MergeStep {
     GiveUp {
         /// The task.
         task: TaskId,
-        /// Why the work would go back once more.
+        /// Why the work would be returned once more.
         cause: ReturnCause,
         /// How the task ends.
         end: GivenUp,
@@ -102,22 +102,22 @@ pub enum MergeStep {
     },
 }
 
-/// Why work goes back, in facts.
+/// The evidence for returning work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// These paths conflict.
     Conflict(Vec<String>),
-    /// This check was red.
+    /// This check failed.
     Check {
         /// The command.
         command: String,
-        /// What it said.
+        /// Its result.
         gate: Gate,
     },
 }
 
 impl MergeQueue {
-    /// Takes in a fact about a task; says why not if it cannot follow what happened before.
+    /// Applies an event of a task; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::MergeStarted { task, target, candidate } => {
@@ -161,7 +161,7 @@ impl MergeQueue {
         }
     }
 
-    /// Decides the next step of merging, or `None` if there is nothing to do now.
+    /// Returns the next step of merging, or `None` if there is none now.
     pub fn next(&self, situation: &Situation<'_>) -> Option<MergeStep> {
         let Some(current) = &self.current else {
             let (task, candidate) = situation.candidate.clone()?;
@@ -189,7 +189,7 @@ impl MergeQueue {
         }
     }
 
-    /// Returns what a check of a tree said, if it has been done.
+    /// Returns the cached result of checking a tree.
     pub(crate) fn gate(&self, tree: &Oid, command: &str) -> Option<&Gate> {
         self.gates.get(&(tree.clone(), command.to_owned()))
     }
@@ -200,7 +200,7 @@ impl MergeQueue {
     }
 }
 
-/// What the decision needs to know of the run beside the queue itself.
+/// The parts of the run's state that the decision needs.
 pub struct Situation<'a> {
     /// The frozen settings.
     pub settings: &'a RunSettings,

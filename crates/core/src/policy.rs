@@ -1,13 +1,13 @@
 //! What a tool call may do, as a pure decision over rules: the first match of deny, then ask, then allow.
 //!
 //! Invariants: a rule never widens what the agent's role grants ([`Grant`]); a rule that denies matches if
-//! *any* part of a call matches, a rule that allows only if *every* part does, so a compound command is
-//! never let through by its first half. Where no rule matches, the built-in rules speak (the files that
-//! configure agents are not theirs to write; a rule of the user's may allow it), then the role's grant.
+//! *any* part of a call matches, a rule that allows only if *every* part does, so a compound command is never let
+//! through because of its first half. Where no rule matches, the built-in rules apply (agents may not write the files
+//! that configure agents, unless a rule of the user's allows it), then the role's grant.
 //!
-//! Deliberately not here: any claim to contain a program. Rules are for people, who want to be asked or to
-//! forbid; the kernel is the boundary. Resolving links is the executor's work, which asks again with the
-//! path that was really opened.
+//! Deliberately absent: any claim to contain a program. Rules are for users who want to be asked or to forbid
+//! something; the kernel is the boundary. Resolving links is the executor's work, which asks again with the path that
+//! was really opened.
 
 mod command;
 mod glob;
@@ -25,30 +25,30 @@ use crate::tool_names;
 
 use command::Command;
 
-/// The rule id of a decision that no rule made.
+/// The rule id of a decision made by no rule.
 pub const DEFAULT_RULE: &str = "default";
 
-/// What a tool needs of its caller's role, in the field's words.
+/// What a tool requires of its caller's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Reading files, listing and searching them.
     FileRead,
-    /// Making and changing files.
+    /// Creating and changing files.
     FileWrite,
     /// Deleting and moving files.
     FileModify,
     /// Running programs.
     CodeExecution,
-    /// Looking at and committing to the agent's own branch.
+    /// Reading, and committing to, the agent's own branch.
     GitOperations,
-    /// Reaching hosts outside.
+    /// Connecting to remote hosts.
     NetworkAccess,
     /// Starting and ending other agents.
     AgentSpawn,
-    /// Writing to other agents.
+    /// Sending messages to other agents.
     AgentMessage,
-    /// Nothing at all: the agent's own notes.
+    /// None: the agent's own notes.
     None,
 }
 
@@ -66,7 +66,7 @@ impl Permission {
         Permission::None,
     ];
 
-    /// Returns the name as rules and agent files write it.
+    /// Returns the name as written in rules and agent files.
     pub fn as_str(self) -> &'static str {
         match self {
             Permission::FileRead => "file_read",
@@ -93,17 +93,17 @@ impl fmt::Display for Permission {
     }
 }
 
-/// What an agent's role lets it use at all; rules only narrow it.
+/// The tools and permissions of an agent's role; rules only narrow them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The canonical names of the tools that the role lists.
+    /// The canonical names of the role's tools.
     pub tools: BTreeSet<String>,
-    /// The permissions that the role has.
+    /// The permissions of the role.
     pub permissions: BTreeSet<Permission>,
 }
 
 impl Grant {
-    /// Grants the named tools (aliases are understood) with every permission.
+    /// Grants the named tools (aliases included) with every permission.
     pub fn of_tools<'a>(tools: impl IntoIterator<Item = &'a str>) -> Grant {
         Grant {
             tools: tools.into_iter().map(tool_names::canonical).collect(),
@@ -117,29 +117,29 @@ impl Grant {
     }
 }
 
-/// One thing that a call would touch, as rules see it.
+/// Something that a call would affect, as rules see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A path relative to the worktree, without `.` and `..`, empty for the worktree itself.
+    /// A path relative to the worktree, without `.` and `..`; empty for the worktree itself.
     Path(String),
-    /// A command that a shell would read.
+    /// A command for a shell.
     Command(String),
-    /// Anything else that a rule may name: an agent, a host.
+    /// Any other name that a rule may contain: an agent, a host.
     Name(String),
 }
 
-/// A call as the policy judges it.
+/// A call to be judged by the policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The tool's canonical name.
     pub tool: &'a str,
-    /// What the tool needs.
+    /// The permission that the tool requires.
     pub permission: Permission,
-    /// What the call touches.
+    /// What the call affects.
     pub targets: &'a [Target],
 }
 
-/// What the policy decided, with the id of the rule that did.
+/// The policy's decision, with the id of the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -148,22 +148,22 @@ pub enum Decision {
         /// The rule's id.
         rule: String,
     },
-    /// A person decides.
+    /// The user decides.
     Ask {
         /// The rule's id.
         rule: String,
     },
-    /// The call is refused.
+    /// The call is denied.
     Deny {
         /// The rule's id.
         rule: String,
-        /// Why, and what may be done instead.
+        /// Why, and what to do instead.
         reason: String,
     },
 }
 
 impl Decision {
-    /// Returns the id of the rule that decided.
+    /// Returns the id of the deciding rule.
     pub fn rule(&self) -> &str {
         match self {
             Decision::Allow { rule } | Decision::Ask { rule } | Decision::Deny { rule, .. } => rule,
@@ -171,7 +171,7 @@ impl Decision {
     }
 }
 
-/// Why a rule is none.
+/// Why a rule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The text is not `tool` or `tool(glob)`.
@@ -186,7 +186,7 @@ pub enum PolicyError {
     },
 }
 
-/// One rule: which tools, and what of a call it looks at.
+/// One rule: the tools it applies to, and the pattern for their targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     id: String,
@@ -198,7 +198,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule: `tool`, `tool(glob)`, or a permission's name in the place of the tool's.
+    /// Parses a rule: `tool`, `tool(glob)`, or a permission's name instead of a tool's.
     ///
     /// # Errors
     /// [`PolicyError::Syntax`] if the text is neither.
@@ -274,14 +274,14 @@ fn decision_word(decision: RuleDecision) -> &'static str {
     }
 }
 
-/// Rules in the order in which they are asked.
+/// Rules in the order of evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     rules: Vec<Rule>,
 }
 
-/// Paths that configure agents: a run reads them from the base commit, and no agent writes them unless a
-/// rule of the user's allows it.
+/// Paths that configure agents: a run reads them from the base commit, and agents may write them only if a rule of
+/// the user's allows it.
 const CONFIGURATION: &[&str] =
     // The last is a short name that NTFS gives a file whose name ends in `.tool`.
     &[
@@ -295,10 +295,10 @@ const CONFIGURATION: &[&str] =
     ];
 
 impl Policy {
-    /// Reads rules as typed, in their order.
+    /// Parses rules as typed, in their order.
     ///
     /// # Errors
-    /// Every rule that cannot be read, not only the first.
+    /// Returns every rule that is invalid, not only the first.
     pub fn new(texts: &[RuleText]) -> Result<Policy, Vec<PolicyError>> {
         let mut rules = Vec::with_capacity(texts.len());
         let mut errors = Vec::new();
@@ -311,7 +311,7 @@ impl Policy {
         if errors.is_empty() { Ok(Policy { rules }) } else { Err(errors) }
     }
 
-    /// Decides about a call.
+    /// Decides a call.
     ///
     /// ```
     /// use orchestrate_core::policy::{Decision, Grant, Permission, Policy, Question, Target};
@@ -341,11 +341,11 @@ impl Policy {
         built_in(question).unwrap_or_else(|| Decision::Allow { rule: DEFAULT_RULE.to_owned() })
     }
 
-    /// Reports whether no program of an agent's may change a file, since it configures agents and no rule of the
-    /// user's allows whatever writes to do so.
+    /// Reports whether no program of an agent's may change a file, since the file configures agents and no rule of
+    /// the user's allows every writer to.
     ///
-    /// A rule about a tool opens a file to that tool alone, and one that asks only to calls that were asked about: of
-    /// either a command is no part. What a tool wrote by such a rule its call tells.
+    /// A rule about a tool opens a file to that tool alone, and a rule that asks opens it only to approved calls;
+    /// neither covers a command. Changes that a tool made under such a rule are known from its call.
     pub fn protects(&self, path: &str) -> bool {
         let target = [Target::Path(path.to_owned())];
         let opens = |rule: &Rule| {

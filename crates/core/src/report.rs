@@ -1,4 +1,4 @@
-//! The report of a run and its exit code: functions of the run's state, and of whether somebody works on it.
+//! The report of a run and its exit code: functions of the run's state, and of whether a process works on it.
 
 use std::sync::Arc;
 
@@ -23,33 +23,33 @@ pub const EXIT_NEEDS_HUMAN: u8 = 3;
 pub const EXIT_LIMIT: u8 = 4;
 /// Exit code of a run in which a denied permission failed a task.
 pub const EXIT_DENIED: u8 = 5;
-/// Exit code of our own failure.
+/// Exit code of an internal error.
 pub const EXIT_INTERNAL: u8 = 70;
-/// Exit code after SIGINT, and of a run that was stopped.
+/// Exit code after SIGINT, and of a stopped run.
 pub const EXIT_INTERRUPTED: u8 = 130;
 /// Exit code after SIGTERM.
 pub const EXIT_TERMINATED: u8 = 143;
 
-/// The status of a run that should be running and that nobody works on.
+/// The status of a run that should be running but that no process works on.
 pub const STOPPED: &str = "stopped";
 
-/// How a run stands.
+/// The state of a run, with whether a process works on it.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// What is recorded of it.
+    /// The recorded state.
     pub state: Arc<RunState>,
-    /// Whether a process carries its tasks out.
+    /// Whether a process works on its tasks.
     pub is_live: bool,
 }
 
-/// The object that `--output-format json` prints and `stream-json` ends with.
+/// The object printed by `--output-format json` and at the end of `stream-json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// Always `run.finished`, or `run.status` while it is not.
     pub r#type: &'static str,
     /// The run.
     pub run_id: RunId,
-    /// How it stands; `stopped` if it should be running and no coordinator is alive.
+    /// The status; `stopped` if it should be running but no coordinator is alive.
     pub status: String,
     /// The exit code, or `None` while it runs.
     pub exit_code: Option<u8>,
@@ -59,7 +59,7 @@ pub struct Report {
     pub integration_commit: Oid,
     /// Where the run started.
     pub base_commit: Oid,
-    /// From the first fact to the newest, without the time in which nobody worked on it.
+    /// The time from the first event to the newest, without the time in which no process worked on it.
     pub duration_ms: u64,
     /// All tokens.
     pub usage: ReportUsage,
@@ -67,12 +67,12 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
 }
 
-/// Tokens and money; money is null while no price is known.
+/// Tokens and cost; the cost is null while no price is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReportUsage {
     /// Prompt tokens, cached ones included.
     pub input_tokens: u64,
-    /// Cached ones of them.
+    /// Cached prompt tokens.
     pub cached_tokens: u64,
     /// Reply tokens.
     pub output_tokens: u64,
@@ -85,7 +85,7 @@ pub struct ReportUsage {
 pub struct TaskReport {
     /// The task.
     pub id: TaskId,
-    /// Where it stands.
+    /// The task's state.
     pub state: TaskState,
     /// The role; null for a `run:` task.
     pub agent: Option<String>,
@@ -97,15 +97,15 @@ pub struct TaskReport {
     pub branch: Option<String>,
     /// The tip of its branch; null for a report.
     pub commit: Option<Oid>,
-    /// What the newest check said.
+    /// The result of the newest check.
     pub verify: Verify,
     /// Requests answered.
     pub turns: u32,
     /// Its tokens.
     pub usage: ReportUsage,
-    /// Why it ended without success.
+    /// Why the task did not succeed.
     pub error: Option<TaskError>,
-    /// Whether something that it was built on has been rejected after it was merged.
+    /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
 }
 
@@ -118,7 +118,7 @@ impl Standing {
         status_name(self.state.status)
     }
 
-    /// Returns where a task stands: what was begun waits for somebody to go on with it, unless somebody does.
+    /// Returns the state of a task; started work counts as waiting while no process works on the run.
     pub fn of_task(&self, record: &TaskRecord) -> TaskState {
         match record.state() {
             TaskState::Running if self.state.status != RunStatus::Running || !self.is_live => TaskState::Ready,
@@ -126,7 +126,7 @@ impl Standing {
         }
     }
 
-    /// Makes the report of the run.
+    /// Creates the report of the run.
     pub fn report(&self) -> Report {
         let state = &self.state;
         let mut usage = Usage::default();
@@ -150,7 +150,7 @@ impl Standing {
 }
 
 impl TaskReport {
-    /// Makes the report of a task.
+    /// Creates the report of a task.
     pub fn of(record: &TaskRecord) -> Self {
         let is_agent = matches!(record.task.work, Work::Agent(_));
         Self {
@@ -169,12 +169,12 @@ impl TaskReport {
         }
     }
 
-    /// Reports whether what the task brought is the words of its agent.
+    /// Reports whether the task's result is its agent's report.
     pub fn is_report(&self) -> bool {
         self.agent.is_some() && self.commit.is_none() && self.turns > 0
     }
 
-    /// Reports whether a command carried the task out and changed nothing, so that the result has nothing of it.
+    /// Reports whether a command carried out the task without changing anything, so that nothing was merged.
     pub fn changed_nothing(&self) -> bool {
         self.state == TaskState::Merged && self.agent.is_none() && self.attempt > 0 && self.commit.is_none()
     }
@@ -191,9 +191,9 @@ impl From<Usage> for ReportUsage {
     }
 }
 
-/// Decides how a run ends if nothing more can be done now, or `None` while something can.
+/// Returns how a run ends if nothing more can be done now, or `None` while something can.
 ///
-/// Tasks whose worker is alive count as work to do, so the caller asks only when none is.
+/// Tasks with a live worker count as work to do, so this may be called only if there are none.
 pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     if !state.due_facts().is_empty() || state.tasks().any(|record| state.can_go_on(record)) {
         return None;
@@ -202,7 +202,7 @@ pub fn outcome(state: &RunState) -> Option<(RunStatus, u8)> {
     Some(worst.map_or((RunStatus::Succeeded, EXIT_OK), Severity::outcome))
 }
 
-/// What a task says of the run, in the order in which exit codes win.
+/// A task's contribution to the exit code, in order of precedence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Fine,

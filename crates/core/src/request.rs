@@ -1,8 +1,8 @@
-//! What a person or a program asks of a run, and what the run's state decides about it.
+//! Requests of users and programs to a run, and the decisions on them.
 //!
-//! [`RunState::decide`] is the one place where a request is accepted or refused; who carries it out only records what
-//! was decided. Requests and refusals are stored as JSON, so a variant or field that has been released keeps its name.
-//! How to go on after a refusal is for the terminal to word: no text here names a command line.
+//! [`RunState::decide`] is the only place where a request is accepted or refused; its caller only records the
+//! decision. Requests and refusals are stored as JSON, so a released variant or field keeps its name. The terminal
+//! words how to continue after a refusal: no text here names a command line.
 
 mod refused;
 
@@ -21,10 +21,10 @@ use crate::task_state::TaskState;
 
 pub use refused::RequestRefused;
 
-/// What an agent is told that goes on without a comment.
+/// The message to an agent whose work is returned without a comment.
 const TRY_AGAIN: &str = "Try again.";
 
-/// What a person or a program asks of a run.
+/// A request of a user or a program to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Request {
@@ -32,16 +32,16 @@ pub enum Request {
     Approve {
         /// The task.
         task: TaskId,
-        /// The tree that the person saw, which the approval is bound to.
+        /// The tree that was reviewed, which the approval is bound to.
         tree: Oid,
     },
-    /// Sends a task's work back with a comment.
+    /// Returns a task's work with a comment.
     Reject {
         /// The task.
         task: TaskId,
-        /// What the author is told.
+        /// The message to the agent.
         message: String,
-        /// The place that the comment is about, as `file:line`.
+        /// The line that the comment refers to, as `file:line`.
         at: Option<String>,
     },
     /// Answers a parked tool call.
@@ -50,14 +50,14 @@ pub enum Request {
         call: CallHash,
         /// Whether it may run.
         allowed: bool,
-        /// What the agent is told.
+        /// The message to the agent.
         message: Option<String>,
     },
-    /// Tries a task again that has ended without success.
+    /// Retries a task that did not succeed.
     Retry {
         /// The task.
         task: TaskId,
-        /// What the author is told.
+        /// The message to the agent.
         message: Option<String>,
     },
     /// Sends a message to an agent.
@@ -71,103 +71,103 @@ pub enum Request {
     Stop {
         /// How hard.
         level: StopLevel,
-        /// The process that it is meant for; `None` for whichever works on the run.
+        /// The process that it is addressed to; `None` for whichever works on the run.
         #[serde(default)]
         holder: Option<Holder>,
     },
-    /// Stops one agent and those that it spawned: their calls in progress are cancelled and recorded.
+    /// Stops one agent and those that it spawned: their current calls are cancelled and recorded.
     StopAgent {
         /// The agent.
         agent: AgentId,
-        /// The process that it is meant for; `None` for whichever works on the run.
+        /// The process that it is addressed to; `None` for whichever works on the run.
         holder: Option<Holder>,
     },
 }
 
-/// How hard a run is stopped; a level only rises.
+/// How forcefully a run is stopped; a level only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopLevel {
-    /// Running turns end, nothing new begins.
+    /// Current turns end, nothing new starts.
     Drain,
-    /// Calls in progress are cancelled and recorded.
+    /// Current calls are cancelled and recorded.
     Stop,
-    /// Processes are killed at once.
+    /// Processes are killed immediately.
     Kill,
 }
 
 /// The process that works on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its process id; 0 if it has not written it down yet.
+    /// Its process id; 0 if it is not recorded yet.
     pub pid: u32,
     /// When it took the run, in Unix milliseconds.
     pub since_ms: u64,
-    /// What it does with the run.
+    /// What it holds the run for.
     #[serde(default)]
     pub purpose: Purpose,
 }
 
-/// What a process holds a run for.
+/// The purpose for which a process holds a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// It carries its tasks out, and takes commands.
+    /// It works on the run's tasks, and answers requests.
     #[default]
     Run,
-    /// It lands it, or takes a landing back; it takes no commands.
+    /// It lands the run, or undoes a landing; it answers no requests.
     Land,
-    /// It removes its worktrees; it takes no commands.
+    /// It removes the run's worktrees; it answers no requests.
     Clean,
 }
 
-/// What a run is allowed from now on, what it has used already included; `None` leaves a limit as it is.
+/// New limits of a run, which include what it has used already; `None` leaves a limit unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// The time that the whole run may take.
+    /// The time limit of the whole run.
     pub time: Option<Duration>,
-    /// The tokens that the whole run may use.
+    /// The token limit of the whole run.
     pub tokens: Option<u64>,
 }
 
 /// A request that is accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
-    /// What it leads to.
+    /// The decision.
     pub decision: Decision,
-    /// What its sender is told.
+    /// The answer to its sender.
     pub answer: String,
 }
 
-/// What an accepted request leads to.
+/// The effect of an accepted request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// This fact is recorded.
+    /// Records this event.
     Record(Event),
-    /// Tasks go back to their agents.
+    /// Returns tasks to their agents.
     Return(Return),
-    /// Nothing is recorded: the level of shutdown is raised in memory.
+    /// Records nothing: the level of shutdown is raised in memory.
     Stop,
 }
 
-/// Tasks that go back to their agents with the same words.
+/// Tasks that are returned to their agents with the same message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Return {
     /// The tasks.
     pub tasks: Vec<TaskId>,
     /// Why.
     pub cause: ReturnCause,
-    /// What their agents are told.
+    /// The message to their agents.
     pub message: String,
 }
 
 impl Allowance {
-    /// Returns the time that the whole run may take from now on, in milliseconds.
+    /// Returns the new time limit of the whole run, in milliseconds.
     pub fn timeout_ms(&self) -> Option<u64> {
         self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Returns the tasks that have failed for want of what the run is given more of.
+    /// Returns the tasks that failed for lack of a limit that is raised.
     pub fn reopens(&self, state: &RunState) -> Vec<TaskId> {
         let is_given = |record: &&TaskRecord| match state.stopped_by(record) {
             Some(Limit::RunTokens) => self.tokens.is_some(),
@@ -179,7 +179,7 @@ impl Allowance {
 }
 
 impl Request {
-    /// Returns the task that the request lets go on although it has ended.
+    /// Returns the ended task that the request reopens.
     pub fn reopens(&self) -> Option<&TaskId> {
         match self {
             Self::Reject { task, .. } | Self::Retry { task, .. } => Some(task),
@@ -189,10 +189,10 @@ impl Request {
 }
 
 impl RunState {
-    /// Decides a request on this state.
+    /// Decides a request in this state.
     ///
     /// # Errors
-    /// Why it cannot be done; nothing changes then.
+    /// Fails with the reason if the request is refused; nothing changes then.
     pub fn decide(&self, request: &Request) -> Result<Accepted, RequestRefused> {
         match request {
             Request::Approve { task, tree } => self.decide_approval(task, tree),
@@ -214,10 +214,10 @@ impl RunState {
         }
     }
 
-    /// Decides which tasks go on where a run is resumed with more of a limit.
+    /// Decides which tasks continue when a run is resumed with a raised limit.
     ///
     /// # Errors
-    /// The run's time is used up all the same, so that they would fail again at once.
+    /// Fails if the run's time is still used up, so that the tasks would fail again at once.
     pub fn decide_resumption(&self, allowance: Allowance) -> Result<Option<Return>, RequestRefused> {
         let tasks = allowance.reopens(self);
         if tasks.is_empty() {
@@ -297,7 +297,7 @@ impl RunState {
         Ok(Accepted { decision: Decision::Record(Event::MessageSent { envelope }), answer })
     }
 
-    /// Refuses what would set work going again when no time is left for it: the work would fail at once.
+    /// Refuses requests that would start work when no time is left: the work would fail at once.
     fn require_time(&self) -> Result<(), RequestRefused> {
         if self.time_left() == Some(Duration::ZERO) {
             return Err(self.out_of_time());
@@ -305,7 +305,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns the refusal of everything that would need time which the run no longer has.
+    /// Returns the refusal of requests that need time which the run no longer has.
     pub fn out_of_time(&self) -> RequestRefused {
         RequestRefused::OutOfTime { limit_ms: self.settings.timeout_ms.unwrap_or_default() }
     }

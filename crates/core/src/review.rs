@@ -1,8 +1,8 @@
-//! What a person looks at before deciding about a run's branches: size, risk, overlaps and cost of each.
+//! What to look at before deciding about a run's branches: size, risk, overlaps and cost of each.
 //!
-//! A listing is a function of the run's state and of what each branch changes; whoever can read the repository
-//! brings the changes. Risk is a rule about paths, not a judgement about code: it says which branches change what
-//! decides whether the others are right (tests, CI, builds, pinned versions, modes), and which delete most files.
+//! A listing is a function of the run's state and of the changes of each branch, which a caller with access to the
+//! repository provides. Risk is a rule about paths, not a judgement about code: it marks branches that change files
+//! which decide whether others are right (tests, CI, builds, pinned versions, modes), or that delete most files.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +15,15 @@ use crate::invisible::shown;
 use crate::report::{ReportUsage, Standing};
 use crate::run_state::{EndCause, MergedAttempt, TaskRecord, TaskState, Verify};
 
-/// Folders whose files are tests.
+/// Folders that contain tests.
 const TEST_FOLDERS: [&str; 6] = ["test", "tests", "__tests__", "spec", "specs", "testdata"];
-/// Ends of a file's stem that make it a test.
+/// Suffixes of a file's stem that make it a test.
 const TEST_STEMS: [&str; 5] = ["_test", "_tests", ".test", ".spec", "_spec"];
-/// Files that are tests by their whole name.
+/// Names of test files.
 const TEST_FILES: [&str; 4] = ["test.rs", "tests.rs", "conftest.py", "pytest.ini"];
-/// Folders whose files say what runs on a server.
+/// Folders of CI configuration.
 const CI_FOLDERS: [&str; 7] = [".github", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".ci", ".gitea"];
-/// Files that say what runs on a server.
+/// Files of CI configuration.
 const CI_FILES: [&str; 8] = [
     ".gitlab-ci.yml",
     ".travis.yml",
@@ -34,7 +34,7 @@ const CI_FILES: [&str; 8] = [
     "cloudbuild.yaml",
     "jenkinsfile",
 ];
-/// Files that a build runs or reads its commands from, in lower case.
+/// Files that a build runs or takes commands from, in lower case.
 const BUILD_FILES: [&str; 31] = [
     "build.rs",
     "cargo.toml",
@@ -68,23 +68,23 @@ const BUILD_FILES: [&str; 31] = [
     "go.mod",
     "orchestrate.toml",
 ];
-/// Folders whose files configure a build.
+/// Folders that configure a build.
 const BUILD_FOLDERS: [&str; 2] = [".cargo", ".orchestrate"];
 /// Lock files that do not end in `.lock`, in lower case.
 const LOCK_FILES: [&str; 5] = ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"];
 
-/// Files that say what agents are told or how git treats others, in lower case.
+/// Files that instruct agents or configure git, in lower case.
 const RULE_FILES: [&str; 7] =
     ["agents.md", "claude.md", "orchestrate.toml", ".worktreeinclude", ".mcp.json", ".gitattributes", ".gitmodules"];
-/// Folders whose Markdown files are the roles of agents.
+/// Folders whose Markdown files are roles of agents.
 const ROLE_FOLDER: &str = "agents";
 
 /// One file that a branch changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
-    /// Where it is now, or was if it is deleted.
+    /// Its current path, or its last one if it is deleted.
     pub path: String,
-    /// Where it was, if it was renamed.
+    /// Its previous path, if it was renamed.
     #[serde(skip)]
     pub old_path: Option<String>,
     /// Lines added.
@@ -94,17 +94,17 @@ pub struct ChangedFile {
     /// Whether its mode (executable, link) changed.
     #[serde(skip)]
     pub mode_changed: bool,
-    /// Whether there was no such file before.
+    /// Whether it did not exist before.
     #[serde(skip)]
     pub is_new: bool,
 }
 
-/// What a task changes.
+/// The changes of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchChanges {
     /// The files.
     pub files: Vec<ChangedFile>,
-    /// Whether more than half of the files that there were are gone.
+    /// Whether more than half of the files are deleted.
     pub loses_most: bool,
 }
 
@@ -112,9 +112,9 @@ pub struct BranchChanges {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// It changes only what other things check; new tests are among that, since the old ones check as before.
+    /// It changes only files that others check; new tests are among them, since the old ones still apply.
     Low,
-    /// It changes tests that there were, CI, build scripts, lock files or modes, or deletes most files.
+    /// It changes existing tests, CI, build scripts, lock files or modes, or deletes most files.
     High,
 }
 
@@ -142,33 +142,33 @@ pub struct ReviewEntry {
     pub tree: Option<Oid>,
     /// Where the task stands.
     pub state: TaskState,
-    /// Why the task ended without being merged; none unless it did.
+    /// Why the task ended without being merged; `None` unless it did.
     #[serde(skip)]
     pub cause: Option<EndCause>,
-    /// What the newest check said.
+    /// The result of the newest check.
     pub verify: Verify,
-    /// What the task changes, sorted by path: what each attempt has brought to the result, and its newest work.
+    /// The files that the task changes, sorted by path: what each merged attempt has changed, and its newest work.
     pub files: Vec<ChangedFile>,
     /// How closely to look.
     pub risk: Risk,
-    /// Why: each file that decides about others, and what is changed of it; empty where the risk is low.
+    /// The reason for each risky file, and how it is changed; empty if the risk is low.
     pub risk_reasons: Vec<String>,
-    /// Whether more than half of the files that there were are gone.
+    /// Whether more than half of the files are deleted.
     pub loses_most: bool,
     /// Other branches that change the same files, in the run's order.
     pub overlaps: Vec<Overlap>,
     /// What the task used.
     pub usage: ReportUsage,
-    /// The attempts whose work the result has, oldest first: also what was rejected after it was merged.
+    /// The attempts whose work is in the result, oldest first, including work rejected after it was merged.
     pub merged: Vec<MergedAttempt>,
-    /// Whether something that it was built on has been rejected after it was merged.
+    /// Whether it was built on work that was rejected after it was merged.
     pub stale: bool,
-    /// What git cannot store of the work: the `.git` of repositories inside, pipes and sockets.
+    /// Paths in the work that git cannot store: the `.git` of nested repositories, pipes and sockets.
     pub left_out: Vec<String>,
 }
 
 impl BranchChanges {
-    /// Adds what was changed after these; of a file that both change, the lines of both are counted.
+    /// Adds later changes; the lines of a file that both change are added up.
     pub fn add(&mut self, later: BranchChanges) {
         self.loses_most |= later.loses_most;
         let mut by_path: BTreeMap<String, ChangedFile> = BTreeMap::new();
@@ -192,7 +192,7 @@ impl ChangedFile {
 }
 
 impl ReviewEntry {
-    /// Lists every branch of a run, given what each changes.
+    /// Lists every branch of a run, given the changes of each.
     pub fn listing(standing: &Standing, changes: &BTreeMap<TaskId, BranchChanges>) -> Vec<ReviewEntry> {
         let of_task = |record| Some(ReviewEntry { state: standing.of_task(record), ..entry(record, changes)? });
         let mut entries: Vec<ReviewEntry> = standing.state.tasks().filter_map(of_task).collect();
@@ -262,7 +262,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
     let kind = paths.filter_map(|path| kind(path)).min();
     let path = shown(&file.path);
     match kind {
-        // It adds to what is checked, and changes nothing of what was.
+        // It adds a check and changes no existing one.
         Some(Kind::Test) if file.is_new => None,
         Some(kind) if file.is_new => Some(format!("{path} is new: {}", kind.words())),
         Some(kind) => Some(format!("{path} is changed: {}", kind.words())),
@@ -270,7 +270,7 @@ fn reason(file: &ChangedFile) -> Option<String> {
     }
 }
 
-/// What a file decides about.
+/// What a file affects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Ci,
@@ -292,7 +292,7 @@ impl Kind {
     }
 }
 
-/// Finds what a file decides about, or `None` if others decide about it.
+/// Returns what a file affects, or `None` for an ordinary file.
 fn kind(path: &str) -> Option<Kind> {
     let lower = folded_path(path);
     let mut folders: Vec<&str> = lower.split('/').collect();

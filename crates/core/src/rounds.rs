@@ -1,41 +1,40 @@
-//! The rule of rounds: how often work goes back to its author before the task is given up, and how it ends then.
+//! How often work is returned to its agent before its task ends, and how it ends then.
 //!
-//! Whatever is wrong with finished work is put to [`TaskRecord::after_fault`]: a check that is red, a merge that
-//! conflicts, files that cannot be stored. The limit is the run's `merge_rounds`; a new attempt, which only a person
-//! begins, counts from zero again.
+//! Every fault in finished work goes through [`TaskRecord::after_fault`]: a failed check, a conflict, files that
+//! cannot be stored. The limit is the run's `merge_rounds`; a new attempt, which only the user starts, counts from
+//! zero again.
 
 use crate::event::ReturnCause;
 use crate::task_record::TaskRecord;
 
-/// What becomes of work in which a fault was found.
+/// What happens to faulty work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFault {
-    /// It goes back to its author.
+    /// It is returned to its agent.
     Return,
     /// The task ends without success.
     GiveUp(GivenUp),
 }
 
-/// How a task ends that is given up.
+/// How a task ends when its rounds are used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
     /// It has failed.
     Failed,
-    /// Its branch is left to a person, who can resolve what its author could not.
+    /// Its branch is left to the user, who can resolve what the agent could not.
     Conflicted,
 }
 
 impl TaskRecord {
-    /// Decides what becomes of the task's work in which a fault was found, where work may go back so many times in one
-    /// attempt.
+    /// Decides what happens to the task's faulty work, if it may be returned `merge_rounds` times in one attempt.
     pub fn after_fault(&self, fault: ReturnCause, merge_rounds: u32) -> AfterFault {
         let needs_merge = matches!(fault, ReturnCause::Conflict | ReturnCause::RunCheck);
-        // A command mends nothing: it is only run again on a newer result, which may be what it lacked.
+        // A command fixes nothing: it is only rerun on a newer result, which may contain what it lacked.
         let can_answer = needs_merge || !self.is_command();
         if can_answer && self.rounds() < merge_rounds {
             return AfterFault::Return;
         }
-        // Without an agent nobody can mend a red tree, and a person has nothing to resolve.
+        // Without an agent a failed check cannot be fixed, and there is nothing for the user to resolve.
         let is_resolvable = fault == ReturnCause::Conflict || needs_merge && !self.is_command();
         AfterFault::GiveUp(if is_resolvable { GivenUp::Conflicted } else { GivenUp::Failed })
     }
@@ -48,7 +47,7 @@ mod tests {
     use crate::ids::BlobId;
     use crate::task::{Task, Work};
 
-    /// Returns the record of a task whose work has come back so often in its first attempt.
+    /// Returns the record of a task whose work has been returned this many times in its first attempt.
     fn record(work: &Work, rounds: u32) -> TaskRecord {
         let mut record = TaskRecord::new(Task { id: "T1".into(), work: work.clone(), ..Task::default() }, None);
         let mut tell = |event| record.apply(&event).unwrap();

@@ -1,9 +1,9 @@
 //! One run: the fold of its facts.
 //!
-//! [`RunState::apply`] is the only way to change it, so replaying the journal gives the state that the dead process
-//! had. A fact that cannot follow what happened before is refused with its reason ([`IllegalEvent`]) and changes
-//! nothing. The state decides what is ready, what is skipped and when nothing more can be done; the coordinator
-//! only asks. It is cheap to clone: records are shared until they change.
+//! [`RunState::apply`] is the only way to change it, so replaying the journal restores the state of the dead process.
+//! An event that is not valid in the current state is refused with a reason ([`IllegalEvent`]) and changes nothing.
+//! The state decides what is ready, what is skipped and when nothing more can be done; the coordinator only asks. It
+//! is cheap to clone: records are shared until they change.
 
 mod refused;
 
@@ -27,13 +27,13 @@ pub use crate::task_state::{EndCause, Reopening, TaskError, TaskState, Verify};
 pub struct RunState {
     /// The run.
     pub run_id: RunId,
-    /// Sequence number of the newest fact.
+    /// Sequence number of the newest event.
     pub seq: u64,
-    /// Unix milliseconds of the first fact.
+    /// Unix milliseconds of the first event.
     pub started_ms: u64,
-    /// Unix milliseconds of the newest fact.
+    /// Unix milliseconds of the newest event.
     pub updated_ms: u64,
-    /// Milliseconds between these two in which nobody worked on it.
+    /// Milliseconds between these two in which no process worked on it.
     pub paused_ms: u64,
     /// Its frozen settings.
     pub settings: RunSettings,
@@ -43,23 +43,23 @@ pub struct RunState {
     pub plan_source: Option<BlobId>,
     /// The plan's title.
     pub title: Option<String>,
-    /// The commit that it started from.
+    /// The commit that the run started from.
     pub base: Oid,
     /// The branch that was checked out.
     pub base_branch: Option<String>,
     /// The integration branch's tip.
     pub integration: Oid,
-    /// How it stands.
+    /// The status.
     pub status: RunStatus,
     /// The exit code, once it has ended.
     pub exit_code: Option<u8>,
-    /// The merge in progress and the checks that have been done.
+    /// The merge in progress and the results of checks.
     pub merges: MergeQueue,
     /// Token budgets.
     pub budget: BudgetTree,
-    /// The landings that have not been undone, oldest first; the newest may only have been begun.
+    /// The landings that have not been undone, oldest first; the newest may be incomplete.
     pub landings: Vec<Landing>,
-    /// The result whose landing was taken back last, unless another has begun since.
+    /// The result whose landing was undone last, unless another landing has begun since.
     pub taken_back: Option<Oid>,
     schedule: Schedule,
     tasks: BTreeMap<TaskId, Arc<TaskRecord>>,
@@ -68,80 +68,80 @@ pub struct RunState {
     approvals: BTreeMap<CallHash, Approval>,
 }
 
-/// Where a run's result went.
+/// A landing of the run's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landing {
     /// The user's branch.
     pub branch: String,
-    /// Its tip before.
+    /// Its previous tip.
     pub from: Oid,
-    /// Its tip after.
+    /// Its new tip.
     pub to: Oid,
-    /// The run's result that it brought there.
+    /// The run's result that was landed.
     pub result: Oid,
-    /// The tasks whose work it has.
+    /// The tasks whose work it contains.
     pub tasks: Vec<TaskId>,
-    /// Whether the branch is known to have been moved; a process that was killed may have moved it all the same.
+    /// Whether the branch is known to have moved; a killed process may have moved it without recording that.
     pub is_done: bool,
 }
 
-/// A tool call that asked for a person, and the answer.
+/// A tool call that was parked, and the decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// Whose call.
+    /// The task of the call.
     pub task: TaskId,
     /// The tool.
     pub tool: String,
-    /// The call in one line, cut if it is long.
+    /// The call in one line, truncated if it is long.
     pub summary: String,
-    /// The whole arguments, but for secrets.
+    /// The complete arguments, secrets redacted.
     pub arguments: serde_json::Value,
-    /// The rule that asks.
+    /// The rule that requires approval.
     pub rule: String,
-    /// What the person said, or `None` while nobody has answered.
+    /// The decision, or `None` if there is none yet.
     pub decision: Option<Verdict>,
 }
 
-/// What a person has said about a tool call.
+/// The user's decision on a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether it may run.
     pub allowed: bool,
-    /// In the person's words.
+    /// The user's message.
     pub message: Option<String>,
 }
 
-/// A limit that has stopped a task, which would stop it again.
+/// A limit that stopped a task and would stop it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The tokens that the whole run may use, which a person may raise.
+    /// The token limit of the whole run, which the user may raise.
     RunTokens,
-    /// The time that the whole run may take, which a person may raise.
+    /// The time limit of the whole run, which the user may raise.
     RunTime,
-    /// The tokens that the plan gives to the task or to one above it: only another plan gives more.
+    /// The plan's token budget of the task or of one of its ancestors: raising it takes another plan.
     TaskTokens,
 }
 
-/// A fact that cannot follow what happened before.
+/// An event that is not valid in the run's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("run {run}: fact {seq} ({kind}) is impossible: {reason}")]
 pub struct IllegalEvent {
     /// The run.
     pub run: RunId,
-    /// The fact's number.
+    /// The event's number.
     pub seq: u64,
-    /// The fact's type.
+    /// The event's type.
     pub kind: String,
-    /// Why it cannot be.
+    /// Why it is not valid.
     pub reason: String,
 }
 
 impl RunState {
-    /// Makes the state that a run's first fact begins.
+    /// Creates the state from a run's first event.
     ///
     /// # Errors
     ///
-    /// Fails if the fact is not `run.started`.
+    /// Fails if the event is not `run.started`.
     pub fn begin(first: &Recorded) -> Result<Self, IllegalEvent> {
         let Event::RunStarted { plan, plan_source, title, settings, base_commit, base_branch } = &first.event else {
             return Err(illegal(first, "a run begins with run.started".to_owned()));
@@ -173,11 +173,11 @@ impl RunState {
         })
     }
 
-    /// Folds a whole journal; `None` for an empty one.
+    /// Folds a whole journal; returns `None` for an empty one.
     ///
     /// # Errors
     ///
-    /// Fails with the first fact that cannot follow those before it.
+    /// Fails with the first event that is not valid after those before it.
     pub fn replay<'a>(facts: impl IntoIterator<Item = &'a Recorded>) -> Result<Option<Self>, IllegalEvent> {
         let mut facts = facts.into_iter();
         let Some(first) = facts.next() else { return Ok(None) };
@@ -188,11 +188,11 @@ impl RunState {
         Ok(Some(state))
     }
 
-    /// Takes in a fact.
+    /// Applies an event.
     ///
     /// # Errors
     ///
-    /// Fails if the fact cannot follow what happened before; the state is then as it was.
+    /// Fails if the event is not valid in the current state, which then stays unchanged.
     pub fn apply(&mut self, fact: &Recorded) -> Result<(), IllegalEvent> {
         if fact.seq != self.seq + 1 {
             return Err(illegal(fact, format!("fact {} was the newest", self.seq)));
@@ -209,7 +209,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Keeps of a task that fails whether the run had any time left.
+    /// Records for a failed task whether the run had any time left.
     fn note_time(&mut self, event: &Event) {
         let is_over = self.time_left() == Some(Duration::ZERO);
         if let Event::TaskFailed { task, .. } = event
@@ -219,7 +219,7 @@ impl RunState {
         }
     }
 
-    /// Follows whether somebody works on the task that a fact is about.
+    /// Tracks whether the task of an event is being worked on.
     fn count_work(&mut self, event: &Event) {
         let task = match event {
             Event::ApprovalDecided { call, .. } => self.approvals.get(call).map(|approval| &approval.task),
@@ -241,7 +241,7 @@ impl RunState {
                 self.settings.budget_tokens = budget_tokens.or(self.settings.budget_tokens);
                 self.budget.limit_run(self.settings.budget_tokens);
                 (self.status, self.exit_code) = (RunStatus::Running, None);
-                // The process that had sent them is no more, and its workers ask again.
+                // The process that had sent them has ended, and new workers repeat their requests.
                 self.budget.release_all();
                 Ok(())
             }
@@ -258,7 +258,7 @@ impl RunState {
             Event::RunLanded { .. } => self.begun_landing().map(|begun| begun.is_done = true),
             Event::RunUnlanded { .. } => {
                 let landing = self.landings.pop().ok_or_else(|| "nothing has landed".to_owned())?;
-                // The result of now stays taken back, though the landing before it is, too.
+                // The current result stays undone, although the landing before it is undone, too.
                 if self.taken_back.as_ref() != Some(&self.integration) {
                     self.taken_back = Some(landing.result);
                 }
@@ -307,7 +307,7 @@ impl RunState {
             Event::ModelRequested { reserved_tokens, .. } => self.budget.reserve(&id, *reserved_tokens),
             Event::BudgetWaited { tokens, .. } => self.budget.wait(&id, *tokens),
             Event::ModelReplied { usage, .. } => self.budget.settle(&id, usage.total()),
-            // Whoever has ended sends no more: a request that nobody saw the end of holds nothing back.
+            // A finished task sends no more requests: one whose end was not observed must not keep its reservation.
             Event::ModelFailed { .. } | Event::TaskFailed { .. } | Event::TaskCancelled { .. } => {
                 self.budget.release(&id);
             }
@@ -327,7 +327,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Lets a merged tree that was checked for another task count as checked for this one.
+    /// Counts the check of a merged tree for another task as a check for this one.
     fn take_over_gate(&mut self, task: &TaskId, tree: &Oid) {
         let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
         if let (Some(gate), Some(record)) = (gate, self.tasks.get_mut(task)) {
@@ -335,8 +335,8 @@ impl RunState {
         }
     }
 
-    /// Lets the run's check that was red on a tree count for the task that hands over that very tree, also where the
-    /// task's own check passes: merged as it is, it would be red again.
+    /// Counts the run's failed check of a tree for the task that hands over that very tree, even if the task's own
+    /// check passes: merged as it is, it would fail again.
     fn count_red_gate(&mut self, task: &TaskId, tree: &Oid) {
         let gate = self.settings.verify.as_deref().and_then(|command| self.merges.gate(tree, command));
         if gate.is_some_and(|gate| !gate.passed) {
@@ -344,7 +344,7 @@ impl RunState {
         }
     }
 
-    /// Lets what was skipped because of this task wait for it again.
+    /// Makes the tasks that were skipped because of this one pending again.
     fn unskip(&mut self, retried: &TaskId) {
         for id in self.schedule.dependents(retried) {
             if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Skipped) {
@@ -353,7 +353,7 @@ impl RunState {
         }
     }
 
-    /// Marks everything merged that was built on this task.
+    /// Marks all merged tasks that were built on this one as stale.
     fn mark_stale(&mut self, rejected: &TaskId) {
         for id in self.schedule.dependents(rejected) {
             if let Some(record) = self.tasks.get_mut(&id).filter(|record| record.state() == TaskState::Merged) {
@@ -369,7 +369,7 @@ impl RunState {
         let (tasks, result) = (self.newly_merged(), self.integration.clone());
         let (branch, from, to) = (branch.to_owned(), from.clone(), to.clone());
         self.landings.push(Landing { branch, from, to, result, tasks, is_done: false });
-        // Whoever begins a landing wants the result, though it may have been taken back before.
+        // A new landing shows that the result is wanted, although a landing of it was undone before.
         self.taken_back = None;
         Ok(())
     }
@@ -412,25 +412,25 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns the milliseconds in which somebody worked on the run, up to its newest fact.
+    /// Returns the milliseconds in which a process worked on the run, up to its newest event.
     pub fn worked_ms(&self) -> u64 {
         self.updated_ms.saturating_sub(self.started_ms).saturating_sub(self.paused_ms)
     }
 
-    /// Returns how long the run may still be worked on, or `None` if nothing limits it.
+    /// Returns the remaining time of the run, or `None` if it has no limit.
     pub fn time_left(&self) -> Option<Duration> {
         let limit = self.settings.timeout_ms?;
         Some(Duration::from_millis(limit.saturating_sub(self.worked_ms())))
     }
 
-    /// Returns how long the newest attempt at a task may still be worked on, or `None` if nothing limits it.
+    /// Returns the remaining time of the newest attempt at a task, or `None` if it has no limit.
     pub fn time_left_of(&self, task: &TaskId) -> Option<Duration> {
         let record = self.task(task)?;
         Some(Duration::from_millis(record.task.timeout_ms?.saturating_sub(record.worked_ms(self.worked_ms()))))
     }
 
-    /// Returns the limit that has stopped a task, so that nothing but more of it lets the task go on, or `None` if it
-    /// ended otherwise, or by a limit that each attempt has anew.
+    /// Returns the limit that stopped a task and must be raised before the task can continue, or `None` if the task
+    /// ended otherwise, or because of a limit that starts afresh in each attempt.
     pub fn stopped_by(&self, record: &TaskRecord) -> Option<Limit> {
         let error = record.error().filter(|_| record.state() == TaskState::Failed)?;
         let failed_for = |cause: FailureCause| error.cause == EndCause::Failed(cause);
@@ -447,18 +447,18 @@ impl RunState {
         self.tasks.get(id).map(Arc::as_ref)
     }
 
-    /// Returns the newest landing, if it is done.
+    /// Returns the newest landing, if it is complete.
     pub fn landed(&self) -> Option<&Landing> {
         self.landings.last().filter(|landing| landing.is_done)
     }
 
-    /// Reports whether all that is merged has landed.
+    /// Reports whether all merged work has landed.
     pub fn is_landed(&self) -> bool {
         self.landed().is_some_and(|landing| landing.result == self.integration)
     }
 
-    /// Reports whether whoever has brought the run to its end has to land it: it was asked for, the run has succeeded,
-    /// and this result has not landed, and no person has taken a landing back since there is this result.
+    /// Reports whether the process that has completed the run must land it: this was requested, the run has
+    /// succeeded, its result has not landed, and no landing of this result was undone.
     pub fn is_to_be_landed(&self) -> bool {
         self.settings.land
             && self.status == RunStatus::Succeeded
@@ -466,37 +466,37 @@ impl RunState {
             && self.taken_back.as_ref() != Some(&self.integration)
     }
 
-    /// Returns the tasks that this run has merged, whose boxes were open when it began.
+    /// Returns the tasks merged by this run whose boxes were open when it began.
     pub fn newly_merged(&self) -> Vec<TaskId> {
         let merged = self.tasks().filter(|record| record.state() == TaskState::Merged && !record.was_done());
         merged.map(|record| record.task.id.clone()).collect()
     }
 
-    /// Returns all records in the order that the tasks were added.
+    /// Returns all records in the order in which the tasks were added.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRecord> {
         self.schedule.tasks().filter_map(|id| self.task(id))
     }
 
-    /// Returns the messages that an agent has not read, oldest first.
+    /// Returns an agent's undelivered messages, oldest first.
     pub fn messages_for<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = &'a Envelope> {
         self.undelivered.iter().filter(move |message| message.to == *agent)
     }
 
-    /// Returns all messages that nobody has read, oldest first.
+    /// Returns all undelivered messages, oldest first.
     pub fn unread(&self) -> impl Iterator<Item = &Envelope> {
         self.undelivered.iter()
     }
 
-    /// Returns the number that a sender's next message has.
+    /// Returns the number of a sender's next message.
     pub fn next_sequence(&self, from: &Sender) -> u64 {
         self.sent.get(from).copied().unwrap_or(0) + 1
     }
 
-    /// Decides whether a message can be accepted.
+    /// Reports whether a message can be accepted.
     ///
     /// # Errors
     ///
-    /// Fails with what the sender is told.
+    /// Fails with the reason for the sender.
     pub fn check_message(&self, to: &str, body: &str) -> Result<(), MessageRefused> {
         let id = TaskId::from(to);
         let Some(record) = self.task(&id) else {
@@ -525,11 +525,11 @@ impl RunState {
         Ok(())
     }
 
-    /// Decides whether there may be one more child, below an agent or below the run itself.
+    /// Reports whether a child may be added, below an agent or below the run itself.
     ///
     /// # Errors
     ///
-    /// Fails with what the parent is told.
+    /// Fails with the reason for the parent.
     pub fn check_spawn(&self, id: &TaskId, parent: Option<&AgentId>) -> Result<(), SpawnRefused> {
         if let Some(reason) = TaskId::refusal(id.as_str()) {
             return Err(SpawnRefused::BadId { id: id.to_string(), reason });
@@ -547,7 +547,7 @@ impl RunState {
             return Err(SpawnRefused::TooMany { parent: parent.clone(), limit });
         }
         let ancestors = std::iter::successors(Some(parent), |at| self.task(at)?.parent.as_ref());
-        // The parent itself stands at the first level below the root; its child one deeper.
+        // The parent itself is on the first level below the root; its child one deeper.
         let depth = u32::try_from(ancestors.count() + 1).unwrap_or(u32::MAX);
         if depth > self.settings.max_depth {
             return Err(SpawnRefused::TooDeep { parent: parent.clone(), limit: self.settings.max_depth });
@@ -555,7 +555,7 @@ impl RunState {
         Ok(())
     }
 
-    /// Returns the calls that wait for a person, with their hashes; those of a task that has ended wait no more.
+    /// Returns the parked calls with their hashes, except those of ended tasks.
     pub fn open_approvals(&self) -> impl Iterator<Item = (&CallHash, &Approval)> {
         self.approvals.iter().filter(|(call, approval)| {
             let waits = self.task(&approval.task).is_some_and(|record| record.parked() == Some(*call));
@@ -563,25 +563,26 @@ impl RunState {
         })
     }
 
-    /// Reports whether a call whose id begins so has asked and been answered.
+    /// Reports whether a call whose id has this prefix was parked and has been decided.
     pub fn is_decided(&self, prefix: &str) -> bool {
         let decided = self.approvals.iter().filter(|(_, approval)| approval.decision.is_some());
         !prefix.is_empty() && decided.into_iter().any(|(call, _)| call.as_str().starts_with(prefix))
     }
 
-    /// Returns the calls of one agent that asked, decided or not.
+    /// Returns the calls of one agent that were parked, decided or not.
     pub fn approvals_of<'a>(&'a self, agent: &'a AgentId) -> impl Iterator<Item = (&'a CallHash, &'a Approval)> {
         self.approvals.iter().filter(move |(_, approval)| approval.task == *agent)
     }
 
     /// Decides the next step of merging, or `None` if there is nothing to do now.
     ///
-    /// Candidates come in the plan's order: what a task depends on is merged, or it would not have started.
+    /// Candidates come in the plan's order: their dependencies are merged, or they would not have started.
     pub fn next_merge(&self) -> Option<MergeStep> {
         self.next_merge_of(&self.merges)
     }
 
-    /// Decides the next step of merging as if a fact were recorded already; none also if the fact cannot follow.
+    /// Returns the next step of merging as if the event were recorded already, or `None` if the event is not valid in
+    /// this state.
     pub fn next_merge_after(&self, fact: &Event) -> Option<MergeStep> {
         let mut merges = self.merges.clone();
         merges.apply(fact).ok()?;
@@ -600,7 +601,7 @@ impl RunState {
         })
     }
 
-    /// Reports whether a person must approve a task before it is merged.
+    /// Reports whether the user must approve a task before it is merged.
     pub fn needs_review(&self, record: &TaskRecord) -> bool {
         self.settings.merge == MergeMode::Review || record.task.review_required
     }
@@ -610,9 +611,9 @@ impl RunState {
         record.candidate(self.needs_review(record))
     }
 
-    /// Returns the facts that follow from the state by themselves: what is ready, skipped, or up for review.
+    /// Returns the events that follow from the state alone: tasks that become ready, skipped, or due for review.
     ///
-    /// The sequencer evaluates this on the newest state, so asking twice records nothing twice.
+    /// The sequencer evaluates this on the newest state, so calling it twice records nothing twice.
     pub fn due_facts(&self) -> Vec<Event> {
         let skipped = self.schedule.skipped(|id| self.progress(id)).into_iter();
         let skipped = skipped.map(|(task, because)| Event::TaskSkipped { task, because });
@@ -625,13 +626,13 @@ impl RunState {
         skipped.chain(ready).chain(reviews).collect()
     }
 
-    /// Reports whether a task can go on without a person: by an agent's work, or by being merged.
+    /// Reports whether a task can continue without the user: by an agent's work, or by being merged.
     pub fn can_go_on(&self, record: &TaskRecord) -> bool {
         let is_to_be_merged = record.state() == TaskState::Verified && self.settings.merge != MergeMode::None;
         record.state().is_workable() || is_to_be_merged
     }
 
-    /// Returns the tasks that an agent should be working on, those that were begun first.
+    /// Returns the tasks that an agent should be working on, those started first.
     pub fn workable(&self) -> Vec<TaskId> {
         let begun = self.tasks().filter(|record| matches!(record.state(), TaskState::Running | TaskState::Committed));
         let ready = self.tasks().filter(|record| record.state() == TaskState::Ready);
@@ -640,11 +641,11 @@ impl RunState {
         begun.chain(ready).map(|record| record.task.id.clone()).collect()
     }
 
-    /// Informs the schedule how far a task is.
+    /// Returns a task's progress for the schedule.
     fn progress(&self, id: &TaskId) -> Progress {
         match self.task(id).map(|record| record.state()) {
             None | Some(TaskState::Pending) => Progress::Waiting,
-            // Nothing is merged in this mode, so work that has passed its check is as far as it comes.
+            // Nothing is merged in this mode, so work that has passed its check is complete.
             Some(TaskState::Verified) if self.settings.merge == MergeMode::None => Progress::Parked,
             Some(TaskState::Ready | TaskState::Running | TaskState::Committed | TaskState::Verified) => {
                 Progress::Active
@@ -658,8 +659,8 @@ impl RunState {
     }
 }
 
-/// Reports whether a fact is recorded by somebody who found the run without anybody at work: to take it over, to clean
-/// up or to land it.
+/// Reports whether an event is recorded by a process that found the run idle: to take it over, to clean up or to land
+/// it.
 fn is_from_outside(event: &Event) -> bool {
     use Event::{LandingFailed, LandingStarted, RunCleaned, RunLanded, RunResumed, RunUnlanded};
     let is_of_landing =
@@ -667,7 +668,7 @@ fn is_from_outside(event: &Event) -> bool {
     is_of_landing || matches!(event, RunResumed { .. } | RunCleaned { .. })
 }
 
-/// Reports whether by this fact an agent ends its work, and reads nothing more unless the work comes back.
+/// Reports whether with this event an agent ends its work, and reads no more messages unless the work is returned.
 fn hands_over(event: &Event) -> bool {
     matches!(event, Event::TaskCommitted { .. } | Event::TaskMerged { commit: None, .. })
 }

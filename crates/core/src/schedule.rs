@@ -1,9 +1,9 @@
-//! The order of tasks as a graph without cycles: what may start, what never will, what could run together.
+//! The order of tasks as an acyclic graph: what may start, what never will, what could run together.
 //!
 //! A task starts when every task that it `depends` on is merged (or was done before the run) and every task that it
-//! comes `after` is settled. This is the only place that decides it, for a plan that is checked as for a run. The
-//! answers are functions of the graph and of the progress that the caller gives; the schedule itself holds no state of
-//! a run. A plan's tasks come one by one, so a task may name one that is still to come, and waits until it has come.
+//! comes `after` is settled. This is the only place that decides it, for checking a plan as for a run. The answers
+//! are functions of the graph and of the progress given by the caller; the schedule itself holds no state of a run. A
+//! plan's tasks are added one by one, so a task may name one that does not exist yet, and waits until it does.
 //! Cloning a schedule copies a pointer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,15 +12,15 @@ use std::sync::Arc;
 use crate::ids::TaskId;
 use crate::task::{Task, TaskStatus};
 
-/// How far one task is, as the schedule needs to know it.
+/// A task's progress, as far as the schedule needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It has not started.
     Waiting,
     /// It has started and not ended.
     Active,
-    /// It is set aside for a person: what depends on it waits, what only comes after it goes on, since a person may
-    /// take days.
+    /// It is set aside for the user: its dependents wait, while tasks that only come after it continue, since the
+    /// user may take days.
     Parked,
     /// It has ended and is part of the result.
     Merged,
@@ -29,7 +29,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// Returns how far a task is that nothing has happened to but what its box says.
+    /// Returns the progress of a task that only its box is known of.
     pub fn of_box(status: TaskStatus) -> Self {
         match status {
             TaskStatus::Todo | TaskStatus::InProgress => Progress::Waiting,
@@ -39,21 +39,21 @@ impl Progress {
     }
 }
 
-/// Why tasks do not make a schedule.
+/// Why tasks do not form a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// Tasks wait for each other.
+    /// Tasks depend on each other.
     #[error("order tasks that depend on each other: {}", path(.0))]
     Cycle(Vec<TaskId>),
     /// Two tasks have the same id.
     #[error("add a second task `{0}`")]
     Duplicate(TaskId),
-    /// A task waits for one that does not exist.
+    /// A task depends on one that does not exist.
     #[error("find `{dependency}`, which `{task}` depends on")]
     Unknown {
         /// The task that waits.
         task: TaskId,
-        /// What it waits for.
+        /// The task it depends on.
         dependency: TaskId,
     },
 }
@@ -70,12 +70,12 @@ pub struct Schedule {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Graph {
-    /// In the order of the plan, then of adding.
+    /// In the order of the plan, then of addition.
     nodes: Vec<Node>,
     index: BTreeMap<TaskId, usize>,
     /// Indices, each after everything that it waits for.
     order: Vec<usize>,
-    /// Tasks that are named and still to come, with those that name them.
+    /// Tasks that are named but do not exist yet, with those that name them.
     awaited: BTreeMap<TaskId, Vec<(usize, Wait)>>,
 }
 
@@ -84,14 +84,14 @@ struct Node {
     id: TaskId,
     depends: BTreeSet<usize>,
     after: BTreeSet<usize>,
-    /// How many of its names are of tasks still to come.
+    /// How many of the tasks that it names do not exist yet.
     missing: usize,
     priority: i64,
-    /// How far it is when nothing has happened.
+    /// Its initial progress.
     begins: Progress,
 }
 
-/// What a task wants of one that it waits for.
+/// What a task requires of one that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Depends,
@@ -99,10 +99,10 @@ enum Wait {
 }
 
 impl Schedule {
-    /// Orders the tasks of a plan.
+    /// Creates the schedule of a plan's tasks.
     ///
     /// # Errors
-    /// A cycle, with its path; an id that is given twice; a dependency that does not exist.
+    /// A cycle, with its path; a duplicate id; a dependency that does not exist.
     pub fn new(tasks: &[Task]) -> Result<Self, ScheduleError> {
         let mut graph = Graph::default();
         for task in tasks {
@@ -114,14 +114,14 @@ impl Schedule {
         Ok(Self { graph: Arc::new(graph) })
     }
 
-    /// Adds a task; it may wait for tasks that are still to come, and is not ready before.
+    /// Adds a task; it may wait for tasks that do not exist yet, and is not ready before they do.
     ///
     /// # Errors
-    /// A cycle, with its path; an id that is there already. The schedule is then unchanged.
+    /// A cycle, with its path; a duplicate id. The schedule is then unchanged.
     pub fn add(&mut self, task: &Task) -> Result<(), ScheduleError> {
         self.graph.require_new(&task.id)?;
         if !self.graph.awaited.contains_key(&task.id) && !names(task).any(|(id, _)| *id == task.id) {
-            // Nobody waits for it, so it comes last in the order and closes no cycle.
+            // No task waits for it, so it comes last in the order and closes no cycle.
             Arc::make_mut(&mut self.graph).append(task);
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Returns the tasks that may start now, by falling priority, then in the order of the plan.
+    /// Returns the tasks that may start now, by descending priority, then in the order of the plan.
     pub fn ready(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<TaskId> {
         let states = self.states(progress);
         let ready = self.graph.nodes.iter().zip(&states).filter(|(_, state)| state.ready);
@@ -141,7 +141,7 @@ impl Schedule {
         ready.into_iter().map(|node| node.id.clone()).collect()
     }
 
-    /// Returns the waiting tasks that can never start, each with what it depends on and will not be merged.
+    /// Returns the waiting tasks that can never start, each with the dependency that will not be merged.
     pub fn skipped(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<(TaskId, TaskId)> {
         let states = self.states(progress);
         let skipped = self.graph.nodes.iter().zip(&states).filter_map(|(node, state)| {
@@ -151,7 +151,7 @@ impl Schedule {
         skipped.collect()
     }
 
-    /// Returns everything that depends on a task, directly or through others, in the order of the plan.
+    /// Returns all direct and indirect dependents of a task, in the order of the plan.
     pub fn dependents(&self, of: &TaskId) -> Vec<TaskId> {
         let graph = &self.graph;
         let mut reached: BTreeSet<usize> = graph.index.get(of).copied().into_iter().collect();
@@ -164,7 +164,7 @@ impl Schedule {
         ids.filter(|id| *id != of).cloned().collect()
     }
 
-    /// Returns the tasks that would run, in groups that could run together, if nothing fails.
+    /// Returns the tasks that would run if nothing fails, in groups that could run together.
     pub fn waves(&self) -> Vec<Vec<TaskId>> {
         let begins = |id: &TaskId| self.graph.node(id).map_or(Progress::Waiting, |node| node.begins);
         let states = self.states(begins);
@@ -172,7 +172,7 @@ impl Schedule {
         let mut level: Vec<Option<usize>> = vec![None; self.graph.nodes.len()];
         for at in self.graph.order.iter().copied() {
             let Some(node) = self.graph.nodes.get(at) else { continue };
-            // What does not run still hands on the order of what stands before it.
+            // A task that does not run still passes on the order of the tasks before it.
             let before = node.waits().filter_map(|at| level.get(at).copied().flatten()).max();
             let own = if runs(at) { Some(before.map_or(0, |before| before + 1)) } else { before };
             if let Some(slot) = level.get_mut(at) {
@@ -192,12 +192,12 @@ impl Schedule {
         waves
     }
 
-    /// Returns every task, in the order of the plan, then of adding.
+    /// Returns every task, in the order of the plan, then of addition.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskId> {
         self.graph.nodes.iter().map(|node| &node.id)
     }
 
-    /// Derives what each task means for those that wait for it, following the order.
+    /// Derives the state of each task for those that wait for it, in order.
     fn states(&self, progress: impl Fn(&TaskId) -> Progress) -> Vec<State> {
         let mut states = vec![State::default(); self.graph.nodes.len()];
         for at in self.graph.order.iter().copied() {
@@ -211,20 +211,21 @@ impl Schedule {
     }
 }
 
-/// What one task means for the others at one moment.
+/// The state of one task for the others.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// It has not started.
     waiting: bool,
     /// It may start.
     ready: bool,
-    /// What depends on it may go on.
+    /// Its dependents may continue.
     satisfied: bool,
-    /// It waits and can never start, because of this one.
+    /// It waits and can never start, because of this task.
     skipped: Option<usize>,
-    /// It will never be merged as things stand.
+    /// It will never be merged in this state of the run.
     dead: bool,
-    /// Nobody waits for its end, nor for that of what it comes after: a skipped task must not let others overtake.
+    /// No task waits for its end, nor for the end of those it comes after: a skipped task must not let others
+    /// overtake.
     settled: bool,
 }
 
@@ -269,7 +270,7 @@ impl Graph {
         }
     }
 
-    /// Adds a task behind all others, and closes the gaps of those that named it before it came.
+    /// Appends a task, and resolves the references of those that named it before.
     fn append(&mut self, task: &Task) {
         let at = self.nodes.len();
         self.index.insert(task.id.clone(), at);
@@ -308,7 +309,7 @@ impl Graph {
     }
 }
 
-/// Returns everything that a task names, with what it wants of it.
+/// Returns the tasks that a task names, with what it requires of each.
 fn names(task: &Task) -> impl Iterator<Item = (&TaskId, Wait)> {
     let depends = task.depends.iter().map(|id| (id, Wait::Depends));
     depends.chain(task.after.iter().map(|id| (id, Wait::After)))
@@ -327,10 +328,10 @@ impl Node {
     }
 }
 
-/// Orders indices so that each comes after all that it waits for; the lowest index first where both may.
+/// Sorts indices so that each comes after all that it waits for; the lowest index first where the order is free.
 ///
 /// # Errors
-/// The indices of one cycle, its first one repeated at its end.
+/// Returns the indices of one cycle, with its first one repeated at the end.
 pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut missing: Vec<usize> = vec![0; waits.len()];
     let mut followers: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
@@ -359,7 +360,7 @@ pub fn topological(waits: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     if order.len() == waits.len() { Ok(order) } else { Err(cycle(waits, &missing)) }
 }
 
-/// Returns the circles in which indices wait for each other, each as a path: taking its last step away ends it.
+/// Returns the cycles in which indices wait for each other, each as a path whose last step, if removed, breaks it.
 ///
 /// At most `most` of them.
 pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
@@ -378,7 +379,7 @@ pub fn cycles(waits: &[Vec<usize>], most: usize) -> Vec<Vec<usize>> {
     found
 }
 
-/// Follows what is still missing until an index comes again.
+/// Follows missing predecessors until an index repeats.
 fn cycle(waits: &[Vec<usize>], missing: &[usize]) -> Vec<usize> {
     let stuck = |at: &usize| missing.get(*at).is_some_and(|count| *count > 0);
     let mut trail: Vec<usize> = Vec::new();
@@ -401,7 +402,7 @@ mod tests {
     use super::*;
     use crate::task::TaskStatus;
 
-    /// Makes tasks of lines `id: depends < after`, with `+n` for a priority and `-` for a cancelled box.
+    /// Parses tasks from lines `id: depends < after`, with `+n` for a priority and `-` for a cancelled box.
     fn tasks(lines: &str) -> Vec<Task> {
         let ids = |text: &str| text.split_whitespace().map(TaskId::from).collect::<Vec<_>>();
         lines
@@ -424,7 +425,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns what is ready, and what is skipped because of what, where the ids are as the second text says.
+    /// Returns the ready tasks, and the skipped ones with the reason, for the progress in the second text.
     fn state(lines: &str, progress: &str) -> (String, String) {
         let tasks = tasks(lines);
         let of = |id: &TaskId| {
@@ -469,7 +470,7 @@ mod tests {
             ("a\nb: < a", "a=active", "", ""),
             ("a\nb: < a", "a=parked", "b", ""),
             ("a\nb: < a", "a=failed", "b", ""),
-            // A skipped task lets nobody overtake the one that it comes after.
+            // A skipped task lets no task overtake the one that it comes after.
             ("x\na\nb: x < a\nc: < b", "x=failed a=active", "", "b(x)"),
             ("x\na\nb: x < a\nc: < b", "x=failed a=merged", "c", "b(x)"),
         ];

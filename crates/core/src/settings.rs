@@ -1,83 +1,85 @@
-//! The settings of a run, frozen into its first fact and never read from anywhere else again.
+//! The settings of a run, frozen in its first event and never read from anywhere else again.
 
 use serde::{Deserialize, Serialize};
 
-/// Default bound of an agent's context in tokens.
+/// Default context size of an agent in tokens.
 pub const CHILD_CONTEXT_TOKENS: u64 = 16_000;
-/// The smallest context in which a shipped role can surely look at something, write something and be done.
+/// The smallest context in which the shipped roles can reliably read something, write something and finish.
 pub const LEAST_CONTEXT_TOKENS: u64 = 3_000;
-/// Why it cannot be less, as the end of a sentence that names it.
+/// Why it cannot be less, as the end of a sentence.
 pub const LEAST_CONTEXT_REASON: &str = ", since an agent's instructions and tools alone take up most of that";
 /// Default number of agents at work at once.
 pub const MAX_AGENTS: usize = 20;
-/// How often a conflict or a red check goes back to its author before the task gives up.
+/// Default number of times that a conflict or a failed check is returned to its agent before the task ends.
 pub const MERGE_ROUNDS: u32 = 2;
-/// Default largest number of turns of one attempt: enough for real work, few enough to stop a loop.
+/// Default maximum number of turns of one attempt: enough for real work, few enough to stop a loop.
 pub const MAX_TURNS: u32 = 60;
-/// Default largest size of a reply in tokens.
+/// Default maximum size of a reply in tokens.
 pub const MAX_OUTPUT_TOKENS: u32 = 4_096;
-/// Default time of one `run:` or `verify` command in milliseconds.
+/// Default time limit of one `run:` or `verify` command in milliseconds.
 pub const COMMAND_TIMEOUT_MS: u64 = 600_000;
 
-/// Default of what a worktree may hold in MiB: several builds of a large project, while a runaway fills it in minutes.
+/// Default size limit of a worktree in MiB: enough for several builds of a large project, while a runaway fills it in
+/// minutes.
 pub const WORKTREE_MIB: u64 = 20 << 10;
 
-/// What a run may do and how, after every source has been merged.
+/// The settings of a run, after merging every source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunSettings {
-    /// `provider/model` that the user asked for with a flag or the environment: it wins over every other.
+    /// `provider/model` given by a flag or the environment, which takes precedence over all others.
     pub model: Option<String>,
     /// `provider/model` of the plan's front matter, for tasks that name none.
     pub plan_model: Option<String>,
     /// `provider/model` of the project's or the user's configuration, for roles that name none.
     pub default_model: Option<String>,
-    /// Where the model's server listens, instead of its provider's own address.
+    /// The address of the model's server, instead of its provider's own.
     pub base_url: Option<String>,
     /// Role of tasks that name none.
     pub agent: String,
-    /// Agents at work at once.
+    /// Maximum number of agents at work at once.
     pub max_agents: usize,
-    /// Depth of spawning below the root.
+    /// Maximum depth of spawning below the root.
     pub max_depth: u32,
-    /// Children one agent may spawn.
+    /// Maximum number of children of one agent.
     pub max_children_per_agent: usize,
-    /// Context bound of an agent in tokens.
+    /// Context size of an agent in tokens.
     pub context_tokens: u64,
-    /// Largest reply in tokens.
+    /// Maximum size of a reply in tokens.
     pub max_output_tokens: u32,
     /// Token budget of the whole run.
     pub budget_tokens: Option<u64>,
-    /// Turns of one attempt.
+    /// Maximum number of turns of one attempt.
     pub max_turns: u32,
     /// Shell command that must exit 0 on every merged tree.
     pub verify: Option<String>,
     /// What happens to finished branches.
     pub merge: MergeMode,
-    /// How often work goes back to its author.
+    /// How often work is returned to its agent.
     pub merge_rounds: u32,
-    /// Whether whoever brings the run to success lands it as well. The coordinator keeps it and does nothing about it:
-    /// at the end the command line asks [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed), as any other
-    /// program has to, and lands it.
+    /// Whether the process that completes a successful run lands it as well. The coordinator only records this: at
+    /// the end the command line, or any other program, asks
+    /// [`RunState::is_to_be_landed`](crate::RunState::is_to_be_landed) and lands the run.
     pub land: bool,
     /// Whether landing ticks the plan's boxes.
     pub write_back: bool,
-    /// Largest time of the whole run in milliseconds.
+    /// Time limit of the whole run in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Time of one `run:` or `verify` command in milliseconds.
+    /// Time limit of one `run:` or `verify` command in milliseconds.
     pub command_timeout_ms: u64,
-    /// Memory of one command in MiB, shared memory and files in memory included; none is half of the machine's.
+    /// Memory limit of one command in MiB, including shared memory and files in memory; `None` means half of the
+    /// machine's memory.
     pub command_memory_mib: Option<u64>,
-    /// What a worktree may hold in MiB while a command runs in it.
+    /// Size limit of a worktree in MiB while a command runs in it.
     pub worktree_mib: u64,
-    /// Shell command run once in every new worktree.
+    /// Shell command that runs once in every new worktree.
     pub worktree_setup: Option<String>,
-    /// Permission rules, in the order that they were given.
+    /// Permission rules, in the order in which they were given.
     pub rules: Vec<RuleText>,
     /// Whether the user typed `--no-sandbox`.
     pub no_sandbox: bool,
-    /// Whether an `ask` parks the task instead of being refused (a person can answer).
+    /// Whether `ask` parks the task instead of denying the call (a person can answer).
     pub ask_parks: bool,
 }
 
@@ -121,7 +123,7 @@ pub enum MergeMode {
     /// It is merged into the integration branch.
     #[default]
     Auto,
-    /// It waits for a person's approval first.
+    /// It waits for the user's approval first.
     Review,
     /// It stays a branch.
     None,
@@ -146,8 +148,8 @@ pub struct RuleText {
 pub enum RuleDecision {
     /// The call may run.
     Allow,
-    /// A person decides.
+    /// The user decides.
     Ask,
-    /// The call is refused.
+    /// The call is denied.
     Deny,
 }

@@ -1,9 +1,9 @@
-//! Words of the commands that a person is asked to type, as a POSIX shell reads them.
+//! Words of commands that the user is asked to type, quoted for a POSIX shell.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
-/// Writes a word so that a shell reads that word, whatever is in it, and so that it can be shown in one line.
+/// Quotes a word so that a shell reads exactly that word, and so that it fits on one line.
 pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
     let shows = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
@@ -14,7 +14,7 @@ pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Reports whether a shell and `printf` take a byte as it is.
+/// Reports whether a shell and `printf` take a byte literally.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"/._-+:,@".contains(&byte)
 }

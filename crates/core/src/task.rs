@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 
-/// The most characters of a command that a label shows: a line of a log.
+/// The maximum number of a command's characters in a label: a line of a log.
 const MAX_LABEL_CHARS: usize = 60;
 
-/// One task, as planned. What became of it is in [`crate::run_state::TaskRecord`].
+/// One task, as planned. Its progress is in [`crate::run_state::TaskRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Task {
@@ -15,24 +15,24 @@ pub struct Task {
     pub id: TaskId,
     /// The first line, without box, id and attributes.
     pub title: String,
-    /// What the box said.
+    /// The state of its box.
     pub status: TaskStatus,
     /// Nested boxes, bullets and paragraphs, as written.
     #[serde(default)]
     pub details: Vec<String>,
-    /// The heading that it stands under.
+    /// The heading above it.
     #[serde(default)]
     pub section: Option<String>,
     /// The plan's line of the task, from 1; zero for a spawned task.
     #[serde(default)]
     pub line: usize,
-    /// Tasks that must be merged before this one starts: written, and by phase barriers.
+    /// Tasks that must be merged before this one starts: written dependencies, and phase barriers.
     #[serde(default)]
     pub depends: Vec<TaskId>,
     /// Tasks that must be settled (however they ended) before this one starts: the implicit order.
     #[serde(default)]
     pub after: Vec<TaskId>,
-    /// Paths or globs that the task says it writes.
+    /// Paths or globs that the task declares to write.
     #[serde(default)]
     pub files: Vec<String>,
     /// How it is carried out.
@@ -47,16 +47,16 @@ pub struct Task {
     /// Token budget of this task.
     #[serde(default)]
     pub tokens: Option<u64>,
-    /// Largest number of turns of an attempt.
+    /// Maximum number of turns of an attempt.
     #[serde(default)]
     pub turns: Option<u32>,
-    /// Largest time of an attempt in milliseconds.
+    /// Time limit of an attempt in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// Higher goes first among those that are ready.
+    /// Among ready tasks, higher priorities go first.
     #[serde(default)]
     pub priority: i64,
-    /// Whether a person must approve before it is merged.
+    /// Whether the user must approve before it is merged.
     #[serde(default)]
     pub review_required: bool,
     /// Marked `[P]`.
@@ -68,7 +68,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the task's id with what it is called: its title, or the command of one that has none, in one line.
+    /// Returns the task's id and title, or the command of a task without title, in one line.
     pub fn label(&self) -> String {
         let command = match &self.work {
             Work::Run(command) if self.title.is_empty() => command.as_str(),
@@ -96,14 +96,14 @@ impl Task {
     }
 }
 
-/// What carries a task out.
+/// How a task is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// An agent of this role; none named means the run's default role.
+    /// By an agent of this role; `None` means the run's default role.
     Agent(Option<String>),
-    /// A shell command, deterministic, without a model.
+    /// By a shell command, deterministic, without a model.
     Run(String),
 }
 
@@ -125,9 +125,9 @@ pub enum TaskStatus {
     Done,
     /// `[~]`; runs.
     InProgress,
-    /// `[-]`; does not run, and what depends on it is skipped.
+    /// `[-]`; does not run, and its dependents are skipped.
     Cancelled,
-    /// `[!]`; does not run, and what depends on it is skipped.
+    /// `[!]`; does not run, and its dependents are skipped.
     Blocked,
 }
 
@@ -138,8 +138,8 @@ impl TaskStatus {
     }
 }
 
-/// Finds the tasks that depend on one which is to be carried out as well, each with the first such: where nothing is
-/// merged they would never start.
+/// Returns the tasks to be carried out that depend on another such task, each with the first such dependency: if
+/// nothing is merged, they would never start.
 pub fn waiting(tasks: &[Task]) -> Vec<(&Task, &TaskId)> {
     let open: std::collections::BTreeSet<&TaskId> =
         tasks.iter().filter(|task| task.status.runs()).map(|task| &task.id).collect();

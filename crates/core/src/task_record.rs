@@ -1,9 +1,9 @@
-//! What became of one task: the fold of the facts about it.
+//! The record of one task: the fold of its events.
 //!
-//! Nothing here is set by hand: all follows from facts. Facts that cannot follow what happened before are refused with
-//! a reason, at run time as at recovery. What there is only in some states is part of these states, so that no other
-//! can have it. What concerns several tasks (order, messages, the merge in progress, budgets) is in
-//! [`crate::run_state`] and [`crate::merge_queue`].
+//! Nothing here is set by hand: everything follows from events. Events that are not valid in the current state are
+//! refused with a reason, at run time as at recovery. Data that exists only in some states is part of these states,
+//! so that no other can have it. Everything that concerns several tasks (order, messages, the merge in progress,
+//! budgets) is in [`crate::run_state`] and [`crate::merge_queue`].
 
 mod branch;
 mod stage;
@@ -31,15 +31,15 @@ pub struct TaskRecord {
     pub task: Task,
     /// The agent that spawned it.
     pub parent: Option<AgentId>,
-    /// How often its work came back in all attempts.
+    /// How often its work was returned in all attempts.
     returns: u32,
-    /// Whether something that it was built on has been rejected after it was merged.
+    /// Whether it was built on work that was rejected after it was merged.
     is_stale: bool,
-    /// How far it is.
+    /// The task's progress.
     life: Life,
 }
 
-/// How far a task is.
+/// The progress of a task.
 #[derive(Clone, Debug, PartialEq)]
 enum Life {
     /// No attempt has begun.
@@ -49,7 +49,7 @@ enum Life {
 }
 
 impl TaskRecord {
-    /// Makes the record of a task that nothing has happened to.
+    /// Creates the record of a task that has not started.
     pub fn new(task: Task, parent: Option<AgentId>) -> Self {
         let life = Life::Unstarted(Unstarted::of_box(task.status));
         Self { task, parent, returns: 0, is_stale: false, life }
@@ -81,7 +81,7 @@ impl TaskRecord {
         self.started().map(|started| &started.branch)
     }
 
-    /// Returns where it stands.
+    /// Returns the task's state.
     pub fn state(&self) -> TaskState {
         match &self.life {
             Life::Unstarted(unstarted) => unstarted.state(),
@@ -89,7 +89,7 @@ impl TaskRecord {
         }
     }
 
-    /// Returns why it ended without success.
+    /// Returns why the task did not succeed.
     pub fn error(&self) -> Option<TaskError> {
         match &self.life {
             Life::Unstarted(unstarted) => unstarted.error(),
@@ -112,7 +112,7 @@ impl TaskRecord {
         self.attempted()?.model.as_deref()
     }
 
-    /// Returns what the first attempt's agent was made from.
+    /// Returns the specification of the first attempt's agent.
     pub fn spec(&self) -> Option<&BlobId> {
         self.started()?.spec.as_ref()
     }
@@ -127,12 +127,12 @@ impl TaskRecord {
         self.branched().map(|branch| &branch.base)
     }
 
-    /// Returns where its branch stands, or has to stand once the ref has followed.
+    /// Returns the tip of its branch; the ref may still have to follow.
     pub fn tip(&self) -> Option<&Oid> {
         self.branched().map(|branch| &branch.tip)
     }
 
-    /// Reports whether the worktree stands and its setup has run.
+    /// Reports whether the worktree exists and its setup has run.
     pub fn is_prepared(&self) -> bool {
         self.branched().is_some_and(|branch| branch.worktree != Worktree::Missing)
     }
@@ -142,12 +142,12 @@ impl TaskRecord {
         self.branched()?.onto.as_ref()
     }
 
-    /// Returns what the work was returned onto, if that still has to be merged into the worktree.
+    /// Returns the commit that the work was returned onto, if it still has to be merged into the worktree.
     pub fn owed_merge(&self) -> Option<&Oid> {
         self.branched()?.owed_merge()
     }
 
-    /// Returns the conflict that its author is mending, until the work is handed over.
+    /// Returns the conflict that its agent is resolving, until the work is handed over.
     pub fn repair(&self) -> Option<&Repair> {
         self.branched()?.repair.as_ref()
     }
@@ -157,12 +157,12 @@ impl TaskRecord {
         self.branched()?.snapshot.as_ref()
     }
 
-    /// Returns what git cannot store of the newest snapshot that became its branch's tip.
+    /// Returns the paths that git could not store in the newest snapshot that became the branch's tip.
     pub fn left_out(&self) -> &[String] {
         self.branched().map_or(&[], |branch| &branch.left_out)
     }
 
-    /// Returns the commit that holds its finished work; of a report, what an earlier attempt has brought to the result.
+    /// Returns the commit with its finished work; for a report, what an earlier attempt contributed to the result.
     pub fn commit(&self) -> Option<&Oid> {
         let started = self.started()?;
         let own = started.work().map(|work| &work.commit);
@@ -174,7 +174,7 @@ impl TaskRecord {
         self.started()?.work().map(|work| &work.tree)
     }
 
-    /// Returns what the newest check of its finished work said.
+    /// Returns the result of the newest check of its finished work.
     pub fn verify(&self) -> Verify {
         self.started().and_then(Started::work).map_or(Verify::None, |work| work.verify)
     }
@@ -187,34 +187,34 @@ impl TaskRecord {
         }
     }
 
-    /// Returns the agent's closing report.
+    /// Returns the agent's final report.
     pub fn summary(&self) -> &str {
         self.started().map_or("", |started| &started.summary)
     }
 
-    /// Returns the attempts whose work the integration branch holds, oldest first: also what was rejected after it was
-    /// merged.
+    /// Returns the attempts whose work is in the integration branch, oldest first, including work rejected after it
+    /// was merged.
     pub fn merged(&self) -> &[MergedAttempt] {
         self.started().map_or(&[], |started| &started.merged)
     }
 
-    /// Returns how often its work came back in this attempt.
+    /// Returns how often its work was returned in this attempt.
     pub fn rounds(&self) -> u32 {
         self.tally().map_or(0, |tally| tally.rounds)
     }
 
-    /// Returns how often its work came back in all attempts.
+    /// Returns how often its work was returned in all attempts.
     pub fn returns(&self) -> u32 {
         self.returns
     }
 
-    /// Reports whether a person has sent its work back, and nothing has been handed over since.
+    /// Reports whether its work was rejected and nothing has been handed over since.
     pub fn rejection_stands(&self) -> bool {
         self.started().is_some_and(|started| started.rejection_stands)
     }
 
-    /// Reports whether its author was told what the worktree lacks and nothing has been stored since: to end again
-    /// confirms it.
+    /// Reports whether its agent was told which files are missing and nothing has been stored since: ending again
+    /// then confirms the deletion.
     pub fn deletions_told(&self) -> bool {
         self.tally().is_some_and(|tally| tally.deletions_told)
     }
@@ -229,18 +229,18 @@ impl TaskRecord {
         self.started().map_or(0, |started| started.turns)
     }
 
-    /// Returns what it used, across attempts.
+    /// Returns the tokens it used, across attempts.
     pub fn usage(&self) -> Usage {
         self.started().map_or_else(Usage::default, |started| started.usage)
     }
 
-    /// Returns the calls whose start is recorded and whose end is not, while its agent may end them.
+    /// Returns the calls that have started but not ended, while its agent may end them.
     pub fn open_calls(&self) -> &BTreeSet<CallId> {
         static NONE: BTreeSet<CallId> = BTreeSet::new();
         self.started().and_then(|started| started.stage.open_calls()).unwrap_or(&NONE)
     }
 
-    /// Returns the call that waits for a person.
+    /// Returns the parked call.
     pub fn parked(&self) -> Option<&CallHash> {
         match &self.started()?.stage {
             Stage::Waiting { parked, .. } => Some(parked),
@@ -253,12 +253,12 @@ impl TaskRecord {
         self.started()?.last_tool.as_deref()
     }
 
-    /// Reports whether something that it was built on has been rejected after it was merged.
+    /// Reports whether it was built on work that was rejected after it was merged.
     pub fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Reports whether the plan's box said already that it is done.
+    /// Reports whether its box was ticked already in the plan.
     pub fn was_done(&self) -> bool {
         self.task.status == crate::task::TaskStatus::Done
     }
@@ -268,23 +268,22 @@ impl TaskRecord {
         self.task.is_command()
     }
 
-    /// Reports whether an agent or a command works on it, or its own check runs.
+    /// Reports whether an agent or a command works on it, or its own check is running.
     fn is_at_work(&self) -> bool {
         matches!(self.state(), TaskState::Running | TaskState::Committed)
     }
 
-    /// Returns the milliseconds for which the newest attempt has been worked on, where the run itself has been for
-    /// `now`.
+    /// Returns the milliseconds worked on the newest attempt, if `now` milliseconds have been worked on the run.
     pub(crate) fn worked_ms(&self, now: u64) -> u64 {
         self.attempted().map_or(0, |attempt| attempt.clock.worked_ms(now))
     }
 
-    /// Reports whether work on it has begun or ended since that was counted.
+    /// Reports whether work on it has begun or ended since the last count.
     pub(crate) fn is_count_due(&self) -> bool {
         self.attempted().is_some_and(|attempt| attempt.clock.runs() != self.is_at_work())
     }
 
-    /// Counts from here on, or no longer, where the run itself has been worked on for `now` milliseconds.
+    /// Starts or stops counting, if `now` milliseconds have been worked on the run.
     pub(crate) fn count_work(&mut self, now: u64) {
         let is_at_work = self.is_at_work();
         if let Some(started) = self.started_mut() {
@@ -292,7 +291,7 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether it failed when no time of the run was left.
+    /// Reports whether it failed because the run had no time left.
     pub(crate) fn failed_out_of_time(&self) -> bool {
         let end = match &self.life {
             Life::Unstarted(Unstarted::Ended(end)) => Some(end),
@@ -302,14 +301,14 @@ impl TaskRecord {
         matches!(end, Some(End::Failed { out_of_time: true, .. }))
     }
 
-    /// Reports whether a person may take a rejection back: its agent has left the work as it was, which stands on its
-    /// branch, is nowhere merged and has passed its check. A command leaves nothing as it was, even if it makes the
-    /// same commit again within a second; tried again it hands over what it makes.
+    /// Reports whether a rejection may be withdrawn: the agent has left the work as it was, which is on its branch,
+    /// has passed its check and is merged nowhere. This never holds for a command, even if it creates the same commit
+    /// again within a second; if it is retried, it hands over the new work.
     pub fn may_take_rejection_back(&self) -> bool {
         self.started().is_some_and(|started| started.may_take_rejection_back(&self.task))
     }
 
-    /// Reports whether a person may send its work back, for having seen it or to let it try again.
+    /// Reports whether its work may be returned for this cause.
     pub(crate) fn may_be_returned(&self, cause: ReturnCause) -> bool {
         let (state, reopening) = (self.state(), self.state().reopening());
         match cause {
@@ -319,12 +318,12 @@ impl TaskRecord {
         }
     }
 
-    /// Reports whether its work was rejected after it had been merged, and nothing has replaced it.
+    /// Reports whether its work was rejected after it was merged, and nothing has replaced it.
     pub fn is_rejected_in_result(&self) -> bool {
         self.state() != TaskState::Merged && !self.merged().is_empty()
     }
 
-    /// Takes in a fact about this task; says why not if it cannot follow what happened before.
+    /// Applies an event of this task; fails with the reason if it is not valid in the current state.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::TaskReady { .. } => self.make_ready(),
@@ -334,7 +333,7 @@ impl TaskRecord {
             | Event::TaskConflicted { .. }
             | Event::TaskCancelled { .. }
             | Event::TaskSkipped { .. } => self.ended(event),
-            // The merge in progress is the queue's.
+            // The merge queue tracks the merge in progress.
             Event::MergeStarted { .. } | Event::MergeConflicted { .. } | Event::MergePrepared { .. } => Ok(()),
             _ => {
                 let refusal = self.refusal();
@@ -354,7 +353,7 @@ impl TaskRecord {
         Ok(())
     }
 
-    /// Begins an attempt.
+    /// Starts an attempt.
     fn spawned(&mut self, event: &Event) -> Result<(), String> {
         let Event::AgentSpawned { attempt, agent, model, branch, base, spec, .. } = event else { return Ok(()) };
         if self.state() != TaskState::Ready {
@@ -372,7 +371,7 @@ impl TaskRecord {
         Ok(())
     }
 
-    /// Takes in that the work came back; a task that nothing has begun at can only be tried again.
+    /// Applies a return of the work; a task that has not started can only be retried.
     fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>) -> Result<(), String> {
         match &mut self.life {
             Life::Started(started) => started.returned(cause, onto, &self.task)?,
@@ -385,7 +384,7 @@ impl TaskRecord {
         Ok(())
     }
 
-    /// Takes in that the task ended without success.
+    /// Applies the end of a task that did not succeed.
     fn ended(&mut self, event: &Event) -> Result<(), String> {
         let refusal = self.refusal();
         match &mut self.life {
@@ -401,26 +400,26 @@ impl TaskRecord {
         }
     }
 
-    /// The worktree has to be set up again, and to be merged into again.
+    /// Records that the worktree has to be set up, and merged into, again.
     pub(crate) fn lose_worktree(&mut self) {
         if let Some(started) = self.started_mut() {
             started.branch.worktree = Worktree::Missing;
         }
     }
 
-    /// Keeps that something which it was built on has been rejected.
+    /// Records that work it was built on was rejected.
     pub(crate) fn mark_stale(&mut self) {
         self.is_stale = true;
     }
 
-    /// Keeps what a check of the tree of its work said.
+    /// Records the result of checking the tree of its work.
     pub(crate) fn count_check(&mut self, passed: bool) {
         if let Some(started) = self.started_mut() {
             started.count_check(passed);
         }
     }
 
-    /// Keeps of a task that has failed whether the run had any time left.
+    /// Records for a failed task whether the run had any time left.
     pub(crate) fn note_time(&mut self, is_over: bool) {
         let end = match &mut self.life {
             Life::Unstarted(Unstarted::Ended(end)) => Some(end),
@@ -432,12 +431,12 @@ impl TaskRecord {
         }
     }
 
-    /// Lets a skipped task wait again for what it depends on.
+    /// Makes a skipped task pending again.
     pub(crate) fn wait_again(&mut self) {
         self.life = Life::Unstarted(Unstarted::Pending);
     }
 
-    /// Reopens the task if this is the call that it waits for.
+    /// Reopens the task if this is its parked call.
     pub(crate) fn unpark(&mut self, decided: &CallHash) {
         if let Some(started) = self.started_mut() {
             started.unpark(decided);

@@ -1,40 +1,40 @@
-//! Where a task stands and how it may end, and what follows from that alone.
+//! The state of a task, how it may end, and what follows from that alone.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::FailureCause;
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
-    /// Waits for what it depends on.
+    /// Waits for its dependencies.
     Pending,
     /// Waits for a free agent.
     Ready,
     /// An agent works on it, or should.
     Running,
-    /// A tool call waits for a person.
+    /// A tool call is parked.
     Waiting,
-    /// Its work is the tip of its branch; its own check is not done.
+    /// Its work is the tip of its branch; its own check has not finished.
     Committed,
     /// Its own check has passed, or it has none.
     Verified,
-    /// A person has to approve it.
+    /// It awaits the user's approval.
     AwaitingReview,
-    /// The integration branch holds it; or its report is there.
+    /// It is in the integration branch, or its report was delivered.
     Merged,
     /// It ended without success.
     Failed,
-    /// Its branch waits for a person, since it could not be merged.
+    /// Its branch could not be merged and is left to the user.
     Conflicted,
-    /// Something that it depends on did not succeed.
+    /// One of its dependencies did not succeed.
     Skipped,
-    /// It was called off, or its box said so.
+    /// It was cancelled, or its box said so.
     Cancelled,
 }
 
-/// What the newest check of a task's work said.
+/// The result of the newest check of a task's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
@@ -47,40 +47,40 @@ pub enum Verify {
     None,
 }
 
-/// Why a task ended without success.
+/// Why a task did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskError {
     /// The class.
     pub cause: EndCause,
-    /// In words, with what to do next.
+    /// The reason in words, with what to do next.
     pub message: String,
 }
 
-/// What kind of end without success a task came to.
+/// The cause of an end without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
     /// It could not be merged.
     Conflict,
-    /// Something that it depends on did not succeed.
+    /// One of its dependencies did not succeed.
     Dependency,
-    /// It was called off.
+    /// It was cancelled.
     Cancelled,
     /// It failed; in JSON, the failure's own name.
     #[serde(untagged)]
     Failed(FailureCause),
 }
 
-/// How the agent of a task can be set to work again.
+/// How a task's agent can be made to work again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reopening {
-    /// A person rejects the work.
+    /// By rejecting the work.
     Reject,
-    /// A person lets the task try again.
+    /// By retrying the task.
     Retry,
-    /// A person lets the task that it depends on try again.
+    /// By retrying the task that it depends on.
     RetryDependency,
-    /// No person is needed: the task goes on by itself while the run does.
+    /// By resuming the run: the task continues by itself.
     Resume,
 }
 
@@ -102,50 +102,50 @@ impl TaskState {
         matches!(self, TaskState::Ready | TaskState::Running | TaskState::Committed)
     }
 
-    /// Reports whether an attempt has begun and has not ended: it works, waits for an answer, or is being checked.
+    /// Reports whether an attempt has begun and not ended: it works, waits for an answer, or is being checked.
     #[must_use]
     pub fn is_under_way(self) -> bool {
         matches!(self, TaskState::Running | TaskState::Waiting | TaskState::Committed)
     }
 
-    /// Reports whether a person has to answer before the task goes on, about a tool call or about its work.
+    /// Reports whether the task waits for the user, to decide a tool call or to review its work.
     #[must_use]
     pub fn waits_for_person(self) -> bool {
         self == TaskState::Waiting || self.awaits_review()
     }
 
-    /// Reports whether a person has to approve the work.
+    /// Reports whether the work awaits the user's approval.
     #[must_use]
     pub fn awaits_review(self) -> bool {
         self == TaskState::AwaitingReview
     }
 
-    /// Reports whether the integration branch holds the work, or its report is there.
+    /// Reports whether the work is in the integration branch, or the report was delivered.
     #[must_use]
     pub fn is_merged(self) -> bool {
         self == TaskState::Merged
     }
 
-    /// Reports whether something that the task depends on did not succeed.
+    /// Reports whether one of the task's dependencies did not succeed.
     #[must_use]
     pub fn is_skipped(self) -> bool {
         self == TaskState::Skipped
     }
 
-    /// Reports whether work that ended so merges cleanly, into a tree whose check is red. Programs are told the same
+    /// Reports whether work that ended this way merges cleanly, into a tree whose check fails. Programs see the same
     /// state as for a conflict, with another cause.
     #[must_use]
     pub fn is_red_merge(self, cause: Option<EndCause>) -> bool {
         self == TaskState::Conflicted && cause.is_some_and(|cause| cause != EndCause::Conflict)
     }
 
-    /// Reports whether an attempt has ended with work, of which something may still have to be decided.
+    /// Reports whether an attempt has ended with work that may still need a decision.
     #[must_use]
     pub fn is_handed_over(self) -> bool {
         matches!(self, TaskState::Committed | TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged)
     }
 
-    /// Returns how the agent of a task in this state can be set to work again.
+    /// Returns how the agent of a task in this state can be made to work again.
     pub fn reopening(self) -> Reopening {
         match self {
             TaskState::Verified | TaskState::AwaitingReview | TaskState::Merged => Reopening::Reject,

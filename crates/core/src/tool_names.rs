@@ -1,9 +1,9 @@
-//! The names of tools: canonical ones, the names that other products use, and who is meant by a list.
+//! The names of tools: canonical ones, the names used by other products, and the families that lists may name.
 //!
-//! Agent files and permission rules written for other products work unchanged because every name goes
-//! through [`canonical`]. This table knows names only; what a tool does is the executor's secret.
+//! Agent files and permission rules written for other products work unchanged because every name goes through
+//! [`canonical`]. This table contains names only; what a tool does is up to the executor.
 
-/// Other products' names beside ours, compared without case.
+/// Other products' names with ours, compared ignoring case.
 const ALIASES: &[(&str, &str)] = &[
     ("Read", "read_file"),
     ("read", "read_file"),
@@ -38,7 +38,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("send_message", "send_message_to_agent"),
 ];
 
-/// Gives the canonical name for another product's name, or nothing if it is no alias.
+/// Returns the canonical name for another product's name, or `None` if it is not an alias.
 ///
 /// ```
 /// use orchestrate_core::tool_names::alias;
@@ -49,20 +49,20 @@ pub fn alias(name: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, canonical)| *canonical)
 }
 
-/// Gives the canonical name of a tool, or the name as it is where no alias is known.
+/// Returns the canonical name of a tool, or the name unchanged if it is not an alias.
 pub fn canonical(name: &str) -> String {
     let name = name.trim();
     alias(name).unwrap_or(name).to_owned()
 }
 
-/// Gives every alias with its canonical name.
+/// Returns every alias with its canonical name.
 pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
     ALIASES.iter().copied()
 }
 
-/// Gives the tools that a rule's or a list's name stands for.
+/// Returns the tools that a name in a rule or a list stands for.
 ///
-/// A rule about reading or about editing has to hold whichever tool reads or edits, so the names that other
+/// A rule about reading or about editing must apply to every tool that reads or edits, so the names that other
 /// products use for a whole family stand for the family; every other name stands for itself.
 pub fn family(name: &str) -> Vec<String> {
     const READ: &[&str] = &["read_file", "grep", "search_files", "list_directory", "get_file_info"];

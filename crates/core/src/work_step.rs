@@ -1,26 +1,25 @@
-//! What is to be done for a task next, and what that needs: the rules that its worker, its worktree and its branch
-//! follow.
+//! The next step for a task and what it requires: rules for its worker, its worktree and its branch.
 
 use crate::ids::Oid;
 use crate::task_record::TaskRecord;
 use crate::task_state::TaskState;
 
-/// What a worker does next for a task.
+/// A worker's next step for a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkStep {
-    /// Begins an attempt.
+    /// Starts an attempt.
     Begin {
         /// Its number.
         attempt: u32,
     },
-    /// Makes a new worktree ready.
+    /// Prepares a new worktree.
     SetUp,
-    /// Merges what the work was returned onto into the worktree.
+    /// Merges the commit that the work was returned onto into the worktree.
     MergeInto {
         /// The commit.
         onto: Oid,
     },
-    /// Lets the agent or the command go on.
+    /// Lets the agent or the command continue.
     Drive,
     /// Runs the task's own check.
     Verify {
@@ -31,19 +30,19 @@ pub enum WorkStep {
     },
 }
 
-/// What a person has to know of a task whose run is landed.
+/// What the user should know about a task when its run is landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LandingConcern {
-    /// The result has its work, which was rejected after it had been merged, and nothing has replaced it.
+    /// The result contains its work, which was rejected after it was merged, and nothing has replaced it.
     RejectedInResult,
-    /// It was built on work that was rejected after it had been merged.
+    /// It was built on work that was rejected after it was merged.
     BuiltOnRejected,
-    /// The result has nothing of it, although nobody has called it off.
+    /// The result contains nothing of it, although it was not cancelled.
     NotInResult,
 }
 
 impl TaskRecord {
-    /// Returns what a worker does next, or `None` where another has to act first.
+    /// Returns a worker's next step, or `None` if something else has to happen first.
     pub fn next_work(&self) -> Option<WorkStep> {
         match self.state() {
             TaskState::Ready => Some(WorkStep::Begin { attempt: self.attempt() + 1 }),
@@ -67,16 +66,16 @@ impl TaskRecord {
         is_begun || self.state().is_under_way()
     }
 
-    /// Reports whether the task's branch has to stand at its tip.
+    /// Reports whether the task's branch must be at its tip.
     pub fn needs_branch(&self) -> bool {
-        // A worktree that is still to be prepared takes its branch along, which may have to leave earlier work; an
-        // attempt that failed before that has left the branch where it was.
+        // Preparing a worktree moves its branch, which may have to leave earlier work; an attempt that failed before
+        // that left the branch unchanged.
         let stands = self.is_prepared() || self.state().is_handed_over();
-        // What is merged is in the result, and what a person does with its branch stands against nothing.
+        // Merged work is in the result, so its branch may be used freely.
         stands && !self.state().is_merged()
     }
 
-    /// Returns what a person has to know of the task when the run is landed, or `None` if all is as planned.
+    /// Returns what the user should know about the task when the run is landed, or `None`.
     pub fn landing_concern(&self) -> Option<LandingConcern> {
         if self.is_rejected_in_result() {
             Some(LandingConcern::RejectedInResult)

@@ -1,4 +1,4 @@
-//! What a person is offered is what is then accepted, wherever a run stands.
+//! Every offered action is accepted, in whatever state a run is.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
 use std::cell::RefCell;
@@ -16,14 +16,14 @@ use orchestrate_core::{
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 
-/// A run that goes wherever it is pushed; what cannot follow is passed over.
+/// A random walk through a run; invalid events are skipped.
 struct Walk {
     state: RunState,
     now: u64,
     commits: u32,
 }
 
-/// One push: which task, what happens to it, and how long it took.
+/// One step: the task, the event, and the time it took.
 type Push = (bool, u8, u8);
 
 impl Walk {
@@ -127,7 +127,7 @@ impl Walk {
         }
     }
 
-    /// Returns everything that is offered: for the run, and for each task that was looked at.
+    /// Returns all offered actions: for the run, and for each reviewed task.
     fn offered(&self) -> Vec<Action> {
         let reports = [true, false].map(|is_live| Standing { state: self.state.clone().into(), is_live });
         let of_run = reports.iter().flat_map(|standing| standing.report().actions(&self.state));
@@ -136,7 +136,7 @@ impl Walk {
     }
 }
 
-/// Returns the tree of a task's work, or a stranger where there is none.
+/// Returns the tree of a task's work, or an unrelated one if there is none.
 fn tree_of(state: &RunState, task: &TaskId) -> Oid {
     let tree = state.task(task).and_then(|record| record.tree().cloned());
     tree.unwrap_or_else(|| Oid::from("none"))
@@ -187,7 +187,7 @@ fn asked(task: &TaskId, seq: u64) -> Event {
     }
 }
 
-/// Requires that an action is accepted as it is offered; only that the time is used up may stand against it.
+/// Requires that an offered action is accepted, or refused only because the time is used up.
 fn require_accepted(state: &RunState, action: &Action) -> Result<(), TestCaseError> {
     let request = match action.clone() {
         Action::Approve(task) => Request::Approve { tree: tree_of(state, &task), task },
@@ -255,7 +255,7 @@ fn each_action_that_is_offered_is_accepted() {
         Ok(())
     });
     assert!(matches!(ran, Ok(())), "{}", ran.err().map_or_else(String::new, |error: TestError<_>| error.to_string()));
-    // Nothing is offered in vain, and the walks have come to everything.
+    // Every kind of action was offered, and all were accepted.
     let expected = [
         "Answer",
         "Approve",

@@ -1,4 +1,4 @@
-//! Facts that cannot follow what happened before: they are refused, and change nothing.
+//! Events that are not valid in the current state are refused and change nothing.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
@@ -50,7 +50,7 @@ fn verified() -> Event {
     Event::VerifyFinished { task: a(), scope, tree, command, passed: true, exit, output: blob(), duration_ms: 1 }
 }
 
-/// One fact of each kind that is refused in some states of its task.
+/// One event of each kind that is refused in some states of its task.
 fn facts() -> Vec<Event> {
     let usage = Usage { input_tokens: 5, ..Usage::default() };
     let (tool, arguments, rule) = ("tool".to_owned(), serde_json::Value::Null, "allow".to_owned());
@@ -79,7 +79,7 @@ fn facts() -> Vec<Event> {
     ]
 }
 
-/// One run for each state of its task that these facts lead to, with a merge in progress and without.
+/// One run for each task state that these events lead to, with and without a merge in progress.
 fn runs() -> Vec<RunState> {
     let told: Vec<Recorded> = (1..).zip(begun()).map(|(seq, event)| recorded(seq, event)).collect();
     let mut reached = vec![RunState::replay(&told).unwrap().unwrap()];

@@ -1,4 +1,4 @@
-//! What is decided about a person's request in each state of a task.
+//! Decisions on requests in each state of a task.
 #![expect(clippy::unwrap_used, reason = "a story that cannot be told fails the test")]
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VERSION, VerifyScope};
@@ -8,7 +8,7 @@ use orchestrate_core::{BlobId, Oid, Recorded, RunSettings, RunState, Task, TaskI
 
 const TASK: &str = "T1";
 
-/// Returns the state of a run of one task after these facts.
+/// Returns the state of a run of one task after these events.
 fn after(settings: RunSettings, facts: &[Event]) -> RunState {
     let started = Event::RunStarted {
         plan: None,
@@ -55,7 +55,7 @@ fn failed(cause: FailureCause) -> Event {
     Event::TaskFailed { task: TASK.into(), cause, message: "no".to_owned() }
 }
 
-/// Returns the facts that bring the task to a state, for the states that a person may meet.
+/// Returns the events that bring the task to a state, for the states that a user may encounter.
 fn facts_to(state: TaskState) -> Vec<Event> {
     let passed = Event::VerifyFinished {
         task: TASK.into(),

@@ -1,4 +1,4 @@
-//! The fold of a run's facts: what follows from them, and what cannot be.
+//! The fold of a run's events: what follows from them, and what is invalid.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a story that cannot be told fails the test")]
 
 use orchestrate_core::budget::Reservation;
@@ -13,7 +13,7 @@ use orchestrate_core::{
     BlobId, GivenUp, IllegalEvent, MergeStep, Oid, Recorded, RunSettings, RunState, Task, TaskId, TaskState, Usage,
 };
 
-/// A run that is told fact by fact.
+/// A run that is fed event by event.
 struct Story {
     state: RunState,
 }
@@ -45,7 +45,7 @@ impl Story {
         self
     }
 
-    /// Brings a task from waiting to work that is the tip of its branch.
+    /// Brings a task from waiting to committed work.
     fn commit(&mut self, task: &str, commit: &str) -> &mut Self {
         if self.state.task(&id(task)).unwrap().state() == TaskState::Pending {
             self.tell(Event::TaskReady { task: id(task) });
@@ -533,7 +533,7 @@ fn snapshot(task: &str, commit: &str) -> Event {
     Event::SnapshotTaken { task: id(task), number: 1, commit: oid(commit), tree, on_branch: true, left_out: Vec::new() }
 }
 
-/// Work that came back because of a conflict with the integration branch.
+/// A return because of a conflict with the integration branch.
 fn conflicted(onto: Option<&str>) -> Event {
     let (cause, text) = (ReturnCause::Conflict, BlobId::from("text"));
     Event::TaskReturned { task: id("a"), cause, text, onto: onto.map(oid) }
@@ -552,10 +552,10 @@ fn a_repair_is_known_until_it_is_handed_over() {
         (record.onto().cloned(), sides, record.owed_merge().is_some())
     };
     let sides = || Some(("m1".to_owned(), "a1".to_owned()));
-    // Markers that were left come back without another merge: the repair goes on and still has both parents.
+    // Left markers are returned without another merge: the repair continues and still has both parents.
     story.tell(conflicted(None));
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), false));
-    // A worktree that is gone has to be merged into again.
+    // A recreated worktree has to be merged into again.
     story.tell(Event::WorktreeLost { task: id("a") });
     assert_eq!(repair(&story), (Some(oid("m1")), sides(), true));
     story.tell(prepared(None)).tell(prepared(Some("m1")));
@@ -578,7 +578,7 @@ fn what_is_returned_in_between_undoes_no_rejection_and_no_confirmation() {
     story.tell(spawned("a", 2));
     assert_eq!(told(&mut story, returned("a", ReturnCause::Deletions)), (true, true));
     assert_eq!(told(&mut story, returned("a", ReturnCause::Unstorable)), (true, true));
-    // What was confirmed is stored now: what else goes is asked about again.
+    // The confirmed deletions are stored now: further ones need another confirmation.
     assert_eq!(told(&mut story, snapshot("a", "a2")), (true, false));
     story.commit("a", "a2");
     assert_eq!(told(&mut story, returned("a", ReturnCause::TaskCheck)), (false, false));
@@ -624,7 +624,7 @@ fn a_rejection_that_changed_nothing_may_be_taken_back() {
         (states, story.state.task(&id("a")).unwrap().error()),
         ([TaskState::Verified, TaskState::Pending], None)
     );
-    // What it has made since, and what it did not get done, is another matter.
+    // Later work, finished or not, is another matter.
     for then in [vec![failed(FailureCause::Turns)], vec![snapshot("a", "a2"), failed(FailureCause::NoChanges)]] {
         let refused = rejected(&then).try_tell(approved()).unwrap_err().reason;
         assert_eq!(refused, "task a: it is failed");
@@ -640,7 +640,7 @@ fn each_attempt_of_a_command_begins_anew() {
     story.tell(returned("a", ReturnCause::Rejected)).tell(spawned("a", 2));
     let record = story.state.task(&id("a")).unwrap();
     assert_eq!((record.tip().cloned(), record.is_prepared()), (Some(oid("base")), false));
-    // The very same commit, since it was made within the same second.
+    // The very same commit, since it was created within the same second.
     let failed = Event::TaskFailed { task: id("a"), cause: FailureCause::NoChanges, message: String::new() };
     story.tell(snapshot("a", "a1")).tell(failed);
     assert!(!story.state.task(&id("a")).unwrap().may_take_rejection_back());
@@ -690,7 +690,7 @@ fn time_in_which_nobody_works_is_not_counted() {
         tell(90_000, resumed(2)) - start,
         tell(93_000, finished) - start,
         tell(94_000, resumed(3)) - start,
-        // It is killed, and a person cleans up before somebody goes on with it.
+        // It is killed, and a user cleans up before the run is resumed.
         tell(180_000, Event::RunCleaned { tasks: Vec::new() }) - start,
         tell(190_000, resumed(4)) - start,
     ];

@@ -1,10 +1,10 @@
-//! The words with which facts say how something ended: a call, a task's work, a run, and which check decided.
+//! The outcomes in events: of a call, of a task's work, of a run, and the scope of a check.
 //!
-//! Each is a closed set, so that whoever folds the facts answers for every way. How it came about stands in the fact.
+//! Each is a closed enum, so that every reader must handle every case. The details are in the event.
 
 use serde::{Deserialize, Serialize};
 
-/// Whose check it is.
+/// The scope of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -20,64 +20,63 @@ pub enum VerifyScope {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
-    /// It did what it was asked.
+    /// It succeeded.
     Ok,
-    /// It failed; the result says how.
+    /// It failed; the result contains the reason.
     Failed,
     /// It was not allowed to run.
     Denied,
-    /// It reached its time.
+    /// It exceeded its time limit.
     TimedOut,
-    /// Nobody saw its end.
+    /// Its end was not observed.
     Interrupted,
 }
 
-/// The class of a call's failure, by what is done about it.
+/// The class of a call's failure, which decides how to handle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// The model can repair it.
+    /// The model can correct the call.
     Retry,
-    /// The policy or the sandbox refused.
+    /// The policy or the sandbox denied it.
     Denied,
     /// A file tool met an error of the file system other than "not found".
     File,
-    /// A limit of time was reached.
+    /// A time limit was exceeded.
     Timeout,
-    /// Connection, name resolution, or the other side's failure.
+    /// Connection, name resolution, or a failure of the remote side.
     Network,
     /// Any other failure of the tool itself, panics included.
     Execution,
-    /// The call was stopped; whether it had an effect is not known.
+    /// The call was stopped; its effects are unknown.
     Interrupted,
 }
 
-/// Why work goes back to its author, or is left to a person.
+/// Why work is returned to its agent, or left to the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnCause {
-    /// Its branch conflicts with the integration branch; also what a journal says that was written before facts told
-    /// the cause.
+    /// Its branch conflicts with the integration branch; also the value read from journals older than this field.
     #[default]
     Conflict,
-    /// The task's own check is red.
+    /// The task's own check failed.
     TaskCheck,
-    /// The run's check is red on the merged tree.
+    /// The run's check failed on the merged tree.
     RunCheck,
-    /// Most of its files are gone, and no recorded call deleted them: the author has to confirm that.
+    /// Most of its files are gone, and no recorded call deleted them: the agent has to confirm that.
     Deletions,
-    /// Git cannot store what its worktree holds.
+    /// Git cannot store the content of its worktree.
     Unstorable,
-    /// A person rejected it or commented on it: a new attempt.
+    /// The user rejected it or commented on it: a new attempt.
     Rejected,
-    /// A person asked for another try of a task that had ended: a new attempt.
+    /// The user retried a finished task: a new attempt.
     Retried,
 }
 
 impl ReturnCause {
-    /// Reports whether this return begins a new attempt, with fresh rounds and turns.
+    /// Reports whether this return starts a new attempt, with fresh rounds and turns.
     pub fn is_new_attempt(self) -> bool {
         matches!(self, ReturnCause::Rejected | ReturnCause::Retried)
     }
@@ -92,33 +91,33 @@ pub enum FailureCause {
     Turns,
     /// A token budget is used up.
     Budget,
-    /// What cannot be left out, such as the task and the tools, does not fit into the context.
+    /// The parts that cannot be left out, such as the task and the tools, do not fit into the context.
     Context,
-    /// The time is used up.
+    /// A time limit is used up.
     Timeout,
-    /// A permission was denied and nobody could be asked.
+    /// A permission was denied in a run without a user to ask.
     Denied,
-    /// The task's or the run's check stayed red.
+    /// The task's or the run's check kept failing.
     Check,
     /// The agent changed nothing although its role delivers changes.
     NoChanges,
-    /// The agent ended without a word.
+    /// The agent ended with empty replies.
     Silent,
     /// The agent repeated itself.
     Looping,
-    /// The model would not answer.
+    /// The model refused to answer.
     Refused,
-    /// The model could not be reached or did not understand.
+    /// The model could not be reached or rejected the request.
     Model,
     /// A `run:` command failed.
     Command,
     /// The worktree's setup failed.
     Setup,
-    /// The worktree could not be made or stored.
+    /// The worktree could not be created or stored.
     Worktree,
     /// The worker panicked.
     Panicked,
-    /// Anything else that is our fault.
+    /// Any other internal error.
     Internal,
 }
 
@@ -128,22 +127,22 @@ impl std::fmt::Display for FailureCause {
     }
 }
 
-/// How a run stands or ended.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// A coordinator works on it, or should.
+    /// A coordinator works on it, or is supposed to.
     Running,
     /// Every task is merged or done.
     Succeeded,
     /// A task failed.
     Failed,
-    /// A conflict, a review or a parked call waits for a person.
+    /// A conflict, a review or a parked call waits for the user.
     NeedsHuman,
-    /// A task ended by turns, tokens, time or budget.
+    /// A task ended because turns, tokens, time or budget were used up.
     Limit,
-    /// A task failed because a permission was denied and nobody could be asked.
+    /// A task failed because a permission was denied in a run without a user to ask.
     Denied,
     /// It was stopped.
     Interrupted,

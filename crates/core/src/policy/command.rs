@@ -1,8 +1,9 @@
-//! A shell command taken apart far enough for people's rules to match what it runs.
+//! A shell command, parsed far enough for rules to match what it runs.
 //!
-//! This is no shell and no boundary. A rule that allows matches plain words only ([`Command::is_plain`]). A rule that
-//! denies or asks is loose: it passes over a line only if every program in it is known to run nothing that its words
-//! or its input name. Anything else, and a line whose reading is in doubt, matches where it has the rule's words.
+//! This is neither a shell nor a boundary. A rule that allows matches plain words only ([`Command::is_plain`]). A
+//! rule that denies or asks is loose: a line escapes it only if every program in the line is known to run nothing
+//! that its words or its input name. Anything else, and any line of doubtful meaning, matches if it contains the
+//! rule's words.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::glob;
 use super::lexer::{MANY, MAX_NESTING, PART, Script, TooComplex, is_mark, without_marks};
 use super::programs::{self, Reach};
 
-/// The most bytes of all ways in which a line can be read.
+/// The maximum number of bytes of all readings of a line.
 const MAX_READ_BYTES: usize = 1 << 20;
 
 /// A line as rules see it.
@@ -20,18 +21,18 @@ pub(super) struct Command {
     text: String,
     /// The simple commands of the line itself.
     outer: Script,
-    /// Every way in which one of the commands may be meant.
+    /// Every way in which one of the commands may be understood.
     spellings: BTreeSet<String>,
-    /// The same of what stands behind a program that may run it, where that has unknown parts.
+    /// The same for the words after a program that may run them, if they have unknown parts.
     inner: BTreeSet<String>,
-    /// The words of what may run anything, if anything does.
+    /// The words of programs that may run anything, if there are any.
     loose: Option<BTreeSet<String>>,
     /// The bytes of all spellings.
     bytes: usize,
 }
 
 impl Command {
-    /// Takes a line apart.
+    /// Parses a line.
     ///
     /// # Errors
     /// [`TooComplex`] beyond the limits of the lexer and of this module.
@@ -72,7 +73,7 @@ impl Command {
         let is_named = names.program_in(&words);
         let hits = |spelling: &String| {
             let program = spelling.split(' ').next().unwrap_or_default();
-            // A program of which nothing is known is taken for the denied one where the line names that.
+            // A program about which nothing is known is taken for the denied one if the line names that.
             let may_be_it = is_named || program.contains(|c| !is_mark(c));
             match spelling.contains(is_mark) {
                 false => glob::matches_command(pattern, spelling),
@@ -81,14 +82,14 @@ impl Command {
         };
         let hits_within = |spelling: &String| {
             let program = spelling.split(' ').next().unwrap_or_default();
-            // An argument that is unknown is no program, unless the line has the rule's other words.
+            // An unknown argument is not taken for a program, unless the line contains the rule's other words.
             let may_be_it = !program.contains([MANY, PART]) || names.others_in(&words);
             may_be_it && glob::may_match_command(pattern, spelling)
         };
         self.spellings.iter().any(hits) || self.inner.iter().any(hits_within)
     }
 
-    /// Returns the words of the line, whatever quotes and backslashes stand in them, and those that its escapes write.
+    /// Returns the words of the line, regardless of quotes and backslashes, and those that its escapes produce.
     fn words(&self) -> BTreeSet<String> {
         let mut words = loose_words(&self.text);
         self.spellings.iter().for_each(|spelling| words.extend(loose_words(spelling)));
@@ -109,7 +110,7 @@ impl Command {
             if !may_rename && *reach == Reach::Nothing && programs::only_prints(behind_keywords(argv)) {
                 continue;
             }
-            // A known program's own name leads nowhere, nor does what git is told when nothing follows that reads it.
+            // A known program's own name is harmless, and so are git's arguments when no later program reads them.
             let skipped = match reach {
                 Reach::Anything => 0,
                 Reach::GitFolder if Some(at) > last => argv.len(),
@@ -120,7 +121,7 @@ impl Command {
         last.map(|_| words)
     }
 
-    /// Finds what one of the line's commands may run, seen what the line writes.
+    /// Finds what one of the line's commands may run, given what the line writes.
     fn reach(&self, argv: &[String]) -> Reach {
         let is_own = |file: &String| file.contains(".git") || file.contains("hooks") || file.contains(is_mark);
         match programs::reach(behind_keywords(argv)) {
@@ -137,7 +138,7 @@ impl Command {
         Ok(())
     }
 
-    /// Notes what a simple command is, and what with unknown parts it may be given to run.
+    /// Records the spellings of a simple command, and of its arguments with unknown parts that it may run.
     fn note_command(&mut self, argv: &[String], depth: usize) -> Result<(), TooComplex> {
         let own = behind_keywords(argv);
         let own = own.get(own.iter().take_while(|word| programs::is_assignment(word)).count()..).unwrap_or_default();
@@ -160,7 +161,7 @@ impl Command {
         Ok(())
     }
 
-    /// Notes every end of a command's words that has unknown parts.
+    /// Records every suffix of a command's words that has unknown parts.
     fn note_inner(&mut self, program: &str, rest: &[String]) -> Result<(), TooComplex> {
         let mut words = rest.to_vec();
         if matches!(program, "xargs" | "parallel") {
@@ -178,15 +179,15 @@ impl Command {
         Ok(())
     }
 
-    /// Notes what words would run if each was a script.
+    /// Records what words would run if each was a script.
     fn note_scripts(&mut self, words: &[String], depth: usize) -> Result<(), TooComplex> {
         if depth >= MAX_NESTING {
             return Ok(());
         }
         for word in words.iter().filter(|word| word.contains(|c: char| !c.is_ascii_alphanumeric())) {
-            // What was one word to the line is a script of any number of words.
+            // One word of the line becomes a script of any number of words.
             let text = word.replace(PART, &MANY.to_string());
-            // What is too complex is most often no script, and its words count as they are.
+            // Text that is too complex is rarely a script; its words count unchanged.
             let Ok(script) = Script::read(&text, depth + 1) else { continue };
             if script.commands.as_slice() != [vec![text]] {
                 self.note_script(&script, depth + 1)?;
@@ -216,23 +217,23 @@ fn behind_keywords(argv: &[String]) -> &[String] {
     argv.get(argv.iter().take_while(|word| programs::is_keyword(word)).count()..).unwrap_or_default()
 }
 
-/// Reports whether a word of what may run anything may give the name of what only prints to something else: it has that
-/// name, or is more than a plain word.
+/// Reports whether a word of a program that may run anything could give the name of a printing program to another
+/// one: it is that name, or not a plain word.
 fn may_rename_a_printer(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@".contains(c);
     !word.chars().all(is_plain) || programs::PRINTING.iter().any(|printer| word.contains(printer))
 }
 
-/// The words of a pattern that a line has to have for the pattern to mean it: each as it is, or as it begins.
+/// The words of a pattern that a line must contain for the pattern to match: each in full, or as a prefix.
 struct Names {
     words: Vec<Name>,
 }
 
 struct Name {
     text: String,
-    /// Whether a word may have more before it.
+    /// Whether text may precede a word.
     is_open_before: bool,
-    /// Whether a word may go on behind it.
+    /// Whether text may follow a word.
     is_open_behind: bool,
 }
 
@@ -265,7 +266,7 @@ impl Names {
 
 impl Name {
     fn is_in(&self, words: &BTreeSet<String>) -> bool {
-        // Behind the letters of short options a value may follow at once.
+        // A value may directly follow the letters of short options.
         let is_joined = |word: &&String| word.starts_with('-') && !word.starts_with("--");
         let mut joined = words.iter().filter(is_joined);
         if !self.text.starts_with('-') && joined.any(|word| word.ends_with(&self.text)) {
@@ -279,8 +280,8 @@ impl Name {
     }
 }
 
-/// Returns the words of a text without quotes and backslashes, cut wherever a shell or another language may cut them,
-/// and each path's last part.
+/// Returns the words of a text without quotes and backslashes, split wherever a shell or another language may split
+/// them, and each path's last part.
 fn loose_words(text: &str) -> BTreeSet<String> {
     let text = text.replace("\\\n", "");
     let is_quote = |c: char| matches!(c, '\'' | '"' | '\\');
@@ -293,7 +294,7 @@ fn loose_words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// Takes what a backslash and the letter behind it stand for as blanks, as `printf` does.
+/// Replaces a backslash and the letter after it by a blank, as `printf` may.
 fn without_escapes(text: &str) -> String {
     let mut chars = text.chars();
     let mut out = String::with_capacity(text.len());

@@ -1,11 +1,11 @@
 //! Globs over paths, commands and names, matched in time linear in pattern times text, never more.
 //!
-//! Paths follow gitignore: `*` stays within a component, `**` crosses them, a pattern without an inner slash
-//! matches at any depth, and a match of a directory covers what is below it. In commands and names `*`
-//! spans anything; a command pattern that ends in ` *` or `:*` also matches the bare words before it.
+//! Paths follow gitignore: `*` stays within a component, `**` crosses them, a pattern without an inner slash matches
+//! at any depth, and a match of a directory covers everything below it. In commands and names `*` spans anything; a
+//! command pattern that ends in ` *` or `:*` also matches the bare words before it.
 //!
-//! Not the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library's: to both, brackets are a set, while
-//! a rule means the letters that it shows, and neither says what a command with unknown parts may be.
+//! Neither the matcher of ignore files (`crates/git/src/store/glob.rs`) nor a library fits: to both, brackets are a
+//! set, while a rule means them literally, and neither can match a command with unknown parts.
 
 use super::lexer::{MANY, ONE, PART};
 
@@ -42,7 +42,7 @@ pub(super) fn matches_command(pattern: &str, command: &str) -> bool {
     }
 }
 
-/// Reports whether a command with unknown parts may be one that matches, as [`matches_command`] does.
+/// Reports whether a command with unknown parts may be one that matches, as defined by [`matches_command`].
 pub(super) fn may_match_command(pattern: &str, command: &str) -> bool {
     let words = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
     match words {
@@ -51,8 +51,8 @@ pub(super) fn may_match_command(pattern: &str, command: &str) -> bool {
     }
 }
 
-/// Reports whether there is a text that both describe, in time of pattern times command: `reached` says which
-/// beginnings of the pattern fit what has been read of the command.
+/// Reports whether some text matches both, in time of pattern times command: `reached` records which prefixes of the
+/// pattern fit the part of the command read so far.
 fn may_match(pattern: &str, command: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let mut reached = vec![false; pattern.len() + 1];
@@ -83,7 +83,7 @@ fn may_match(pattern: &str, command: &str) -> bool {
     reached.last() == Some(&true)
 }
 
-/// Lets every beginning that is reached go on over the characters of the pattern that may be passed over.
+/// Extends every reached prefix over characters of the pattern that may be skipped.
 fn pass(reached: &mut [bool], pattern: &[char], may_pass: impl Fn(char) -> bool) {
     let mut goes_on = false;
     for (at, flag) in reached.iter_mut().enumerate() {
@@ -96,8 +96,8 @@ fn components_match(pattern: &[&str], parts: &[&str]) -> bool {
     wildcard(pattern, parts, |&p| p == "**", |&p, &part| matches_text(p, part))
 }
 
-/// Matches a sequence with a star that spans any number of elements; only the last star is ever retried,
-/// which is what keeps it from growing exponentially.
+/// Matches a sequence with a star that spans any number of elements; only the last star is ever retried, which
+/// prevents exponential time.
 fn wildcard<P, T>(pattern: &[P], text: &[T], is_star: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
     let (mut at, mut next) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

@@ -1,51 +1,51 @@
-//! Reads a line as a shell would, far enough for people's rules to match what it would run.
+//! Reads a line as a shell would, far enough for rules to match what it would run.
 //!
-//! This is no shell and no boundary. What only the shell that runs the line can know (the value of a variable,
-//! the output of a substitution, the files that a pattern finds) is written as one of three characters that no
-//! line can have, so that a rule which denies may take it for anything. A line that is not made of plain words is
-//! [`Script::opaque`]; one whose reading is in doubt is [`Script::doubtful`].
+//! This is neither a shell nor a boundary. Parts that only the shell can know (the value of a variable, the output of
+//! a substitution, the files that a pattern finds) are written as one of three characters that no line can contain,
+//! so that a rule which denies may take them for anything. A line that is not made of plain words is
+//! [`Script::opaque`]; one of doubtful meaning is [`Script::doubtful`].
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Stands for one character that is not known.
+/// Stands for one unknown character.
 pub(super) const ONE: char = '\u{f0000}';
-/// Stands for any number of unknown characters of the same word.
+/// Stands for any number of unknown characters within a word.
 pub(super) const PART: char = '\u{f0001}';
-/// Stands for any number of unknown characters, of several words too.
+/// Stands for any number of unknown characters, possibly several words.
 pub(super) const MANY: char = '\u{f0002}';
-/// What one of those three is read as where a line has it: the replacement character.
+/// Replaces any of those three in a line: the replacement character.
 const FOREIGN: char = '\u{fffd}';
 
-/// The longest line in bytes that is judged at all; longer ones belong into a script.
+/// The maximum length of a judged line in bytes; longer ones belong into a script.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-/// The most commands in one line that are judged.
+/// The maximum number of judged commands in one line.
 const MAX_COMMANDS: usize = 256;
-/// The deepest nesting of substitutions, groups and scripts within scripts that is judged.
+/// The maximum judged nesting of substitutions, groups and scripts within scripts.
 pub(super) const MAX_NESTING: usize = 8;
 
-/// How far a bracket or a brace is looked for that closes another: longer sets and choices are read as letters.
+/// How far to look for a closing bracket or brace: longer sets and choices are read literally.
 const LOOK_AHEAD: usize = 256;
 
-/// The command cannot be judged: it is too long, nested too deeply, or has too many parts.
+/// The command cannot be judged: it is too long, too deeply nested, or has too many parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooComplex;
 
 /// What a line runs, as far as it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// The simple commands as their words without quotes; those of substitutions and groups stand beside the others.
+    /// The simple commands as their words without quotes, including those of substitutions and groups.
     pub(super) commands: Vec<Vec<String>>,
-    /// The files that redirections name.
+    /// The files named by redirections.
     pub(super) files: Vec<String>,
     /// The texts of here-documents and here-strings.
     pub(super) texts: Vec<String>,
-    /// Whether the line has anything but plain words: operators, expansions, redirections, comments.
+    /// Whether the line contains anything but plain words: operators, expansions, redirections, comments.
     pub(super) opaque: bool,
-    /// Whether the line may mean something else than what was read: what is not closed, and what is not modelled here
+    /// Whether the line may mean something else than this reading: unclosed constructs, and those not modelled
     /// exactly (arithmetic, functions, odd here-documents, `${…}` with more than a name and plain characters).
     pub(super) doubtful: bool,
-    /// Whether text may get from one command to another: pipes, redirections, expansions, groups.
+    /// Whether text may flow from one command to another: pipes, redirections, expansions, groups.
     pub(super) flows: bool,
 }
 
@@ -61,17 +61,17 @@ impl Script {
     }
 }
 
-/// Makes a text safe to be read: what stands for the unknown is never a line's own.
+/// Replaces the three special characters in a line's own text.
 pub(super) fn without_marks(text: &str) -> String {
     text.replace(is_mark, &FOREIGN.to_string())
 }
 
-/// Reports whether a character stands for what is not known.
+/// Reports whether a character stands for an unknown part.
 pub(super) fn is_mark(c: char) -> bool {
     matches!(c, ONE | PART | MANY)
 }
 
-/// What the next word is, besides a word of the command.
+/// The role of the next word, besides being part of the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Next {
     #[default]
@@ -84,7 +84,7 @@ enum Next {
     Delimiter { strips_tabs: bool },
 }
 
-/// The simple command that is being read.
+/// The simple command being read.
 #[derive(Default)]
 struct Simple {
     argv: Vec<String>,
@@ -94,17 +94,17 @@ struct Simple {
     next: Next,
 }
 
-/// A here-document whose body begins at the next line.
+/// A here-document whose body begins on the next line.
 struct Document {
     delimiter: String,
     is_literal: bool,
     strips_tabs: bool,
 }
 
-/// What stands within braces, which may nest.
+/// The text within braces, which may nest.
 struct Braced {
     inner: String,
-    /// Whether the text has the brace that closes them.
+    /// Whether the closing brace exists.
     is_closed: bool,
 }
 
@@ -127,7 +127,7 @@ impl Simple {
 }
 
 impl Braced {
-    /// Reads from behind the opening brace to behind the closing one.
+    /// Reads from after the opening brace to after the closing one.
     fn read(text: impl Iterator<Item = char>) -> Self {
         let (mut inner, mut open) = (String::new(), 1);
         for c in text {
@@ -153,7 +153,7 @@ impl<'t, 's> Lexer<'t, 's> {
         Ok(Lexer { chars: text.chars().peekable(), depth, documents: Vec::new(), script })
     }
 
-    /// Reads commands to the end, or to the bracket that closes them.
+    /// Reads commands to the end, or to the closing bracket.
     fn commands(&mut self, closing: Option<char>) -> Result<(), TooComplex> {
         let mut simple = Simple::default();
         while let Some(c) = self.chars.next() {
@@ -210,7 +210,7 @@ impl<'t, 's> Lexer<'t, 's> {
             '?' => simple.push(ONE),
             '[' => self.bracket(simple),
             '}' | '#' | '~' | '!' => simple.push(c),
-            // A letter that only looks like another one must not be taken for it by a rule that allows.
+            // A rule that allows must not take a look-alike letter for the real one.
             _ if !c.is_control() && !c.is_whitespace() => {
                 self.script.opaque |= !c.is_ascii();
                 return simple.push(c);
@@ -223,11 +223,11 @@ impl<'t, 's> Lexer<'t, 's> {
         self.script.opaque = true;
     }
 
-    /// Reads `[a-z]`, which stands for one character; a bracket that no other closes in its word is a letter.
+    /// Reads `[a-z]`, which stands for one character; a bracket without a counterpart in its word is literal.
     fn bracket(&mut self, simple: &mut Simple) {
         let ahead: Vec<char> = self.chars.clone().take(LOOK_AHEAD).take_while(|c| !c.is_whitespace()).collect();
         let Some(closed) = ahead.iter().skip(1).position(|c| *c == ']') else {
-            // The index of an array may have blanks and signs that mean nothing else there.
+            // The index of an array may contain blanks and signs that are literal there.
             self.script.doubtful |= simple.in_word;
             return simple.push('[');
         };
@@ -243,7 +243,7 @@ impl<'t, 's> Lexer<'t, 's> {
     fn escaped(&mut self, simple: &mut Simple) {
         simple.is_quoted = true;
         match self.chars.next() {
-            // The two join lines.
+            // A backslash and a line break join two lines.
             Some('\n') => self.script.opaque = true,
             Some(c) => simple.push(c),
             None => self.script.doubtful = true,
@@ -290,7 +290,7 @@ impl<'t, 's> Lexer<'t, 's> {
         (self.script.opaque, self.script.doubtful) = (true, true);
     }
 
-    /// Reads what stands behind a dollar sign.
+    /// Reads the text after a dollar sign.
     fn dollar(&mut self, simple: &mut Simple, in_quotes: bool) -> Result<(), TooComplex> {
         (self.script.opaque, self.script.flows) = (true, true);
         match self.chars.peek().copied() {
@@ -330,7 +330,7 @@ impl<'t, 's> Lexer<'t, 's> {
                 simple.push_unknown(in_quotes && c != '@');
             }
             other => {
-                // Arithmetic of old.
+                // The old form of arithmetic.
                 self.script.doubtful |= other == Some('[');
                 simple.push('$');
             }
@@ -338,7 +338,7 @@ impl<'t, 's> Lexer<'t, 's> {
         Ok(())
     }
 
-    /// A variable's value is unknown, but for the one that separates words.
+    /// The value of a variable is unknown, except for the one that separates words.
     fn variable(&mut self, name: &str, simple: &mut Simple, in_quotes: bool) {
         let is_separator = name.strip_prefix("IFS").is_some_and(|rest| !rest.starts_with(is_name_char));
         if is_separator && !in_quotes {
@@ -348,7 +348,7 @@ impl<'t, 's> Lexer<'t, 's> {
         }
     }
 
-    /// Reads the commands of substitutions within a text that is otherwise no command.
+    /// Reads the commands of substitutions within a text that is otherwise not a command.
     fn substitutions(&mut self, text: &str) -> Result<(), TooComplex> {
         if text.contains("$(") || text.contains('`') {
             let mut ignored = Simple::default();
@@ -357,7 +357,7 @@ impl<'t, 's> Lexer<'t, 's> {
         Ok(())
     }
 
-    /// Reads the commands up to the bracket that closes them.
+    /// Reads the commands up to the closing bracket.
     fn nested(&mut self) -> Result<(), TooComplex> {
         (self.script.opaque, self.script.flows) = (true, true);
         if self.depth >= MAX_NESTING {
@@ -397,7 +397,7 @@ impl<'t, 's> Lexer<'t, 's> {
         Ok(())
     }
 
-    /// Reads `$'…'`, in which a backslash writes any character.
+    /// Reads `$'…'`, in which a backslash can produce any character.
     fn ansi_quoted(&mut self, simple: &mut Simple) {
         (simple.in_word, simple.is_quoted) = (true, true);
         while let Some(c) = self.chars.next() {
@@ -426,7 +426,7 @@ impl<'t, 's> Lexer<'t, 's> {
             'a' | 'b' | 'e' | 'E' | 'f' | 'v' | 'c' => None,
             _ => return Some(c),
         };
-        // With fewer digits than three, or a code that is no character, the word is not known.
+        // With fewer than three digits, or an invalid code, the word is unknown.
         let known = code.and_then(char::from_u32).filter(|c| !is_mark(*c));
         self.script.doubtful |= known.is_none();
         known
@@ -443,7 +443,7 @@ impl<'t, 's> Lexer<'t, 's> {
         (digits > 0 && (radix == 16 || digits == most)).then_some(value)
     }
 
-    /// Reads `{` as the shell's group, or the alternatives within braces, which are not known.
+    /// Reads `{` as the shell's group, or alternatives within braces, which are unknown.
     fn brace(&mut self, simple: &mut Simple) -> Result<(), TooComplex> {
         self.script.opaque = true;
         if !simple.in_word && self.chars.peek().is_none_or(|c| c.is_whitespace()) {
@@ -466,12 +466,12 @@ impl<'t, 's> Lexer<'t, 's> {
 
     fn redirection(&mut self, c: char, simple: &mut Simple) -> Result<(), TooComplex> {
         self.script.opaque = true;
-        // Digits right before it name the stream.
+        // Digits directly before it name the stream.
         if simple.in_word && simple.word.chars().all(|c| c.is_ascii_digit()) {
             (simple.in_word, simple.word) = (false, String::new());
         }
         if self.chars.next_if_eq(&'(').is_some() {
-            // The commands of a process substitution; what stands in its place is a file that is not known.
+            // The commands of a process substitution; it is replaced by an unknown file.
             self.nested()?;
             simple.push(PART);
             return Ok(());
@@ -508,7 +508,7 @@ impl<'t, 's> Lexer<'t, 's> {
         }
     }
 
-    /// Reads the bodies of the here-documents that the line before has named.
+    /// Reads the bodies of the here-documents named on the previous line.
     fn bodies(&mut self) -> Result<(), TooComplex> {
         for document in std::mem::take(&mut self.documents) {
             let (mut body, mut is_closed) = (String::new(), false);
@@ -526,7 +526,7 @@ impl<'t, 's> Lexer<'t, 's> {
                 body.push_str(&line);
                 body.push('\n');
             }
-            // A backslash may join what ends the document.
+            // A backslash may join the lines that end the document.
             self.script.doubtful |= !is_closed || !document.is_literal && body.contains('\\');
             if !document.is_literal {
                 self.substitutions(&body)?;
@@ -579,7 +579,7 @@ fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Reports whether a character within braces can neither quote, nor nest, nor compute.
+/// Reports whether a character within braces cannot quote, nest or compute.
 fn is_modelled(c: char) -> bool {
     c.is_alphanumeric() || "_#@*:%/.,+=?!^~-[]".contains(c)
 }

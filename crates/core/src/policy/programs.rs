@@ -1,7 +1,7 @@
-//! Which well-known programs run nothing that their words or input name; every other program may run anything.
+//! The well-known programs that run nothing named by their words or input; every other program may run anything.
 //!
-//! Only rules that deny or ask look here. A program that is missing costs a question too many, a program that is
-//! listed and runs its words costs the rule: what is in doubt does not belong into these tables.
+//! Only rules that deny or ask use this. A missing program costs an unnecessary question, a wrongly listed one
+//! defeats the rule: programs in doubt do not belong into these tables.
 
 use super::lexer::is_mark;
 
@@ -10,17 +10,17 @@ use super::lexer::is_mark;
 pub(super) enum Reach {
     /// Nothing.
     Nothing,
-    /// Nothing that its words say, but what git's own settings and hooks say.
+    /// Nothing named by its words, only what git's own settings and hooks name.
     GitFolder,
-    /// Nothing that its words say, but the files of the project.
+    /// Nothing named by its words, only files of the project.
     Project,
-    /// Anything that the line says anywhere.
+    /// Anything named anywhere in the line.
     Anything,
 }
 
-/// Words of the shell that a command may follow.
+/// Keywords of the shell that precede a command.
 const KEYWORDS: &[&str] = &["!", "if", "then", "elif", "else", "while", "until", "do"];
-/// Words of the shell that end something.
+/// Keywords of the shell that end a construct.
 const ENDS: &[&str] = &["fi", "done"];
 /// Programs that run nothing, whatever their words are.
 const INERT: &[&str] = &[
@@ -75,11 +75,11 @@ const INERT: &[&str] = &[
     "rmdir",
     "chmod",
 ];
-/// Builtins that only write their words to their output, and leave nothing else behind.
+/// Builtins that only print their words and have no other effect.
 pub(super) const PRINTING: &[&str] = &["echo", "printf"];
-/// Builtins that read the index of an array, which may run others, where a word has one.
+/// Builtins that evaluate the index of an array in a word, which may run commands.
 const INDEXING: &[&str] = &["test", "[", "printf"];
-/// Subcommands of git whose words are no commands, but for [`GIT_COMMANDS`].
+/// Subcommands of git whose words are not commands, except for [`GIT_COMMANDS`].
 const GIT_INERT: &[&str] = &[
     "status",
     "commit",
@@ -108,9 +108,9 @@ const GIT_INERT: &[&str] = &[
     "grep",
     "version",
 ];
-/// Subcommands of git that are inert where their words are plain.
+/// Subcommands of git that are inert if their words are plain.
 const GIT_PLAIN: &[&str] = &["fetch", "rebase", "merge", "pull"];
-/// Subcommands of git that are inert with one of these words behind them.
+/// Subcommands of git that are inert if followed by one of these words.
 const GIT_WITH: &[(&str, &[&str])] = &[
     ("bisect", &["start", "good", "bad", "reset", "skip", "log"]),
     ("remote", &["-v", "show", "get-url"]),
@@ -118,24 +118,24 @@ const GIT_WITH: &[(&str, &[&str])] = &[
     ("worktree", &["list"]),
     ("config", &["user.name", "user.email", "--get", "--list", "-l"]),
 ];
-/// Options of git, which may be shortened, that name a program.
+/// Options of git that name a program and may be abbreviated.
 const GIT_COMMANDS: &[&str] =
     &["--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--strategy", "--textconv", "--template"];
 /// Options of git before its subcommand that take the next word.
 const GIT_VALUES: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--attr-source"];
-/// Subcommands of cargo that come with it.
+/// Built-in subcommands of cargo.
 const CARGO: &[&str] = &[
     "test", "t", "build", "b", "check", "c", "run", "r", "clippy", "fmt", "doc", "d", "bench", "add", "remove", "rm",
     "update", "tree", "metadata", "clean", "search",
 ];
-/// Subcommands of go that come with it.
+/// Built-in subcommands of go.
 const GO: &[&str] = &["test", "build", "vet", "run", "fmt", "mod", "get", "list", "doc", "version"];
-/// Subcommands of npm that run only what the project names, and its options that name no program.
+/// Subcommands of npm that run only what the project names, and its options that do not name a program.
 const NPM: &[&str] = &["run", "test", "ci", "install", "start", "ls"];
 const NPM_OPTIONS: &[&str] = &["--silent", "-s", "--if-present", "--workspaces", "-D", "--no-audit", "--no-fund"];
 
-/// Finds what a simple command, without what stands before its program, may run.
+/// Finds what a simple command, without the words before its program, may run.
 pub(super) fn reach(argv: &[String]) -> Reach {
     let Some((first, rest)) = argv.split_first() else { return Reach::Nothing };
     let place = first.strip_prefix("/usr/bin/").or_else(|| first.strip_prefix("/bin/"));
@@ -187,7 +187,7 @@ fn before_dashes(words: &[String]) -> &[String] {
     words.get(..end).unwrap_or_default()
 }
 
-/// Reports whether a loop goes over words with a variable that no program looks at.
+/// Reports whether a loop iterates over words with a variable that no program reads.
 fn is_plain_for(words: &[String]) -> bool {
     let [name, middle, ..] = words else { return false };
     middle == "in" && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
@@ -200,7 +200,7 @@ fn is_plain_for_sort(word: &str) -> bool {
     is_harmless || !word.starts_with('-') && !word.starts_with(is_mark)
 }
 
-/// Reports whether a sed has one script only, and that one substitution or the choice of lines.
+/// Reports whether a sed has exactly one script, a single substitution or a selection of lines.
 fn is_plain_sed(words: &[String]) -> bool {
     let is_known = |word: &&String| ["-i", "-n", "-E", "-r", "-e"].contains(&word.as_str());
     let leading = words.iter().take_while(is_known).count();
@@ -227,7 +227,7 @@ fn is_plain_awk(words: &[String]) -> bool {
     words.iter().all(|word| is_safe(word) && is_known(word))
 }
 
-/// Reports whether the words that xargs adds go to a program that takes none of them for a program.
+/// Reports whether the words that xargs adds go to a program that runs none of them.
 fn is_plain_xargs(words: &[String]) -> bool {
     behind_xargs(words).first().is_some_and(|word| INERT.contains(&word.as_str()))
 }
@@ -242,7 +242,7 @@ fn is_plain_npm(words: &[String]) -> bool {
     let own = before_dashes(words);
     let begins = own.first().is_some_and(|word| NPM.contains(&word.as_str()));
     let is_known = |word: &String| !is_option(word) || NPM_OPTIONS.contains(&word.as_str());
-    // A script of this name is there in every project, and runs its words.
+    // A script of this name exists in every project, and runs its words.
     begins && own.iter().all(is_known) && !own.iter().any(|word| word == "env" || word.starts_with(is_mark))
 }
 
@@ -271,12 +271,12 @@ fn is_plain_git(words: &[String]) -> bool {
         || GIT_WITH.iter().any(|(name, ones)| *name == subcommand && has_one(ones))
 }
 
-/// Reports whether a command whose output nothing of its line reads leaves nothing of its words behind.
+/// Reports whether a command, if no later one reads its output, leaves no trace of its words.
 pub(super) fn only_prints(argv: &[String]) -> bool {
     argv.first().is_some_and(|program| PRINTING.contains(&program.as_str()))
 }
 
-/// Reports whether a word leaves the place of the program to the next one.
+/// Reports whether a word is a keyword, so that the next one names the program.
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
@@ -292,8 +292,8 @@ pub(super) fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Returns the words without the options before the first that is none, and without any: the value of an option is
-/// dropped with it, and in another reading is not.
+/// Returns the words without the leading options, and without any options: the value of an option is dropped in one
+/// reading and kept in another.
 pub(super) fn without_options(program: &str, words: &[String]) -> Vec<Vec<String>> {
     let without_any: Vec<String> = words.iter().filter(|word| !is_option(word)).cloned().collect();
     let mut readings = Vec::new();
@@ -321,7 +321,7 @@ fn without_any_of_git(words: &[String]) -> Vec<String> {
     words.iter().skip(leading_of_git(words)).filter(|word| !is_option(word)).cloned().collect()
 }
 
-/// Counts the leading options, taking each to have a value.
+/// Counts the leading options, assuming that each has a value.
 fn with_values(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).filter(|word| is_option(word)) {
@@ -335,7 +335,7 @@ fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with(['-', '+'])
 }
 
-/// Reports whether one of the words is a cluster of short options with this one.
+/// Reports whether one of the words is a cluster of short options that includes this one.
 fn has_option(words: &[String], option: char) -> bool {
     words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(option))
 }

@@ -1,7 +1,7 @@
-//! The forms in which a secret may stand in a text.
+//! The forms in which a secret may appear in a text.
 //!
-//! They are compared whatever the case of their letters, so upper, lower and swapped case need no forms of their own.
-//! What escapes stand for is read in the text, so escaped forms stand here only where they may lie in another one.
+//! They are compared ignoring case, so upper, lower and swapped case need no forms of their own. Escapes are decoded
+//! in the text, so escaped forms are listed only where they may be nested in another encoding.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use super::needles::{Form, LEAST_PART_BYTES, PIECE_BYTES};
 use super::views::{View, is_in_skeleton};
 use crate::hex::hex;
 
-/// The alphabet of base32, and the one that keeps the order.
+/// The alphabet of base32, and the one that preserves order.
 const BASE32: [&[u8; 32]; 2] = [b"abcdefghijklmnopqrstuvwxyz234567", b"0123456789abcdefghijklmnopqrstuv"];
-/// How many bytes programs that dump write as one number, the last byte first.
+/// The word sizes in bytes of programs that dump little-endian numbers.
 const WORD_BYTES: [usize; 3] = [2, 4, 8];
 
 /// Returns each form of a secret once.
@@ -23,7 +23,7 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
     let escaped = json(value);
     let escapes = [json(&escaped), escaped.replace('/', "\\/"), escaped, percent(value, false), percent(value, true)];
     texts.extend(escapes.map(String::into_bytes));
-    // What is no escape within a secret is read as one within the text all the same.
+    // Text that is not an escape within a secret may still decode as one within the text.
     texts.extend(unescaped(value).filter(|text| text.len() >= PIECE_BYTES));
     let in_utf16: String = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     texts.insert(in_utf16.into_bytes());
@@ -34,7 +34,7 @@ pub(super) fn forms_of(secret: usize, value: &str) -> Vec<Form> {
     texts.into_iter().map(|text| Form { secret, text }).collect()
 }
 
-/// Returns the letters and digits of each form of a secret, where they are enough to tell it by.
+/// Returns the letters and digits of each form of a secret, if they suffice to identify it.
 pub(super) fn skeletons_of(secret: usize, value: &str) -> Vec<Form> {
     let own = BTreeSet::from_iter([value.as_bytes().to_vec(), backwards(value)].into_iter().chain(unescaped(value)));
     let inner = own.iter().cloned().chain(std::iter::once(json(value).into_bytes())).chain(in_urls(value));
@@ -43,7 +43,7 @@ pub(super) fn skeletons_of(secret: usize, value: &str) -> Vec<Form> {
         encoded.extend((0..3).flat_map(|shift| base64(inner.as_bytes(), shift)).map(String::into_bytes));
     }
     encoded.extend(numbers(value.as_bytes()));
-    // Without its other characters a short secret may be a word.
+    // Without its other characters a short secret may look like a word.
     let tells = |skeleton: &Vec<u8>, whole: usize| {
         skeleton.len() >= LEAST_PART_BYTES || skeleton.len() == whole && whole >= PIECE_BYTES
     };
@@ -61,26 +61,26 @@ fn backwards(value: &str) -> Vec<u8> {
     value.chars().rev().collect::<String>().into_bytes()
 }
 
-/// Returns what a secret is where what looks like an escape in it is read as one.
+/// Returns the secret with text that looks like an escape in it decoded.
 fn unescaped(value: &str) -> impl Iterator<Item = Vec<u8>> {
     let first = View::of(value).unescaped();
     let second = first.as_ref().and_then(View::unescaped);
     first.into_iter().chain(second).map(|view| view.bytes)
 }
 
-/// Writes a text as it stands within the quotes of a JSON text.
+/// Encodes a text as it appears within a JSON string.
 fn json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned()
 }
 
-/// Encodes the bytes that a URL does not take as they are, or all of them.
+/// Percent-encodes the bytes that are not allowed in a URL, or all of them.
 fn percent(text: &str, every: bool) -> String {
     encoded_but(text, |byte| !every && is_plain_in_urls(byte, b""))
 }
 
-/// Returns a text in each way in which programs write it in URLs: another encoding around it shows which bytes they
-/// leave as they are, and the case of the digits.
+/// Returns a text in each way that programs write it in URLs: another encoding around it reveals which bytes they
+/// leave unencoded, and the case of the digits.
 fn in_urls(text: &str) -> impl Iterator<Item = Vec<u8>> {
     let left: [&[u8]; 3] = [b"", b"/", b"!'()*"];
     let lower: Vec<String> = left
@@ -100,7 +100,7 @@ fn encoded_but(text: &str, is_left: impl Fn(u8) -> bool) -> String {
     text.bytes().map(|byte| if is_left(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") }).collect()
 }
 
-/// Writes the digits of each `%` sequence in upper case; what stands between them stays.
+/// Converts the digits of each `%` sequence to upper case and leaves the rest unchanged.
 fn with_upper_digits(encoded: &str) -> String {
     let mut since = usize::MAX;
     let digit = |letter: char| {
@@ -110,7 +110,7 @@ fn with_upper_digits(encoded: &str) -> String {
     encoded.chars().map(digit).collect()
 }
 
-/// Returns the bytes in each encoding that programs write whole texts in, at each alignment.
+/// Returns the bytes in each encoding for whole texts, at each alignment.
 fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![hex(bytes).into_bytes()];
     for shift in 0..3 {
@@ -122,7 +122,7 @@ fn encodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Returns the bytes as dumps and lists of numbers write them, without what stands between the numbers.
+/// Returns the bytes as dumps and lists of numbers write them, without separators.
 fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let octal: String = bytes.iter().map(|byte| format!("{byte:03o}")).collect();
     let decimal: String = bytes.iter().map(u8::to_string).collect();
@@ -140,18 +140,18 @@ fn numbers(bytes: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Returns the characters that stand for the bytes alone in the base64 of a longer text, in both alphabets.
+/// Returns the characters of the base64 of a longer text that depend on these bytes alone, in both alphabets.
 ///
 /// `shift` is the number of bytes before it, by three.
 fn base64(bytes: &[u8], shift: usize) -> [String; 2] {
     let bytes = [&vec![0; shift], bytes].concat();
-    // The first characters hold bits of what stands before, and the last one perhaps of what follows.
+    // The first characters contain bits of the preceding bytes, and the last one perhaps of the following ones.
     let (from, to) = ((shift * 8).div_ceil(6), bytes.len() * 8 / 6);
     let own = |encoded: String| encoded.get(from..to).unwrap_or_default().to_owned();
     [own(STANDARD_NO_PAD.encode(&bytes)), own(URL_SAFE_NO_PAD.encode(&bytes))]
 }
 
-/// Returns the characters that stand for the bytes alone in the base32 of a longer text.
+/// Returns the characters of the base32 of a longer text that depend on these bytes alone.
 ///
 /// `shift` is the number of bytes before it, by five.
 fn base32(bytes: &[u8], shift: usize, alphabet: &[u8; 32]) -> Vec<u8> {

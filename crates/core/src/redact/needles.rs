@@ -4,32 +4,32 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// The length of the pieces of a form that are searched for; what stands around a piece is then compared.
+/// The length of the pieces of a form that are searched for; the text around a match is then compared.
 pub(super) const PIECE_BYTES: usize = 8;
 
-/// So much of a form is redacted also where the rest is missing, since the text was cut or wrapped. Less of it tells
-/// little, and could be a word.
+/// The length from which part of a form is redacted although the rest is missing, because the text was cut or
+/// wrapped. A shorter part reveals little, and could be a word.
 pub(super) const LEAST_PART_BYTES: usize = 16;
 
-/// The most white space that may stand between two characters of a secret: the end of a line and some indentation.
+/// The maximum white space between two characters of a secret: the end of a line and some indentation.
 pub(super) const MOST_GAP_BYTES: usize = 8;
 
 /// One form of a secret.
 pub(super) struct Form {
-    /// Whose form it is.
+    /// The index of the secret.
     pub(super) secret: usize,
     pub(super) text: Vec<u8>,
 }
 
-/// Forms that are looked for together.
+/// A set of forms to search for together.
 pub(super) struct Needles {
     pub(super) forms: Vec<Form>,
     pieces: Option<AhoCorasick>,
-    /// Where each piece stands.
+    /// Where each piece occurs.
     sites: Vec<Site>,
 }
 
-/// Where a piece stands in a form.
+/// The position of a piece in a form.
 #[derive(Clone, Copy)]
 struct Site {
     form: usize,
@@ -59,7 +59,7 @@ impl Needles {
         Self { forms, pieces: pieces.ok(), sites }
     }
 
-    /// Returns the parts that are forms or parts of them, in the order of their ends.
+    /// Returns the matches of forms or parts of them, ordered by their ends.
     pub(super) fn found_in(&self, bytes: &[u8]) -> Vec<Found> {
         let mut found: Vec<Found> = Vec::new();
         let Some(pieces) = &self.pieces else { return found };
@@ -74,7 +74,7 @@ impl Needles {
         found
     }
 
-    /// Compares what stands around a piece with the rest of its form, or `None` if that is too little of it.
+    /// Extends the match of a piece to as much of its form as matches, or returns `None` if that is too little.
     fn extended(&self, bytes: &[u8], site: Site, piece: Range<usize>) -> Option<Found> {
         let form = self.forms.get(site.form)?;
         let before = form.text.get(..site.at)?.iter().rev();
@@ -89,14 +89,14 @@ impl Needles {
     }
 }
 
-/// How much of a form and of a text are alike.
+/// How much of a form and of a text match.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     of_form: usize,
     of_text: usize,
 }
 
-/// Compares a form with a text whatever the case, passing over ends of lines in the text.
+/// Compares a form with a text ignoring case and line ends in the text.
 fn alike<'a>(form: impl Iterator<Item = &'a u8>, text: impl Iterator<Item = &'a u8>) -> Alike {
     let mut alike = Alike::default();
     let mut form = form.peekable();

@@ -13,24 +13,24 @@ use super::needles::{MOST_GAP_BYTES, Needles, PIECE_BYTES};
 use super::secret::Secret;
 use super::views::View;
 
-/// How often escapes are read as what they stand for: text in JSON in a URL in JSON.
+/// How many layers of escapes are decoded: text in JSON in a URL in JSON.
 const MOST_LAYERS: usize = 3;
 
-/// Why something cannot be kept without the secrets in it, and so is not kept at all.
+/// Why something cannot be recorded without its secrets, so that nothing of it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize, thiserror::Error)]
 pub enum RedactionError {
-    /// A secret stands where no other text may.
+    /// A secret is part of a field whose text must stay exact.
     #[error(
         "redact the secret {secret} in `{fields}`, where the text must stay exact, so nothing was recorded; remove the \
         secret from that text, or change the value of {secret}, and try again"
     )]
     Fixed {
-        /// The fields that hold secrets, by their paths.
+        /// The fields that contain secrets, by their paths.
         fields: String,
         /// The name of the first secret.
         secret: String,
     },
-    /// It has no form in which secrets could be looked for.
+    /// It cannot be converted to JSON to search it for secrets.
     #[error("look for secrets: {0}")]
     Unreadable(String),
 }
@@ -38,25 +38,25 @@ pub enum RedactionError {
 /// How the mark begins that stands in the place of a secret.
 pub(crate) const MARK: &str = "[redacted:";
 
-/// Replaces the secrets of one run in texts; cheap to clone, and free where there are none.
+/// Replaces the secrets of one run in texts; cheap to clone, and free if there are none.
 #[derive(Clone, Default)]
 pub struct Redactor(Option<Arc<Known>>);
 
 struct Known {
     exact: Needles,
-    /// The same without anything but letters and digits, and what is only looked for so.
+    /// The forms reduced to letters and digits, and secrets that are searched for only in that form.
     skeletons: Needles,
-    /// The names of the secrets; forms know theirs by its place.
+    /// The names of the secrets; forms refer to them by index.
     names: Vec<String>,
 }
 
-/// A field in which a secret stands.
+/// A field that contains a secret.
 struct SecretField {
     field: String,
     secret: String,
 }
 
-/// A part of a text that has to go.
+/// A part of a text to be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
     bytes: Range<usize>,
@@ -64,7 +64,7 @@ struct Span {
 }
 
 impl Redactor {
-    /// Creates the redactor of these secrets; what is too short to be told from words is left out.
+    /// Creates the redactor of these secrets; those too short to distinguish from words are left out.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let secrets: Vec<Secret> = secrets.into_iter().filter(Secret::can_be_recognised).collect();
         if secrets.is_empty() {
@@ -90,7 +90,7 @@ impl Redactor {
         if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(known.replaced(text, &spans)) }
     }
 
-    /// Replaces the secrets in a text of one's own.
+    /// Replaces the secrets in an owned text.
     pub fn owned(&self, text: String) -> String {
         match self.text(&text) {
             Cow::Owned(redacted) => redacted,
@@ -105,9 +105,9 @@ impl Redactor {
         known.names.get(first.secret).map(String::as_str)
     }
 
-    /// Returns the name of a secret whose mark stands in the text, where the secret itself has been replaced.
+    /// Returns the name of a secret whose mark the text contains, so that the secret itself has been replaced.
     ///
-    /// Such a text is for reading only: whoever wrote it to a file or ran it as a command would change what it says.
+    /// Such a text is for reading only: writing it to a file or running it as a command would change its meaning.
     pub fn mark_in(&self, text: &str) -> Option<&str> {
         let known = self.0.as_ref()?;
         let mut names = known.names.iter().map(String::as_str);
@@ -117,7 +117,7 @@ impl Redactor {
         names.find(|name| text.contains(&mark(name)))
     }
 
-    /// Returns the value with the secrets in its texts and in its keys replaced.
+    /// Returns the value with the secrets in its strings and keys replaced.
     pub fn value(&self, value: Value) -> Value {
         if self.is_empty() {
             return value;
@@ -132,11 +132,11 @@ impl Redactor {
         }
     }
 
-    /// Returns anything that can be written as JSON with the secrets in its texts replaced.
+    /// Returns a serializable value with the secrets in its texts replaced.
     ///
     /// # Errors
     ///
-    /// Fails if a secret stands where no other text may, so that the whole cannot be kept without it.
+    /// Fails if a secret is part of a field that must stay exact, so that the value cannot be kept without it.
     pub fn all_of<T: Serialize + DeserializeOwned>(&self, whole: T) -> Result<T, RedactionError> {
         if self.is_empty() {
             return Ok(whole);
@@ -149,7 +149,7 @@ impl Redactor {
             .map_err(|_| RedactionError::Fixed { fields: fields(), secret: first.secret.clone() })
     }
 
-    /// Redacts the beginning of a text of which more may come: what may still become a secret is left in it.
+    /// Redacts the beginning of a growing text, leaving in it the end that may still become a secret.
     pub(super) fn take_settled(&self, text: &mut String) -> String {
         let Some(known) = &self.0 else { return std::mem::take(text) };
         let mut end = text.floor_char_boundary(text.len().saturating_sub(self.longest()));
@@ -157,7 +157,7 @@ impl Redactor {
             return String::new();
         }
         let mut spans = known.spans(text);
-        // What reaches into the part that is held back waits there as a whole.
+        // A match that reaches into the retained part stays there as a whole.
         if let Some(across) = spans.iter().find(|span| span.bytes.end > end) {
             end = end.min(across.bytes.start);
         }
@@ -166,7 +166,7 @@ impl Redactor {
         known.replaced(&std::mem::replace(text, rest), &spans)
     }
 
-    /// Returns the fields in which secrets stand, each by the path from the whole.
+    /// Returns the fields that contain secrets, each by its path.
     fn places_in(&self, value: &Value, path: &str) -> Vec<SecretField> {
         let found =
             |text: &str, field: String| self.finds(text).map(|secret| SecretField { field, secret: secret.to_owned() });
@@ -188,14 +188,14 @@ impl Redactor {
         }
     }
 
-    /// Returns the longest form in bytes, gaps included.
+    /// Returns the length of the longest form in bytes, gaps included.
     fn longest(&self) -> usize {
         let forms = self.0.iter().flat_map(|known| &known.exact.forms);
         forms.map(|form| form.text.len()).max().map_or(0, |longest| longest + longest / PIECE_BYTES * MOST_GAP_BYTES)
     }
 }
 
-/// Nothing of the secrets, only whether there are any.
+/// Shows only whether there are secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_empty() { "Redactor of nothing" } else { "Redactor" })
@@ -203,7 +203,7 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Known {
-    /// Returns the parts that have to go, in order and apart from each other.
+    /// Returns the parts to be replaced, in order and disjoint.
     fn spans(&self, text: &str) -> Vec<Span> {
         let mut found: Vec<Span> = Vec::new();
         let mut layer = Some(View::of(text));
@@ -228,7 +228,7 @@ impl Known {
         apart
     }
 
-    /// Looks for the secrets in a view, and in what it is without what may stand between their characters.
+    /// Searches a view for the secrets, and the same view without separators.
     fn look_at(&self, view: &View, found: &mut Vec<Span>) {
         let mut add = |needles: &Needles, view: &View| {
             let secret_of = |form: usize| needles.forms.get(form).map_or(usize::MAX, |form| form.secret);
@@ -263,12 +263,12 @@ impl Known {
     }
 }
 
-/// Returns the path of a field of what stands at a path.
+/// Returns the path of a field below a path.
 fn below(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
 
-/// Returns what stands in a text in the place of a secret.
+/// Returns the mark that replaces a secret.
 fn mark(name: &str) -> String {
     format!("{MARK}{name}]")
 }

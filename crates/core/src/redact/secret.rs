@@ -1,22 +1,22 @@
-//! What is secret, and where it was found.
+//! A secret, and where it was found.
 
-/// A secret of fewer bytes than this is not looked for: it would be found in ordinary words.
+/// Shorter secrets, in bytes, are not searched for: they would be found in ordinary words.
 const LEAST_BYTES: usize = 8;
 
-/// A secret that reads like words or like a name with a number is looked for from this length on: no identifier and no
-/// file of a project is called like that.
+/// The length from which a secret that reads like words or like a name with a number is searched for: no identifier
+/// or file name of a project is that long.
 const LEAST_PHRASE_BYTES: usize = 24;
 
-/// The longest mixture of letters and digits that is still part of a name, as in `gpt-4o` or `utf8`.
+/// The longest mixture of letters and digits that still counts as part of a name, as in `gpt-4o` or `utf8`.
 const LONGEST_MIXED_WORD: usize = 5;
 
-/// What the names of query parameters contain that hold a secret.
+/// Parts of the names of query parameters that hold a secret.
 const SECRET_PARAMETERS: &[&str] = &["key", "token", "secret", "sig", "pass", "pwd", "auth", "code", "cred"];
 
-/// A user without a password is a token only if its name is this long; others are people's names.
+/// A user without a password is a token only if it is at least this long; shorter ones are people's names.
 const LEAST_TOKEN_BYTES: usize = 20;
 
-/// What people write as a key where a server wants none. To redact these would hide words of the project.
+/// Placeholders for a key that a server does not require. Redacting these would hide words of the project.
 const PLACEHOLDERS: &[&str] = &[
     "anything",
     "api-key",
@@ -34,18 +34,18 @@ const PLACEHOLDERS: &[&str] = &[
 /// One secret of a run.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// What is shown instead of it: the variable or the file that holds it.
+    /// The name that replaces it: the variable or the file that contains it.
     pub(super) name: String,
     pub(super) value: String,
 }
 
 impl Secret {
-    /// Creates a secret; its name is what is shown instead.
+    /// Creates a secret with the name that replaces it.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into().trim().to_owned() }
     }
 
-    /// Returns what is secret in a URL: its user and password, and the keys in its query.
+    /// Returns the secrets in a URL: its user and password, and the keys in its query.
     pub fn in_url(name: &str, url: &str) -> Vec<Self> {
         let Some((_, rest)) = url.trim().split_once("://") else { return Vec::new() };
         let mut found: Vec<String> = Vec::new();
@@ -55,7 +55,7 @@ impl Secret {
             match password {
                 "" if user.len() < LEAST_TOKEN_BYTES => {}
                 "" => found.extend([user.to_owned(), decoded(user)]),
-                // A short password is known by what stands around it.
+                // A short password is identified by its surroundings.
                 _ => found.extend([password.to_owned(), decoded(password), decoded(login), authority.to_owned()]),
             }
         }
@@ -71,8 +71,8 @@ impl Secret {
         found.into_iter().map(|value| Self::new(name, value)).collect()
     }
 
-    /// Reports whether it can be told from ordinary words. One that cannot would hide the words of the project, and its
-    /// agents could not write them.
+    /// Reports whether it is distinguishable from ordinary words. Redacting one that is not would hide words of the
+    /// project, and agents could not write them.
     pub(super) fn can_be_recognised(&self) -> bool {
         self.value.len() >= LEAST_BYTES
             && (self.value.len() >= LEAST_PHRASE_BYTES || !is_words(&self.value))
@@ -80,9 +80,9 @@ impl Secret {
     }
 }
 
-/// Reports whether a text consists of words, numbers and short mixtures of both, as names of projects do.
+/// Reports whether a text consists of words, numbers and short mixtures of both, as names in projects do.
 fn is_words(text: &str) -> bool {
-    // A login is none, however short its parts are.
+    // A login is not made of words, however short its parts are.
     !text.contains('@') && text.split(|letter: char| !letter.is_alphanumeric()).all(is_word)
 }
 
@@ -92,14 +92,14 @@ fn is_word(part: &str) -> bool {
     letters == 0 || digits == 0 || letters + digits <= LONGEST_MIXED_WORD
 }
 
-/// Its name only.
+/// Shows the name only.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({})", self.name)
     }
 }
 
-/// Returns a part of a URL as what it stands for; as it is if that is no text.
+/// Returns a part of a URL decoded, or unchanged if the result is not text.
 fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

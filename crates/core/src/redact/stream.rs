@@ -1,8 +1,8 @@
-//! Redacts a text that arrives in pieces: a secret may begin in one of them and end in another.
+//! Redacts a text that arrives in pieces, since a secret may span two of them.
 
 use super::redactor::Redactor;
 
-/// Holds back as much of a text as may be the beginning of a secret.
+/// Retains the end of a text that may be the beginning of a secret.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Redactor,
@@ -15,14 +15,14 @@ impl RedactedStream {
         Self { redactor: redactor.clone(), held: String::new() }
     }
 
-    /// Takes the next piece, and returns what can be shown by now.
+    /// Adds the next piece, and returns the text that can be shown now.
     #[must_use]
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         self.redactor.take_settled(&mut self.held)
     }
 
-    /// Returns the rest, once nothing more comes.
+    /// Returns the retained rest at the end of the text.
     #[must_use]
     pub fn finish(&mut self) -> String {
         self.redactor.owned(std::mem::take(&mut self.held))

@@ -10,7 +10,7 @@ fn redactor(value: &str) -> Redactor {
     Redactor::new([Secret::new("KEY", value)])
 }
 
-/// Writes base64 as another program would, by its own table.
+/// Encodes base64 with a table of its own, as another program would.
 fn base64_of(bytes: &[u8], last: [char; 2]) -> String {
     let table: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last).collect();
     let bits: Vec<u8> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
@@ -47,7 +47,7 @@ fn every_form_is_known() {
         let text = format!("the server said {form}, and no more");
         let redacted = redactor.text(&text);
         assert!(redacted.contains("[redacted:KEY]"), "{text}");
-        // Of base64 the characters remain that also hold bits of what stands around it.
+        // The characters of base64 remain that also contain bits of the neighbouring text.
         let left = redacted.replace("[redacted:KEY]", "").len() - "the server said , and no more".len();
         assert!(left <= 8, "{text}: {redacted}");
         assert_eq!(redactor.finds(&text), Some("KEY"));
@@ -56,7 +56,7 @@ fn every_form_is_known() {
 
 const HARD_KEY: &str = "sk-Q7w&e\"R/t<Y>u'I\\o+P=aS dF%41gH1jK2lZ3xC";
 
-/// Writes a key as programs that escape, dump or wrap texts do, each with what came of it.
+/// Returns a key as programs that escape, dump or wrap texts write it, each with the expected result.
 fn shapes(key: &str) -> Vec<(&'static str, String)> {
     let each = |write: &dyn Fn(u8) -> String| key.bytes().map(write).collect::<Vec<String>>();
     let json = serde_json::to_string(key).unwrap().trim_matches('"').to_owned();
@@ -132,7 +132,7 @@ fn a_key_goes_whole_however_it_is_written() {
             for (before, after) in [("", ""), ("out: ", " end"), ("a\n", "\nb\n")] {
                 let text = format!("{before}{shape}{after}");
                 let left = redactor.text(&text).replace("[redacted:KEY]", "");
-                // An offset or a label before it, and what holds bits of its neighbours too.
+                // An offset or a label before it, and characters with bits of its neighbours.
                 let most = before.len() + after.len() + 32;
                 assert!(left.len() <= most, "{name} of {key}: {left:?} is left of {text:?}");
             }
@@ -150,7 +150,7 @@ fn parts_and_wrapped_lines_are_known() {
         (format!("{} tail", &KEY[KEY.len() - 17..]), "[redacted:KEY] tail"),
         (format!("a {first}\n  {second} b"), "a [redacted:KEY]"),
         (format!("{KEY}{KEY} {KEY}"), "[redacted:KEY]"),
-        // Ten characters of it tell nobody the rest.
+        // Ten characters of it reveal too little.
         (format!("head {}", &KEY[..10]), "head sk-proj-aZ"),
     ] {
         let redacted = redactor.text(&text);
@@ -250,7 +250,7 @@ fn a_key_is_known_in_one_encoding_within_another() {
 #[test]
 fn a_hostile_text_takes_no_time_beyond_its_length() {
     let redactor = redactor(KEY);
-    // Each would take minutes if every piece that fits were compared from its own beginning.
+    // Each would take minutes if every matching piece were compared from its own beginning.
     let texts = [KEY.repeat(4_000), KEY[..15].repeat(12_000), format!("{}\n", &KEY[..8]).repeat(20_000)];
     for text in &texts {
         assert!(redactor.text(text).len() <= text.len());
@@ -267,7 +267,7 @@ proptest! {
     // Some cases build a search.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Wherever a stream is cut, what comes out is what comes out of the whole, and never the secret.
+    /// Wherever a stream is cut, its output equals the redacted whole, and never contains the secret.
     #[test]
     fn a_stream_is_redacted_across_its_pieces(
         before in "[a-z \n]{0,30}",
@@ -288,7 +288,7 @@ proptest! {
         prop_assert_eq!(out, OF_KEY.text(&text));
     }
 
-    /// Around a key in any shape everything stays, and none of eight characters of it in a row.
+    /// All text around a key in any shape stays, and no eight consecutive characters of the key do.
     #[test]
     fn only_the_secret_goes(before in "[g-z \n]{0,40}\n", after in "\n[g-z \n]{0,40}", shape in 0_usize..21) {
         let redactor = &*OF_DASHED_KEY;

@@ -1,14 +1,14 @@
-//! The ways of reading a text in which a secret is looked for: what escapes stand for, without what stands between
-//! its characters, and without the offsets of a dump. Each byte of a view knows where in the text it comes from.
+//! The readings of a text that are searched for secrets: with escapes decoded, without separators between characters,
+//! and without the offsets of a dump. Each byte of a view knows its source in the text.
 
-/// The most that may stand between two characters of a secret: the end of a line, some indentation, a separator.
+/// The maximum gap between two characters of a secret: the end of a line, some indentation, a separator.
 const MOST_GAP: usize = 16;
-/// Stands in a view where more was left out than may stand within a secret.
+/// Marks in a view where a gap was too long to be within a secret.
 const BARRIER: u8 = 0;
-/// A first word of fewer hexadecimal digits is an offset only if what follows says so.
+/// A first word of fewer hexadecimal digits is an offset only if the following text shows it.
 const LEAST_OFFSET_DIGITS: usize = 4;
 
-/// Names of characters in HTML that a key may hold.
+/// Names of HTML entities for characters that a key may contain.
 const ENTITIES: &[(&str, u8)] = &[
     ("amp", b'&'),
     ("lt", b'<'),
@@ -31,22 +31,22 @@ const ENTITIES: &[(&str, u8)] = &[
     ("grave", b'`'),
 ];
 
-/// A text as one way of reading gives it.
+/// One reading of a text.
 #[derive(Clone, Default)]
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// Where in the text each byte comes from.
+    /// The source of each byte in the text.
     sources: Vec<Source>,
 }
 
-/// Where in a text something stands.
+/// A position in the text.
 #[derive(Clone, Copy, Default)]
 struct Source {
     start: usize,
     end: usize,
 }
 
-/// What an escape at the beginning of a text stands for.
+/// A decoded escape at the beginning of a text.
 struct Escape {
     stands_for: u32,
     is_byte: bool,
@@ -54,19 +54,19 @@ struct Escape {
 }
 
 impl View {
-    /// Creates the view of a text as it is.
+    /// Creates the unchanged view of a text.
     pub(super) fn of(text: &str) -> Self {
         let sources = (0..text.len()).map(|at| Source { start: at, end: at + 1 }).collect();
         Self { bytes: text.as_bytes().to_vec(), sources }
     }
 
-    /// Returns where in the text a part of the view comes from.
+    /// Returns the source of a part of the view in the text.
     pub(super) fn source(&self, part: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let at = |index: usize| self.sources.get(index).copied().unwrap_or_default();
         at(part.start).start..at(part.end.saturating_sub(1)).end
     }
 
-    /// Returns the view with each escape as what it stands for, or `None` if there is no escape.
+    /// Returns the view with its escapes decoded, or `None` if there are none.
     pub(super) fn unescaped(&self) -> Option<Self> {
         if !self.bytes.iter().any(|byte| b"\\%&".contains(byte)) {
             return None;
@@ -92,7 +92,7 @@ impl View {
         is_spaced.then(|| self.only(|byte| !byte.is_ascii_whitespace()))
     }
 
-    /// Returns the view with letters and digits alone.
+    /// Returns the view reduced to letters and digits.
     pub(super) fn skeleton(&self) -> Self {
         self.only(is_in_skeleton)
     }
@@ -116,7 +116,7 @@ impl View {
         Some(out)
     }
 
-    /// Returns the columns of a dump: what it holds as numbers, and as text, or `None` if no line begins like one.
+    /// Returns the columns of a dump, its numbers and its text, or `None` if no line looks like one.
     pub(super) fn columns(&self) -> Option<[Self; 2]> {
         let (mut numbers, mut text) = (Self::default(), Self::default());
         let (mut from, mut is_dump) = (0, false);
@@ -199,7 +199,7 @@ fn escape_at(rest: &[u8]) -> Option<Escape> {
     }
 }
 
-/// Reads so many digits as the number of a character or of a byte.
+/// Parses a number of this many digits as a character or a byte.
 fn number(rest: &[u8], from: usize, digits: usize, radix: u32, is_byte: bool) -> Option<Escape> {
     let text = std::str::from_utf8(rest.get(from..from + digits)?).ok()?;
     let all_digits = text.chars().all(|c| c.is_digit(radix));
@@ -222,7 +222,7 @@ fn entity(rest: &[u8]) -> Option<Escape> {
     Some(Escape { stands_for: u32::from(*byte), is_byte: true, length: name.len() + 2 })
 }
 
-/// Returns the length of the offset or the line's number at the beginning of a line; 0 if there is none.
+/// Returns the length of the offset or line number at the beginning of a line, or 0 if there is none.
 fn offset_length(line: &[u8]) -> usize {
     let blank = line.iter().take_while(|byte| **byte == b' ').count();
     let digits = line.iter().skip(blank).take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -233,7 +233,8 @@ fn offset_length(line: &[u8]) -> usize {
     }
 }
 
-/// Returns where a line of a dump holds its text: between bars, or after two blanks where the offset has a colon.
+/// Returns the range of the text column in a line of a dump: between bars, or after two blanks if the offset has a
+/// colon.
 fn text_column(line: &[u8], offset: usize) -> std::ops::Range<usize> {
     let end = line.len() - line.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
     if let Some(bar) = line.iter().position(|byte| b"|>".contains(byte)) {

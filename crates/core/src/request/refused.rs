@@ -1,4 +1,4 @@
-//! Why a request is refused: nothing has changed, and the reason carries what is needed to say how to go on.
+//! Why a request is refused: nothing has changed, and the reason contains what is needed to suggest how to continue.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,21 +12,21 @@ use crate::task_state::TaskState;
 #[serde(tag = "refused", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RequestRefused {
-    /// No such task.
+    /// The task does not exist.
     #[error("there is no task {task} in this run; its tasks are: {}", joined(known))]
     NoSuchTask {
-        /// What was named.
+        /// The named task.
         task: TaskId,
         /// The tasks of the run.
         known: Vec<TaskId>,
     },
-    /// No such call waits for a person.
+    /// No such call is parked.
     #[error("no parked call {call}")]
     NoSuchCall {
-        /// What was named.
+        /// The named call.
         call: CallHash,
     },
-    /// Not all of the call was recorded, so no person can have seen what would run.
+    /// The call was not recorded in full, so nobody can have seen what would run.
     #[error("call {call} cannot be approved: part of it was cut or redacted, so it cannot be shown in full")]
     HiddenCall {
         /// The call.
@@ -50,7 +50,7 @@ pub enum RequestRefused {
         /// The state of the task.
         state: TaskState,
     },
-    /// The work is not what was approved.
+    /// The work has changed since it was reviewed.
     #[error("{task} has changed since you reviewed it")]
     Changed {
         /// The task.
@@ -62,7 +62,7 @@ pub enum RequestRefused {
         /// The task.
         task: TaskId,
     },
-    /// The task has no work that could be sent back.
+    /// The task has no work to return.
     #[error("{task} {}", nothing_to_return(*state))]
     NothingToReturn {
         /// The task.
@@ -70,13 +70,13 @@ pub enum RequestRefused {
         /// The state of the task.
         state: TaskState,
     },
-    /// The run's time is used up, so whatever is set going would fail at once.
+    /// The run's time is used up, so restarted work would fail at once.
     #[error("the run's time limit of {} s is used up", seconds(*limit_ms))]
     OutOfTime {
         /// The limit, in milliseconds.
         limit_ms: u64,
     },
-    /// Tasks are given more of one limit, and the run's time is used up all the same.
+    /// Tasks are given more of one limit, but the run's time is used up.
     #[error(
         "{} cannot continue: the run's time limit of {} s is used up{}", joined(tasks), seconds(*limit_ms),
         if *more_time { "" } else { " too" }
@@ -94,16 +94,16 @@ pub enum RequestRefused {
     /// The message is refused.
     #[error("{0}")]
     Message(MessageRefused),
-    /// The request is for a process that had ended.
+    /// The request is addressed to a process that has ended.
     #[error("the process that it was addressed to has ended")]
     Late,
-    /// The request holds a secret where it cannot be taken out.
+    /// The request contains a secret that cannot be redacted there.
     #[error("{0}")]
     Secret(RedactionError),
-    /// The run could not be prepared for carrying it out.
+    /// Preparing the run for the request failed.
     #[error("{error}")]
     NotPrepared {
-        /// What failed, in the words of the error.
+        /// What failed.
         error: String,
     },
 }
@@ -120,7 +120,7 @@ fn nothing_to_return(state: TaskState) -> String {
     }
 }
 
-/// Returns milliseconds as seconds, for people.
+/// Converts milliseconds to seconds, for display.
 fn seconds(ms: u64) -> f64 {
     std::time::Duration::from_millis(ms).as_secs_f64()
 }

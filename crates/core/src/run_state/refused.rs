@@ -1,4 +1,4 @@
-//! Why a run accepts no further child and no further message, in the words that whoever asked is told.
+//! Why a run accepts no further child or message.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use crate::ids::{AgentId, TaskId};
 use crate::message::{MAILBOX_CAPACITY, MAX_BODY_BYTES};
 use crate::task_state::TaskState;
 
-/// Why there may not be one more child.
+/// Why a child was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnRefused {
-    /// The id cannot be one.
+    /// The id is invalid.
     #[error("invalid id '{id}': {reason}")]
     BadId {
         /// The id.
         id: String,
-        /// Why not.
+        /// Why it is invalid.
         reason: String,
     },
     /// Another task of the run has the id.
@@ -26,62 +26,62 @@ pub enum SpawnRefused {
         /// The agent.
         parent: AgentId,
     },
-    /// It has as many as an agent may have.
+    /// The parent has the maximum number of children.
     #[error("agent {parent} has {limit} children already, the maximum set by `max_children_per_agent`")]
     TooMany {
         /// The agent.
         parent: AgentId,
-        /// The most.
+        /// The maximum.
         limit: usize,
     },
-    /// The child would stand too deep.
+    /// The child would exceed the maximum depth.
     #[error("a child of agent {parent} would exceed `max_depth` {limit}")]
     TooDeep {
         /// The agent.
         parent: AgentId,
-        /// The deepest.
+        /// The maximum.
         limit: u32,
     },
 }
 
-/// Why a message was not accepted.
+/// Why a message was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum MessageRefused {
     /// There is no such agent.
     #[error("there is no agent '{to}' in this run; the agents are: {known}")]
     UnknownRecipient {
-        /// Who was named.
+        /// The named receiver.
         to: String,
-        /// Who there is.
+        /// The agents of the run.
         known: String,
     },
-    /// A command carries the task out, and a command reads nothing.
+    /// A command carries the task out and reads no messages.
     #[error("{to} is a command and has no agent to read messages")]
     NoAgent {
-        /// What was named.
+        /// The named task.
         to: TaskId,
     },
     /// The agent has handed its work over, or has ended.
     #[error("agent '{to}' is {} and reads no more messages", state.as_str())]
     ReadsNoMore {
-        /// Who was named.
+        /// The named agent.
         to: AgentId,
-        /// Where it stands.
+        /// Its task's state.
         state: TaskState,
     },
-    /// The agent's work is being merged, which either ends its part or sends the work back to it.
+    /// The agent's work is being merged, after which it ends or continues.
     #[error("agent '{to}' reads no messages while its work is being merged; try again when that is done")]
     BeingMerged {
-        /// Who was named.
+        /// The named agent.
         to: AgentId,
     },
-    /// There is nothing to read.
+    /// The message is empty.
     #[error("the message is empty")]
     Empty,
     /// The mailbox is full.
     #[error("the mailbox of agent '{to}' is full ({MAILBOX_CAPACITY} messages); wait until it has read some")]
     MailboxFull {
-        /// Who was named.
+        /// The named agent.
         to: AgentId,
     },
     /// The text is too long.

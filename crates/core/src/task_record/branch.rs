@@ -1,20 +1,20 @@
-//! A task's branch and its worktree: where the one stands, and what the other holds.
+//! A task's branch and its worktree.
 
 use crate::ids::Oid;
 
-/// A merge that was written into an author's worktree; which files conflict follows from its two sides.
+/// A merge that was written into an agent's worktree; its conflicting files follow from its two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// The integration branch's tip of that moment.
+    /// The integration branch's tip at that moment.
     pub onto: Oid,
-    /// The tip of the author's branch of that moment.
+    /// The tip of the agent's branch at that moment.
     pub tip: Oid,
 }
 
 /// A snapshot of a task's worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Counts the task's snapshots from 1.
+    /// The number of the snapshot within its task, from 1.
     pub number: u32,
     /// Its tree.
     pub tree: Oid,
@@ -27,33 +27,33 @@ pub(super) struct Branch {
     pub(super) name: String,
     /// The commit that the newest attempt started from.
     pub(super) base: Oid,
-    /// Where it stands, or has to stand once the ref has followed.
+    /// Its tip; the ref may still have to follow.
     pub(super) tip: Oid,
     /// The commit that is merged into the worktree and becomes the next commit's second parent.
     pub(super) onto: Option<Oid>,
-    /// The conflict that its author is mending, until the work is handed over.
+    /// The conflict that its agent is resolving, until the work is handed over.
     pub(super) repair: Option<Repair>,
-    /// How far the worktree is.
+    /// The state of the worktree.
     pub(super) worktree: Worktree,
     /// The newest snapshot.
     pub(super) snapshot: Option<Snapshot>,
-    /// What git cannot store of the newest snapshot that became the tip.
+    /// The paths that git could not store in the newest snapshot that became the tip.
     pub(super) left_out: Vec<String>,
 }
 
-/// How far a task's worktree is.
+/// The state of a task's worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worktree {
-    /// It has to be made, or to be made anew.
+    /// It has to be created.
     Missing,
-    /// It stands, and its setup has run.
+    /// It exists, and its setup has run.
     Prepared,
-    /// What the work was returned onto is merged into it, too.
+    /// The commit that the work was returned onto is merged into it, too.
     BaseMerged,
 }
 
 impl Branch {
-    /// Makes a branch that begins at a commit.
+    /// Creates a branch that starts at a commit.
     pub(super) fn new(name: String, base: Oid) -> Self {
         Self {
             name,
@@ -67,14 +67,14 @@ impl Branch {
         }
     }
 
-    /// Lets the next attempt begin at a commit, whatever the branch has.
+    /// Makes the next attempt start at a commit, whatever the branch contains.
     pub(super) fn restart(&mut self, base: &Oid) {
         (self.base, self.tip) = (base.clone(), base.clone());
         (self.onto, self.repair) = (None, None);
         self.worktree = Worktree::Missing;
     }
 
-    /// Takes in that the worktree's setup has run, or that what the work was returned onto is merged into it.
+    /// Records that the worktree's setup has run, or that the commit that work was returned onto is merged into it.
     pub(super) fn prepared(&mut self, onto: Option<&Oid>) {
         self.worktree = match (onto, self.worktree) {
             (None, Worktree::Missing) => Worktree::Prepared,
@@ -83,7 +83,7 @@ impl Branch {
         };
     }
 
-    /// Lets a commit be merged into the worktree before the agent goes on.
+    /// Requires that a commit is merged into the worktree before the agent continues.
     pub(super) fn return_onto(&mut self, onto: &Oid) {
         self.repair = Some(Repair { onto: onto.clone(), tip: self.tip.clone() });
         self.onto = Some(onto.clone());
@@ -92,7 +92,7 @@ impl Branch {
         }
     }
 
-    /// Returns what the work was returned onto, if that still has to be merged into the worktree.
+    /// Returns the commit that the work was returned onto, if it still has to be merged into the worktree.
     pub(super) fn owed_merge(&self) -> Option<&Oid> {
         self.onto.as_ref().filter(|_| self.worktree != Worktree::BaseMerged)
     }

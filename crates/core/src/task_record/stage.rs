@@ -1,4 +1,4 @@
-//! Where a task stands, with what there is only where it stands: before its first attempt, and since.
+//! The stage of a task, with the data that exists only in that stage: before its first attempt, and since.
 
 use std::collections::BTreeSet;
 
@@ -7,80 +7,80 @@ use crate::ids::{CallHash, CallId, Oid, TaskId};
 use crate::task::TaskStatus;
 use crate::task_state::{EndCause, TaskError, TaskState, Verify};
 
-/// Where a task stands that no attempt has begun at.
+/// The stage of a task without an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unstarted {
-    /// Waits for what it depends on.
+    /// Waits for its dependencies.
     Pending,
     /// Waits for a free agent.
     Ready,
-    /// Its box said that it is done.
+    /// Its box was ticked already.
     Done,
-    /// Something that it depends on did not succeed.
+    /// One of its dependencies did not succeed.
     Skipped {
-        /// What.
+        /// The dependency.
         because: TaskId,
     },
     /// Will not be carried out.
     Ended(End),
 }
 
-/// Where a task stands that an attempt has begun at.
+/// The stage of a task with an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stage {
     /// Its next attempt waits for a free agent.
     Ready,
     /// An agent works on it, or should.
     Running {
-        /// The calls whose start is recorded and whose end is not.
+        /// The calls that have started but not ended.
         open_calls: BTreeSet<CallId>,
     },
-    /// A tool call waits for a person.
+    /// A tool call is parked.
     Waiting {
-        /// The call that waits.
+        /// The parked call.
         parked: CallHash,
-        /// The other calls whose start is recorded and whose end is not.
+        /// The other calls that have started but not ended.
         open_calls: BTreeSet<CallId>,
     },
-    /// Its work is the tip of its branch; its own check is not done.
+    /// Its work is the tip of its branch; its own check has not finished.
     Committed(Work),
     /// Its own check has passed, or it has none.
     Verified {
         /// The work.
         work: Work,
-        /// Whether a person approved this very tree.
+        /// Whether this very tree was approved.
         is_approved: bool,
     },
-    /// A person has to approve it.
+    /// It awaits the user's approval.
     AwaitingReview(Work),
-    /// The integration branch holds its work; of a report there is none.
+    /// Its work is in the integration branch; a report has none.
     Merged(Option<Work>),
-    /// Its branch waits for a person, since it could not be merged.
+    /// Its branch could not be merged and is left to the user.
     Conflicted {
-        /// Whether it conflicts, or merges cleanly into a tree whose check is red.
+        /// Whether it conflicts, or merges cleanly into a tree whose check fails.
         cause: ReturnCause,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
     },
     /// Ended without success.
     Ended(End),
 }
 
-/// An end without success that can come at any time.
+/// An end without success that is possible at any time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
     /// It failed.
     Failed {
         /// Why.
         cause: FailureCause,
-        /// Why, in words.
+        /// The reason, in words.
         message: String,
         /// Whether the run's time was used up then.
         out_of_time: bool,
     },
-    /// It was called off.
+    /// It was cancelled.
     Cancelled {
-        /// Why, in words; `None` if its box said so.
+        /// The reason, in words; `None` if its box said so.
         message: Option<String>,
     },
 }
@@ -88,16 +88,16 @@ pub(super) enum End {
 /// Work that was handed over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Work {
-    /// The commit that holds it.
+    /// The commit with the work.
     pub(super) commit: Oid,
     /// The tree of that commit.
     pub(super) tree: Oid,
-    /// What the newest check of it said.
+    /// The result of its newest check.
     pub(super) verify: Verify,
 }
 
 impl Unstarted {
-    /// Returns where a task begins by what its box says.
+    /// Returns the initial stage for a box.
     pub(super) fn of_box(status: TaskStatus) -> Self {
         match status {
             TaskStatus::Todo | TaskStatus::InProgress => Self::Pending,
@@ -117,7 +117,7 @@ impl Unstarted {
         }
     }
 
-    /// Returns why the task ended without success.
+    /// Returns why the task did not succeed.
     pub(super) fn error(&self) -> Option<TaskError> {
         match self {
             Self::Pending | Self::Ready | Self::Done => None,
@@ -130,7 +130,7 @@ impl Unstarted {
 }
 
 impl Stage {
-    /// Returns the stage of an agent that begins to work, or goes on.
+    /// Returns the stage of an agent that starts or continues to work.
     pub(super) fn running() -> Self {
         Self::Running { open_calls: BTreeSet::new() }
     }
@@ -150,7 +150,7 @@ impl Stage {
         }
     }
 
-    /// Returns the work that is handed over here.
+    /// Returns the work handed over in this stage.
     pub(super) fn work(&self) -> Option<&Work> {
         match self {
             Self::Committed(work) | Self::Verified { work, .. } | Self::AwaitingReview(work) => Some(work),
@@ -199,7 +199,7 @@ impl Stage {
         }
     }
 
-    /// Returns how the task failed or was called off.
+    /// Returns how the task failed or was cancelled.
     pub(super) fn end(&self) -> Option<&End> {
         match self {
             Self::Ended(end) => Some(end),
@@ -215,7 +215,7 @@ impl Stage {
         }
     }
 
-    /// Returns why the task ended without success.
+    /// Returns why the task did not succeed.
     pub(super) fn error(&self) -> Option<TaskError> {
         match self {
             Self::Conflicted { cause, message } => {
@@ -232,7 +232,7 @@ impl Stage {
 }
 
 impl End {
-    /// Returns the end that a fact tells of.
+    /// Returns the end that an event describes.
     pub(super) fn of(event: &Event) -> Option<Self> {
         Some(match event {
             Event::TaskFailed { cause, message, .. } => {

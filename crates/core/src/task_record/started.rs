@@ -1,4 +1,4 @@
-//! A task that an attempt has begun at: what every attempt after it goes on from.
+//! A task with at least one attempt: the data that later attempts continue from.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -13,90 +13,92 @@ use crate::ids::{BlobId, CallHash, CallId, Oid};
 use crate::task::Task;
 use crate::task_state::{TaskState, Verify};
 
-/// An attempt whose work the integration branch holds.
+/// An attempt whose work is in the integration branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MergedAttempt {
     /// Its number.
     pub attempt: u32,
-    /// The integration commit that brought it in.
+    /// The commit on the integration branch that merged it.
     pub commit: Oid,
 }
 
-/// What there is of a task since its first attempt began.
+/// The data of a task since its first attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Started {
     /// The newest attempt.
     pub(super) attempt: Attempt,
-    /// What the first attempt's agent was made from.
+    /// The specification of the first attempt's agent.
     pub(super) spec: Option<BlobId>,
     /// The branch and the worktree.
     pub(super) branch: Branch,
-    /// Where the task stands.
+    /// The task's stage.
     pub(super) stage: Stage,
-    /// The work that was handed over before, where the stage has none.
+    /// The work that was handed over before, if the stage has none.
     earlier: Option<Work>,
-    /// The attempts whose work the integration branch holds, oldest first: also what was rejected after it was merged.
+    /// The attempts whose work is in the integration branch, oldest first, including work rejected after it was
+    /// merged.
     pub(super) merged: Vec<MergedAttempt>,
-    /// Whether a person has sent its work back, and nothing has been handed over since.
+    /// Whether its work was rejected and nothing has been handed over since.
     pub(super) rejection_stands: bool,
     /// Requests answered, across attempts.
     pub(super) turns: u32,
-    /// What it used, across attempts.
+    /// Tokens used, across attempts.
     pub(super) usage: Usage,
     /// The last tool that it started, for the display.
     pub(super) last_tool: Option<String>,
-    /// The agent's closing report.
+    /// The agent's final report.
     pub(super) summary: String,
 }
 
 /// The newest attempt at a task.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attempt {
-    /// Counts from 1.
+    /// Its number, from 1.
     pub(super) number: u32,
     /// The role that works on it.
     pub(super) agent: Option<String>,
     /// The model that works on it.
     pub(super) model: Option<String>,
-    /// What happened in it.
+    /// Counters of the attempt.
     pub(super) tally: Tally,
-    /// How long it has been worked on.
+    /// The time worked on it.
     pub(super) clock: Clock,
 }
 
-/// What happened in an attempt.
+/// Counters of an attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tally {
-    /// How often the work came back.
+    /// How often the work was returned.
     pub(super) rounds: u32,
     /// Whether a call was denied.
     pub(super) denied: bool,
-    /// Whether the author was told what the worktree lacks and nothing has been stored since: to end again confirms it.
+    /// Whether the agent was told which files are missing and nothing has been stored since: ending again then
+    /// confirms the deletion.
     pub(super) deletions_told: bool,
 }
 
-/// How long an attempt has been worked on, by the run's own time.
+/// The time worked on an attempt, measured in the run's own working time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clock {
-    /// Milliseconds up to when whoever works on it now began.
+    /// Milliseconds before the current worker began.
     before_ms: u64,
-    /// What [`crate::RunState::worked_ms`] was then, or `None` while nobody works on it.
+    /// The value of [`crate::RunState::worked_ms`] when it began, or `None` while no worker is active.
     since: Option<u64>,
 }
 
 impl Clock {
-    /// Reports whether it runs.
+    /// Reports whether the clock is running.
     pub(super) fn runs(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Returns the milliseconds so far, where the run itself has been worked on for `now`.
+    /// Returns the milliseconds so far, if `now` milliseconds have been worked on the run.
     pub(super) fn worked_ms(&self, now: u64) -> u64 {
         let since = self.since.map_or(0, |since| now.saturating_sub(since));
         self.before_ms.saturating_add(since)
     }
 
-    /// Lets it run, or stops it.
+    /// Starts or stops the clock.
     pub(super) fn set(&mut self, now: u64, runs: bool) {
         self.before_ms = self.worked_ms(now);
         self.since = runs.then_some(now);
@@ -104,7 +106,7 @@ impl Clock {
 }
 
 impl Started {
-    /// Begins the first attempt.
+    /// Starts the first attempt.
     pub(super) fn new(attempt: Attempt, spec: Option<BlobId>, branch: Branch) -> Self {
         Self {
             attempt,
@@ -121,8 +123,8 @@ impl Started {
         }
     }
 
-    /// Begins another attempt. A new base moves the branch there; the same base leaves the branch where it is, so that
-    /// an agent goes on from its own work. A command has none: it begins anew.
+    /// Starts another attempt. A new base moves the branch there; with the same base the branch stays, so that an
+    /// agent continues from its own work. A command starts afresh instead.
     pub(super) fn again(&mut self, attempt: Attempt, spec: Option<BlobId>, (name, base): (String, &Oid), task: &Task) {
         self.attempt = Attempt { tally: mem::take(&mut self.attempt.tally), ..attempt };
         self.spec = self.spec.take().or(spec);
@@ -138,7 +140,7 @@ impl Started {
         self.stage.work().or(self.earlier.as_ref())
     }
 
-    /// Goes where no work is handed over; what was before is kept.
+    /// Enters a stage without handed-over work, keeping the earlier work.
     pub(super) fn enter(&mut self, stage: Stage) {
         let left = mem::replace(&mut self.stage, stage);
         if let Some(work) = left.into_work() {
@@ -146,7 +148,7 @@ impl Started {
         }
     }
 
-    /// Goes on with the work that is handed over, or was before.
+    /// Enters a stage with the work handed over now or earlier.
     fn hand_on(&mut self, to: impl FnOnce(Work) -> Stage) -> Result<(), String> {
         let Some(work) = self.work().cloned() else { return Err("it has handed no work over".to_owned()) };
         self.earlier = None;
@@ -154,7 +156,7 @@ impl Started {
         Ok(())
     }
 
-    /// Keeps what a check of the newest work said.
+    /// Records the result of checking the newest work.
     pub(super) fn count_check(&mut self, passed: bool) {
         let work = self.stage.work_mut().or(self.earlier.as_mut());
         if let Some(work) = work {
@@ -162,7 +164,8 @@ impl Started {
         }
     }
 
-    /// Takes in a fact of an attempt, or about its work; says why not if it cannot follow what happened before.
+    /// Applies an event of an attempt, or about its work; fails with the reason if it is not valid in the current
+    /// state.
     pub(super) fn apply(&mut self, event: &Event, task: &Task) -> Result<(), String> {
         match event {
             Event::WorktreePrepared { onto, .. } => {
@@ -209,20 +212,20 @@ impl Started {
         self.running()?.insert(call.clone());
         self.last_tool = Some(tool.to_owned());
         if task.is_command() {
-            // It is run again in a clean worktree only, and from here on this one is not clean.
+            // A command is only ever rerun in a clean worktree, and this one is not clean any more.
             self.branch.worktree = Worktree::Missing;
         }
         Ok(())
     }
 
-    /// Lets a call wait for a person.
+    /// Parks a call.
     fn park(&mut self, call: &CallHash) -> Result<(), String> {
         let open_calls = mem::take(self.running()?);
         self.stage = Stage::Waiting { parked: call.clone(), open_calls };
         Ok(())
     }
 
-    /// Lets the agent go on if this is the call that it waits for.
+    /// Lets the agent continue if this is its parked call.
     pub(super) fn unpark(&mut self, decided: &CallHash) {
         if let Stage::Waiting { parked, open_calls } = &mut self.stage
             && parked == decided
@@ -231,7 +234,7 @@ impl Started {
         }
     }
 
-    /// Facts about what became of the work.
+    /// Applies events about the outcome of the work.
     fn apply_outcome(&mut self, event: &Event, task: &Task) -> Result<(), String> {
         match event {
             Event::TaskCommitted { commit, tree, summary, .. } => {
@@ -285,7 +288,7 @@ impl Started {
     fn merged(&mut self, commit: Option<&Oid>) -> Result<(), String> {
         let Some(commit) = commit else {
             self.require_running()?;
-            // What an earlier attempt has committed is in the result only if it was merged.
+            // Work committed by an earlier attempt is in the result only if it was merged.
             (self.earlier, self.stage) = (None, Stage::Merged(None));
             return Ok(());
         };
@@ -295,31 +298,32 @@ impl Started {
         Ok(())
     }
 
-    /// Takes in that the work came back.
+    /// Applies a return of the work.
     pub(super) fn returned(&mut self, cause: ReturnCause, onto: Option<&Oid>, task: &Task) -> Result<(), String> {
         if self.stage == Stage::Ready {
             return Err("work came back of a task that is ready".to_owned());
         }
-        // It has to be merged into the worktree before the agent goes on; without one, a repair goes on as it is.
+        // The commit must be merged into the worktree before the agent continues; without one, a repair continues
+        // unchanged.
         if let Some(onto) = onto.filter(|_| !task.is_command()) {
             self.branch.return_onto(onto);
         }
-        // Calls that the end of an attempt left open have no end of their own any more.
+        // Calls that the previous attempt left open will never end.
         if cause.is_new_attempt() {
             self.attempt.tally = Tally::default();
-            // An agent has to make something else of it, however often; who tries a command again wants what it makes.
+            // An agent has to change rejected work, however often; a command is retried for its new output.
             self.rejection_stands = cause == ReturnCause::Rejected || self.rejection_stands && !task.is_command();
             self.enter(Stage::Ready);
             return Ok(());
         }
         self.attempt.tally.deletions_told |= cause == ReturnCause::Deletions;
         self.attempt.tally.rounds += 1;
-        // A command cannot mend anything: it is run again from the integration branch's tip.
+        // A command cannot fix anything: it is rerun from the integration branch's tip.
         self.enter(if task.is_command() { Stage::Ready } else { Stage::running() });
         Ok(())
     }
 
-    /// Takes in that the task ended without success.
+    /// Applies the end of a task that did not succeed.
     pub(super) fn ended(&mut self, event: &Event) -> Result<(), String> {
         if self.stage.state().is_settled() {
             return Err(format!("it is {} already", self.stage.state().as_str()));
@@ -334,7 +338,7 @@ impl Started {
         Ok(())
     }
 
-    /// Reports whether a person may take a rejection back.
+    /// Reports whether a rejection may be withdrawn.
     pub(super) fn may_take_rejection_back(&self, task: &Task) -> bool {
         let is_unchanged = matches!(self.stage, Stage::Ended(End::Failed { cause: FailureCause::NoChanges, .. }));
         let is_green = |work: &Work| match work.verify {
@@ -347,7 +351,7 @@ impl Started {
         self.rejection_stands && is_unchanged && is_own && self.work().is_some_and(stands)
     }
 
-    /// Returns the open calls of an agent that works.
+    /// Returns the open calls of a working agent.
     fn running(&mut self) -> Result<&mut BTreeSet<CallId>, String> {
         self.require_running()?;
         let refusal = self.refusal();

@@ -1,4 +1,4 @@
-//! Why the coordinator cannot go on. What goes wrong with a task is a fact in the journal, not one of these.
+//! Why the coordinator cannot continue. A task's failure is an event in the journal, not one of these.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ use orchestrate_sandbox::SandboxError;
 
 use crate::afterwards::refusal::Refusal;
 
-/// Why the coordinator cannot go on.
+/// Why the coordinator cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CoordinatorError {
     /// The repository cannot be used, or a git operation failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// What is in the way of another attempt cannot be kept, and nothing is deleted that is not.
+    /// Files that another attempt would replace cannot be saved, and nothing unsaved is deleted.
     #[error(
         "save the files in {path} before replacing them: {source}; remove the cause there, or commit the files \
         elsewhere, then retry the task"
@@ -33,13 +33,13 @@ pub enum CoordinatorError {
         /// Why.
         source: Box<GitError>,
     },
-    /// Facts cannot be recorded or read.
+    /// Events cannot be recorded or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// No process can be confined, or none can be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The folder of our state is not in the hands of its user alone.
+    /// Another user owns, or could replace, the state folder.
     #[error("store runs in {path}: {reason}; or set XDG_STATE_HOME to another folder that you own")]
     StateFolder {
         /// The folder.
@@ -47,51 +47,51 @@ pub enum CoordinatorError {
         /// Why.
         reason: String,
     },
-    /// So many agents at once would run out of open files.
+    /// This many agents would run out of open files.
     #[error("run {agents} agents at once: {needed} open files needed, {allowed} allowed")]
     FewFiles {
-        /// The most agents at once.
+        /// The maximum number of agents at once.
         agents: usize,
-        /// How many files they need.
+        /// The open files that they need.
         needed: u64,
-        /// How many there may be.
+        /// The open files allowed.
         allowed: u64,
     },
     /// A tool's description or schema cannot be used.
     #[error(transparent)]
     Tools(#[from] orchestrate_tools::ToolsError),
-    /// No model can be asked.
+    /// A model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// An agent's recorded facts do not fit together.
+    /// An agent's recorded facts are inconsistent.
     #[error("replay the journal: {0}")]
     Replay(#[from] IllegalFact),
     /// A recorded value cannot be read.
     #[error("read the recorded {what}: {source}")]
     Recorded {
-        /// What was to be read.
+        /// The kind of value.
         what: &'static str,
-        /// Why not.
+        /// Why.
         source: serde_json::Error,
     },
-    /// A person has to decide something first; nothing has changed.
+    /// The user has to decide something first; nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The repository says no name and address for commits.
+    /// Git has no name and email address for commits.
     #[error("commit: git knows no user.name and user.email")]
     NoIdentity,
-    /// A library user forgot the helper.
+    /// The library user's program does not start the helper.
     #[error(
         "start the sandbox's helper: call orchestrate_coordinator::run_helper_if_asked() as the first line of main, \
          or name a program in Settings::helper"
     )]
     NoHelper,
-    /// A role is not known.
+    /// The role does not exist.
     #[error("find the role '{name}'; known roles: {known}")]
     UnknownRole {
         /// The role.
         name: String,
-        /// Those that there are.
+        /// The known roles.
         known: String,
     },
     /// A role or prompt file cannot be used.
@@ -99,10 +99,10 @@ pub enum CoordinatorError {
     BadFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Why.
         reason: String,
     },
-    /// There is no such task.
+    /// The task does not exist.
     #[error("find task {task} in run {run}")]
     UnknownTask {
         /// The run.
@@ -110,15 +110,15 @@ pub enum CoordinatorError {
         /// The task.
         task: TaskId,
     },
-    /// What a run is allowed does not let go on what it was to let go on; nothing has changed.
+    /// The new limits do not suffice for the tasks that they were to reopen; nothing has changed.
     #[error("resume run {run}: {why}")]
     CannotGoOn {
         /// The run.
         run: RunId,
-        /// Why not.
+        /// Why.
         why: RequestRefused,
     },
-    /// A comment is about a place that is not in the work of its task.
+    /// A comment refers to a line that is not in the task's work.
     #[error("find {file}:{line} in the work of {task}: {}", no_place(*.lines))]
     NoPlace {
         /// The run.
@@ -129,49 +129,49 @@ pub enum CoordinatorError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// How many lines the file has, or `None` if there is no such file.
+        /// The number of lines of the file, or `None` if there is no such file.
         lines: Option<usize>,
     },
-    /// A branch of a run is not where the run left it.
+    /// A branch of a run was moved from outside.
     #[error("move {branch} of run {run}: the run left it at {expected}, but another process has moved it to {found}")]
     BranchMoved {
         /// The run.
         run: RunId,
         /// Its branch.
         branch: String,
-        /// Where it should be.
+        /// Where the run left it.
         expected: String,
         /// Where it is.
         found: String,
-        /// A checkout that is on it, whose files would not follow when it is moved back.
+        /// A checkout of the branch, whose files would not follow when it is moved back.
         checkout: Option<PathBuf>,
     },
-    /// There may be no such child.
+    /// The child was refused.
     #[error("spawn {id}: {refused}")]
     Spawn {
         /// The child.
         id: TaskId,
-        /// Why not.
+        /// Why.
         refused: SpawnRefused,
     },
-    /// A plan cannot be carried out.
+    /// The plan cannot be carried out.
     #[error("{0}")]
     Plan(String),
-    /// A folder cannot be made or read.
+    /// A folder cannot be created or read.
     #[error("use {path}: {source}")]
     Io {
         /// The path.
         path: PathBuf,
-        /// Why not.
+        /// Why.
         source: std::io::Error,
     },
-    /// Work that ran on another thread was lost.
+    /// A thread panicked.
     #[error("finish {what}: its thread panicked")]
     Panicked {
-        /// What it did.
+        /// Its work.
         what: &'static str,
     },
-    /// Work changes files that configure agents.
+    /// The work changes files that configure agents.
     #[error(
         "store {}: only the user may change files that configure agents; restore it, and report what should change",
         listed(.paths)
@@ -199,7 +199,8 @@ fn no_place(lines: Option<usize>) -> String {
 }
 
 impl CoordinatorError {
-    /// Reports whether nothing was begun because of what was asked for or of what is missing: asking differently helps.
+    /// Reports whether nothing was started because of the request itself or of something missing, so that a different
+    /// request helps.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Git(error) => matches!(error, GitError::Refused { .. } | GitError::UnknownRevision { .. }),
@@ -231,7 +232,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Reports whether a disk is full, which somebody can change.
+    /// Reports whether a disk is full.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Git(error) => error.is_disk_full(),
@@ -240,17 +241,18 @@ impl CoordinatorError {
         }
     }
 
-    /// Reports whether the repository cannot be written to, which somebody can change.
+    /// Reports whether the repository is read-only.
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::Git(error) if error.is_read_only())
     }
 
-    /// Reports whether it says only that the run is being killed, so that whoever resumes it does the same again.
+    /// Reports whether it only says that the run is being killed, so that resuming the run repeats the operation.
     pub(crate) fn is_kill(&self) -> bool {
         matches!(self, Self::Git(GitError::Killed))
     }
 
-    /// Reports how it fails the task that it came up in, or `None` if it concerns the whole run, as a full disk does.
+    /// Returns the failure of the task in which it occurred, or `None` if it concerns the whole run, as a full disk
+    /// does.
     pub(crate) fn own_failure(&self) -> Option<FailureCause> {
         match self {
             _ if self.is_disk_full() || self.is_kill() => None,
@@ -264,8 +266,8 @@ impl CoordinatorError {
         }
     }
 
-    /// Reports why work that was not stored goes back to its author, who alone can tell or mend what is in the way;
-    /// none if nobody's work is the reason.
+    /// Returns why work that could not be stored is returned to its agent, which alone can fix the cause, or `None`
+    /// if the work is not the cause.
     pub(crate) fn return_cause(&self) -> Option<ReturnCause> {
         match self {
             Self::Git(GitError::LostFiles { .. } | GitError::EmptySnapshot { .. }) => Some(ReturnCause::Deletions),
@@ -277,7 +279,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Reports whether it is a defect of this program.
+    /// Reports whether it is a bug in this program.
     pub fn is_defect(&self) -> bool {
         match self {
             Self::Replay(_) | Self::Recorded { .. } | Self::NoHelper | Self::Panicked { .. } => true,
@@ -286,7 +288,7 @@ impl CoordinatorError {
         }
     }
 
-    /// Reports whether a person has to decide something about the repository or the run first.
+    /// Reports whether the user has to decide something about the repository or the run first.
     pub fn needs_person(&self) -> bool {
         match self {
             Self::Refused(_) | Self::BranchMoved { .. } => true,

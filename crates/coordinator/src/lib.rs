@@ -1,8 +1,8 @@
 //! Hides tasks and channels: dispatches agents, routes messages, merges their work.
 //!
-//! [`Coordinator`] is the face of the library. It decides nothing: what is ready, what a call may do, what is merged
-//! and how a run ends are pure functions of the recorded facts in `orchestrate-core`, and everything here carries them
-//! out.
+//! [`Coordinator`] is the entry point of the library. It decides nothing: what is ready, what a call may do, what is
+//! merged and how a run ends are pure functions of the recorded events in `orchestrate-core`, and this crate carries
+//! them out.
 
 mod afterwards;
 mod api;

@@ -1,7 +1,7 @@
-//! The runs of a repository, for what people do with them afterwards: look, land, clean, recover.
+//! The runs of a repository, for reviewing, landing, cleaning and recovering them.
 //!
-//! Everything here is blocking and works without an agent or a model. What writes facts takes the run's lease first,
-//! so it never meets a live coordinator; what only reads takes nothing.
+//! Everything here is blocking and works without an agent or a model. Operations that record events take the run's
+//! lease first, so they never run beside a live coordinator; reading takes no lease.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Archive {
     pub(crate) layout: Layout,
     pub(crate) store: Store,
     pub(crate) settings: Settings,
-    /// Is told what takes a while, and what cannot be read.
+    /// Called with progress of slow operations, and with commits that cannot be read.
     pub(crate) progress: fn(&str),
 }
 
@@ -27,7 +27,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be used, if it has had no run, and if its journal cannot be read.
+    /// Fails if the repository cannot be used, has had no run, or has an unreadable journal.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
@@ -37,7 +37,7 @@ impl Archive {
         Ok(Self { repo, layout, store, settings, progress: |_| () })
     }
 
-    /// Says what takes a while, and what cannot be read, to this function.
+    /// Sets the function that receives progress messages.
     #[must_use]
     pub fn telling(self, progress: fn(&str)) -> Self {
         Self { progress, ..self }

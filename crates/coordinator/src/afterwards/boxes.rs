@@ -1,7 +1,7 @@
-//! Writes the boxes of landed tasks into the user's plan file, and takes them out again.
+//! Ticks the boxes of landed tasks in the user's plan file, and restores them.
 //!
-//! The file is written only if it is the plan that the run read, boxes of these tasks apart; everything else in it
-//! stays byte for byte, and it is replaced in one step. The edit stays uncommitted.
+//! The file is written only if it is the plan that the run read, apart from boxes of these tasks; everything else in
+//! it stays byte for byte, and it is replaced atomically. The edit stays uncommitted.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use orchestrate_plan::{MAX_PLAN_BYTES, write_boxes};
 
 use crate::error::CoordinatorError;
 
-/// What became of the plan's boxes.
+/// The result of writing the plan's boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Boxes {
     /// The file was written.
     Written(PathBuf),
-    /// There was nothing to write: no plan file, no box, or the boxes are as they should be.
+    /// There was nothing to write: no plan file, no box, or no change.
     Nothing,
-    /// The file was left alone.
+    /// The file was left unchanged.
     Left {
         /// The plan's path as typed.
         plan: String,
@@ -28,16 +28,16 @@ pub enum Boxes {
     },
 }
 
-/// What the boxes are to be.
+/// The boxes to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Those of merged tasks are ticked.
+    /// The boxes of merged tasks are ticked.
     Ticked,
-    /// Those of these tasks are ticked, and all others are as they were when the run began.
+    /// The boxes of these tasks are ticked, and all others are as when the run began.
     Before(Vec<TaskId>),
 }
 
-/// Brings the boxes of a run's plan file to what they are to be; a file below the second folder is left alone.
+/// Writes the boxes of a run's plan file; a file below the second folder is left unchanged.
 pub(crate) fn write(
     store: &Store,
     state: &RunState,
@@ -47,7 +47,7 @@ pub(crate) fn write(
     let (Some(plan), Some(source)) = (&state.plan, &state.plan_source) else { return Ok(Boxes::Nothing) };
     let Ok(source) = String::from_utf8(store.blob(source)?) else { return Ok(Boxes::Nothing) };
     let merged = state.newly_merged();
-    // Work that was landed and then sent back has a box that we ticked, too.
+    // Landed work that was returned later has a ticked box, too.
     let landed = state.landings.iter().flat_map(|landing| landing.tasks.clone());
     let ours: Vec<TaskId> = merged.iter().cloned().chain(landed).collect();
     let ours_apart = write_boxes(&source, &ours);
@@ -58,7 +58,7 @@ pub(crate) fn write(
     let left = |reason: &str| Boxes::Left { plan: plan.clone(), reason: reason.to_owned() };
     let mut found = None;
     for folder in folders {
-        // A link stays a link: what it leads to is replaced.
+        // A link stays a link: its target is replaced.
         let Ok(path) = folder.join(plan).canonicalize() else { continue };
         let Ok(bytes) = read_plain(&path, Links::Anywhere, MAX_PLAN_BYTES as u64) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
@@ -69,7 +69,7 @@ pub(crate) fn write(
             if foreign.is_some_and(|foreign| path.starts_with(foreign)) {
                 return Ok(left("the branch that landed is not checked out here"));
             }
-            // The branch has moved by now, and that is what counts.
+            // The branch has moved already, which cannot be undone here.
             return Ok(match replace(&path, &wanted, &state.run_id) {
                 Ok(()) => Boxes::Written(path),
                 Err(error) => left(&format!("it cannot be written: {error}")),
@@ -88,9 +88,7 @@ pub(crate) fn write(
 }
 
 /// Replaces the plan file.
-///
-/// What is half written is called after the run, whose lease we hold: one that was killed left it, and we take its
-/// name.
+/// The temporary file is named after the run, whose lease is held: if a killed process left one, it is overwritten.
 fn replace(path: &Path, text: &str, run: &RunId) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     replace_by_way_of(&format!(".{name}.{run}"), path, text.as_bytes())

@@ -1,9 +1,9 @@
-//! Cleaning and recovering: removes only what is provably kept elsewhere, and brings back what was kept.
+//! Cleaning and recovering: removes only what is provably stored elsewhere, and restores snapshots.
 //!
-//! Branches and snapshots always stay. A worktree is removed only if the tree of its files is held by its branch or
-//! by a ref of ours, and if nothing in it is ignored by git; what is ignored is a build's output as a rule, and may be
-//! somebody's only copy, so a person says that it goes. A worktree that an unfinished task needs stays too. In the
-//! verifier's nobody works: it goes with everything in it.
+//! Branches and snapshots are always kept. A worktree is removed only if the tree of its files is held by its branch
+//! or by one of our refs, and if it contains no ignored files; those are usually a build's output, but may be the
+//! only copy of a file, so removing them takes the user's consent. A worktree that an unfinished task needs is kept
+//! too. The verifier's worktree contains no work and is removed entirely.
 
 use std::path::{Path, PathBuf};
 
@@ -18,56 +18,56 @@ use crate::afterwards::archive::Archive;
 use crate::afterwards::refusal::Refusal;
 use crate::error::CoordinatorError;
 
-/// How many of the ignored files and folders a reason names before it only counts them.
+/// How many ignored files and folders a reason names before only counting them.
 const NAMED_PATHS: usize = 5;
 
 /// How a run is cleaned.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CleanOptions {
-    /// Whether it is only said what would be removed.
+    /// Whether to report only what would be removed.
     pub dry_run: bool,
-    /// Whether what git ignores is removed with the worktree that it is in.
+    /// Whether to remove ignored files with their worktree.
     pub ignored: bool,
 }
 
-/// What cleaning removed, or would remove.
+/// What was removed, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Worktrees that are removed, or would be; the verifier's has no task.
+    /// Worktrees that were removed, or would be; the verifier's has no task.
     pub removed: Vec<(Option<TaskId>, PathBuf)>,
-    /// Worktrees that stay.
+    /// Worktrees that are kept.
     pub kept: Vec<KeptWorktree>,
-    /// Why something is still in the trash: each with its path, and the file system's reason.
+    /// Why files are still in the trash: each with its path and the error.
     pub undeleted: Vec<String>,
 }
 
-/// A worktree that stays.
+/// A worktree that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptWorktree {
     /// Its task.
     pub task: TaskId,
     /// Where it is.
     pub path: PathBuf,
-    /// Why it stays.
+    /// Why it is kept.
     pub reason: String,
-    /// What git does not store of it, below it; [`CleanOptions::ignored`] lets it go, and nothing else stands against
-    /// that. Empty if it stays for another reason.
+    /// Ignored files in it, relative to it; [`CleanOptions::ignored`] removes them, and nothing else prevents the
+    /// removal. Empty if it is kept for another reason.
     pub ignored: Vec<PathBuf>,
     /// Whether its task is unfinished, so that the run needs these files when it continues.
     pub is_unfinished: bool,
 }
 
-/// What stands against removing a worktree.
+/// Why a worktree cannot be removed.
 struct Obstacle {
     reason: String,
     ignored: Vec<PathBuf>,
     is_unfinished: bool,
 }
 
-/// A commit that a ref of ours holds.
+/// A commit held by one of our refs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptCommit {
-    /// What it is called below the run's refs, for example `T1/2-0123456789ab`.
+    /// Its name below the run's refs, for example `T1/2-0123456789ab`.
     pub name: String,
     /// The commit.
     pub commit: Oid,
@@ -78,11 +78,11 @@ pub struct KeptCommit {
 }
 
 impl Archive {
-    /// Removes a run's worktrees whose files are kept elsewhere, or only says which.
+    /// Removes a run's worktrees whose files are stored elsewhere, or only lists them.
     ///
     /// # Errors
     ///
-    /// Fails if another process works on the run, and if the file system refuses.
+    /// Fails if another process works on the run, or on an I/O error.
     pub fn clean(&self, run: &RunId, options: CleanOptions) -> Result<Cleaned, CoordinatorError> {
         if options.dry_run {
             if let Some(holder) = self.store.lease(run)? {
@@ -94,17 +94,17 @@ impl Archive {
         }
         let journal = Journal::resume_for(&self.store, run, Purpose::Clean)?;
         let mut cleaned = Cleaned::default();
-        // What was removed before an error is removed all the same.
+        // Worktrees removed before an error must still be recorded.
         let surveyed = self.survey(run, options, &mut cleaned);
         let tasks: Vec<TaskId> = cleaned.removed.iter().filter_map(|(task, _)| task.clone()).collect();
         if !tasks.is_empty() {
-            // Nothing follows from this fact, so it may follow the act: it tells what is gone.
+            // Nothing depends on this event, so it may follow the act that it records.
             journal.append_blocking(Event::RunCleaned { tasks })?;
         }
         cleaned.undeleted = empty(&self.layout.trash());
         surveyed?;
         self.repo.drop_dangling(&|reason| reason.starts_with(&format!("orchestrate {run} ")))?;
-        // A folder that still has something in it stays.
+        // A folder that is not empty is kept.
         drop(std::fs::remove_dir(self.layout.run(run)));
         Ok(cleaned)
     }
@@ -114,7 +114,7 @@ impl Archive {
         for record in state.tasks() {
             let (task, path) = (record.task.id.clone(), self.layout.worktree(run, &record.task.id));
             if !path.exists() {
-                // Whoever deleted the folder left git's entry, which a task at work gets its files back by.
+                // A folder deleted by hand leaves git's entry, which a working task needs to restore its files.
                 if !record.needs_worktree() && self.repo.forget_worktree(&path, remove)? {
                     cleaned.removed.push((Some(task), path));
                 }
@@ -139,7 +139,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Removes a task's worktree if that is asked for and possible; says what stands against it.
+    /// Removes a task's worktree if requested and possible; otherwise returns why it is kept.
     fn obstacle(
         &self,
         record: &TaskRecord,
@@ -151,7 +151,7 @@ impl Archive {
             let reason = "the task is unfinished and continues with these files".to_owned();
             return Ok(Some(Obstacle { reason, ignored: Vec::new(), is_unfinished: true }));
         }
-        // Files whose place in git cannot be trusted or found are not provably kept.
+        // Files are not provably stored if their worktree cannot be trusted or opened.
         let kept = self.repo.open_worktree(path).and_then(|worktree| {
             self.repo.require_kept(&worktree)?;
             let ignored = if options.ignored { Vec::new() } else { self.repo.uncommitted(&worktree)? };
@@ -173,22 +173,22 @@ impl Archive {
         Ok(())
     }
 
-    /// Lists the commits of a run that refs of ours hold, in the order of their names; says which cannot be read.
+    /// Lists the commits of a run that our refs hold, ordered by name, and reports those that cannot be read.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, and if the refs cannot be read.
+    /// Fails if there is no such run, or if the refs cannot be read.
     pub fn kept(&self, run: &RunId) -> Result<Vec<KeptCommit>, CoordinatorError> {
         self.store.state(run)?;
         let prefix = run.keep_prefix();
         let held = self.repo.kept(run)?.into_iter().filter_map(|entry| {
             let name = entry.name.strip_prefix(&prefix)?.to_owned();
-            // One that is damaged does not keep the others from being brought back.
+            // A damaged commit must not prevent the others from being restored.
             let found = self.repo.find_commit(&entry.target).unwrap_or_else(|error| {
                 (self.progress)(&format!("{} cannot be restored: failed to {error}", entry.name));
                 None
             });
-            // Trees of conflicts are held too; they are no work of anybody's.
+            // Trees of conflicts are held too, but they are not anyone's work.
             let info = found?;
             let (subject, time_unix) = (info.subject().to_owned(), info.time_unix);
             Some(KeptCommit { name, commit: entry.target, subject, time_unix })
@@ -196,11 +196,11 @@ impl Archive {
         Ok(held.collect())
     }
 
-    /// Makes a branch of a kept commit and gives the branch's name; no branch is ever moved.
+    /// Creates a branch at a kept commit and returns the branch's name; no branch is ever moved.
     ///
     /// # Errors
     ///
-    /// Fails if nothing is kept under that name, and if the branch is there and elsewhere.
+    /// Fails if nothing is kept under that name, or if the branch exists and points elsewhere.
     pub fn recover(&self, run: &RunId, name: &str, branch: Option<&str>) -> Result<String, CoordinatorError> {
         let none = || Refusal::NoSnapshot { run: run.clone(), name: name.to_owned() };
         let found = self.kept(run)?.into_iter().find(|kept| kept.name == name || kept.commit.as_str() == name);
@@ -216,8 +216,8 @@ impl Archive {
     }
 }
 
-/// Deletes what is in the trash, of a cleaning that was killed too, and says what cannot be; whatever is there was kept
-/// elsewhere.
+/// Empties the trash, including leftovers of a killed cleaning, and returns what cannot be deleted; everything in it
+/// is stored elsewhere.
 fn empty(trash: &Path) -> Vec<String> {
     let places = match std::fs::read_dir(trash) {
         Ok(places) => places,
@@ -234,7 +234,7 @@ fn empty(trash: &Path) -> Vec<String> {
     undeleted
 }
 
-/// Names the first of some paths and counts the others.
+/// Names the first of some paths and counts the rest.
 fn named(paths: &[PathBuf]) -> String {
     let mut names: Vec<String> = paths.iter().take(NAMED_PATHS).map(|path| shown_path(path)).collect();
     if paths.len() > NAMED_PATHS {

@@ -1,10 +1,9 @@
-//! Landing: brings a run's result into the branch that it started from, and takes it back.
+//! Landing: merges a run's result into the branch that it started from, and undoes that.
 //!
-//! It is the only step that moves a branch of the user's. By fast-forward where that is possible; if the branch has
-//! new commits, by a merge whose exact tree passes the run's check first. That it begins is recorded before the branch
-//! moves, and that it is done at its end, so the next one sees what became of one that was killed in between, and
-//! finishes it. Undoing moves the branch back only if nobody has moved it since; it is recorded last, so one that was
-//! killed is repeated.
+//! This is the only step that moves a user's branch: by fast-forward if possible; if the branch has new commits, by a
+//! merge whose exact tree passes the run's check first. The beginning is recorded before the branch moves, the
+//! completion after, so the next landing detects one that was killed in between, and completes it. Undoing moves the
+//! branch back only if it has not moved since; it is recorded last, so a killed one is repeated.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,45 +34,45 @@ use crate::worktree::commit::unix_seconds;
 /// How a run is landed.
 #[derive(Clone, Debug)]
 pub struct LandOptions {
-    /// The folder that a relative plan's path may be meant from, beside the repository's.
+    /// The folder to resolve a relative plan path in, besides the repository's.
     pub directory: PathBuf,
-    /// Whether the plan's boxes are written, unless the run itself was to leave them alone.
+    /// Whether to write the plan's boxes, unless the run's settings forbid it.
     pub write_back: bool,
-    /// Raised, it stops a landing that has not begun to move anything; one that has goes to its end.
+    /// Stops a landing that has not started to move anything; one that has completes.
     pub cancel: Cancel,
 }
 
-/// What landing, or undoing it, did.
+/// The result of landing, or of undoing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
     /// The run.
     pub run: RunId,
     /// The user's branch.
     pub branch: String,
-    /// Its tip before.
+    /// Its previous tip.
     pub from: Oid,
-    /// Its tip after; the same if there was nothing to bring.
+    /// Its new tip; the same if there was nothing to land.
     pub to: Oid,
-    /// Whether the branch had new commits, so that a merge was made.
+    /// Whether the branch had new commits and was merged.
     pub merged: bool,
-    /// The checkout whose files changed with it, or `None` if the branch is checked out nowhere.
+    /// The checkout whose files changed, or `None` if the branch is checked out nowhere.
     pub checkout: Option<PathBuf>,
-    /// What became of the plan's boxes.
+    /// The result of writing the plan's boxes.
     pub boxes: Boxes,
-    /// Whether nothing of the run was merged, so that there was nothing to bring.
+    /// Whether nothing of the run was merged, so that there was nothing to land.
     pub is_empty: bool,
-    /// What is part of the result although a person rejected it, or what it was built on; and what is not part of it.
+    /// Rejected work that is part of the result, work built on it, and work that is not part of it.
     pub warnings: Vec<String>,
 }
 
 impl Archive {
-    /// Brings a run's result into the branch that it started from.
+    /// Merges a run's result into the branch that it started from.
     ///
     /// # Errors
     ///
-    /// Fails with the reason if a person has to decide something first ([`CoordinatorError::needs_person`]), and if
-    /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it can have: the
-    /// next landing goes on from there.
+    /// Fails with the reason if the user has to decide something first ([`CoordinatorError::needs_person`]), or if
+    /// another process works on the run. Nothing of the user's has changed then. If the journal fails, it may have:
+    /// the next landing completes it.
     pub fn land(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
         self.repo.require_at_rest()?;
         self.repo.put_back_half_written()?;
@@ -82,7 +81,7 @@ impl Archive {
         if state.exit_code.is_none() {
             return Err(Refusal::Unfinished { run: run.clone() }.into());
         }
-        // A landing that was killed may have left git's locks on the verifier's worktree.
+        // A killed landing may have left git's locks on the verifier's worktree.
         let ours = format!("orchestrate {run}");
         self.repo.reconcile(&|reason| reason.starts_with(&ours))?;
         let detached = || Refusal::DetachedHead { run: run.clone(), result: state.integration.to_string() };
@@ -106,13 +105,13 @@ impl Archive {
         Ok(Landed { run: run.clone(), branch, from, to, merged, checkout, boxes, is_empty, warnings })
     }
 
-    /// Takes a landing back: the branch returns to where it was, local changes and later runs stay.
+    /// Undoes a landing: the branch returns to its previous tip; local changes and later runs are kept.
     ///
     /// # Errors
     ///
-    /// As [`Archive::land`]; also if the branch has moved since.
+    /// See [`Archive::land`]; also fails if the branch has moved since.
     pub fn unland(&self, run: &RunId, options: &LandOptions) -> Result<Landed, CoordinatorError> {
-        // Also where nothing is to be taken back: a landing that has failed is none.
+        // Also if there is nothing to undo: a failed landing counts as none.
         self.repo.put_back_half_written()?;
         let journal = Journal::resume_for(&self.store, run, Purpose::Land)?;
         let state = journal.state();
@@ -126,7 +125,7 @@ impl Archive {
             let (run, landed, found) = (run.clone(), from.to_string(), found.to_string());
             return Err(Refusal::MovedSince { run, branch, landed, found }.into());
         }
-        // Both acts can be repeated, so the fact may follow them; once it is there, nobody could repeat them.
+        // Both acts can be repeated, so the event may follow them; once it is recorded, they would not be repeated.
         self.repo.unland(&step)?;
         let before = Target::Before(self.still_landed(&state)?);
         let boxes = self.boxes(&state, options, &branch, before)?;
@@ -144,7 +143,7 @@ impl Archive {
         Ok(None)
     }
 
-    /// Decides where the branch is to go, and whether to a merge with its new commits.
+    /// Returns the move of the branch, and whether it is a merge with the branch's new commits.
     fn course(&self, state: &RunState, branch: &str, cancel: &Cancel) -> Result<(Move, bool), CoordinatorError> {
         let (repo, result) = (&self.repo, &state.integration);
         let from = repo.branch_tip(branch)?;
@@ -169,7 +168,7 @@ impl Archive {
     /// Merges the result with the branch's new commits and checks that exact tree.
     fn merge_with(&self, state: &RunState, branch: &str, tip: &Oid, cancel: &Cancel) -> Result<Oid, CoordinatorError> {
         let run = &state.run_id;
-        // No task is called so: the name is reserved for the merged branch.
+        // No task has this name: it is reserved for the merged branch.
         let prefix = format!("{}{}", run.keep_prefix(), orchestrate_core::TaskId::INTEGRATION);
         let tree = match self.repo.merge(tip, &state.integration)? {
             Merge::Clean { tree } => tree,
@@ -201,7 +200,7 @@ impl Archive {
         cancel: &Cancel,
     ) -> Result<(), CoordinatorError> {
         let Some(command) = &state.settings.verify else { return Ok(()) };
-        // What a filter would make of the files is not what the check would see.
+        // The check would see other files than a filter produces.
         self.repo.require_plain_tree(commit)?;
         (self.progress)(&format!("{branch} has new commits: checking their merge with the result: `{command}`"));
         let (sandbox, verifier) =
@@ -224,11 +223,11 @@ impl Archive {
         Ok(verifier.note_passed()?)
     }
 
-    /// Moves the branch, which is recorded before; or records why git refuses.
+    /// Records the move, then moves the branch; or records why git refuses.
     fn carry_out(&self, journal: &Journal, state: &RunState, step: &Move) -> Result<Option<PathBuf>, CoordinatorError> {
         let Move { branch, from, to } = step.clone();
         if from == to {
-            // The branch is there; the files may not be, if taking it back was killed.
+            // The branch has moved; its files may not have, if undoing was killed.
             let landed = state.landed().filter(|landed| landed.to == to);
             return Ok(landed.map(|landed| self.repo.land(&step_of(landed))).transpose()?.flatten());
         }
@@ -238,7 +237,7 @@ impl Archive {
         }
         match self.repo.land(step) {
             Ok(checkout) => Ok(checkout),
-            // Its files are there, and the next one finishes it.
+            // The files are in place, and the next landing completes the move.
             Err(ahead @ GitError::FilesAhead { .. }) => Err(ahead.into()),
             Err(refused) => {
                 journal.append_blocking(Event::LandingFailed { branch, message: refused.to_string() })?;
@@ -247,16 +246,16 @@ impl Archive {
         }
     }
 
-    /// Returns the tasks whose work stays in the branch when the newest landing is taken back: those of the one before
-    /// it, if it is below what the newest began from.
+    /// Returns the tasks whose work stays in the branch when the newest landing is undone: those of the previous
+    /// landing, if the newest one started above it.
     fn still_landed(&self, state: &RunState) -> Result<Vec<TaskId>, CoordinatorError> {
         let [.., before, newest] = state.landings.as_slice() else { return Ok(Vec::new()) };
         let stays = before.branch == newest.branch && self.repo.contains(&newest.from, &before.to)?;
         Ok(if stays { before.tasks.clone() } else { Vec::new() })
     }
 
-    /// Records what became of the newest landing: one that was killed may be done, or the branch may have gone on
-    /// without it, whose files go back then; and a person may have taken it back by hand.
+    /// Records the outcome of the newest landing: a killed one may be complete, or the branch may have moved on
+    /// without it, in which case its files are restored; and the user may have undone it by hand.
     fn settle(&self, journal: &Journal, branch: &str) -> Result<(), CoordinatorError> {
         let state = journal.state();
         let Some(landing) = state.landings.last() else { return Ok(()) };
@@ -278,8 +277,9 @@ impl Archive {
         Ok(())
     }
 
-    /// Brings the integration branch to the result, if it stayed behind since a person had it checked out; one that is
-    /// gone, or that somebody has moved, stays so, since landing does not need it. Says what of it is not landed.
+    /// Moves the integration branch to the result, if it stayed behind because it was checked out; one that is gone,
+    /// or was moved from outside, stays as it is, since landing does not need it. Returns a warning about commits
+    /// that are not landed.
     fn catch_up(&self, state: &RunState) -> Result<Option<String>, CoordinatorError> {
         if self.repo.read_ref(&state.run_id.integration_ref())?.is_none() {
             return Ok(None);
@@ -303,7 +303,7 @@ impl Archive {
             return Ok(Boxes::Nothing);
         }
         let folders = [options.directory.as_path(), self.repo.workdir()];
-        // A box that is ticked in the files of another branch would say of it what it does not have.
+        // Boxes must not be ticked in the files of another branch, which lacks the work.
         let is_elsewhere = target == Target::Ticked && self.repo.head()?.branch.as_deref() != Some(branch);
         let foreign = is_elsewhere.then(|| self.repo.workdir());
         boxes::write(&self.store, state, (&folders, foreign), target)
@@ -314,15 +314,15 @@ fn step_of(landing: &Landing) -> Move {
     Move { branch: landing.branch.clone(), from: landing.from.clone(), to: landing.to.clone() }
 }
 
-/// Returns the landing that was begun and not done.
+/// Returns the landing that has begun and is not complete.
 fn begun(state: &RunState) -> Option<&Landing> {
     state.landings.last().filter(|landing| !landing.is_done)
 }
 
-/// Says which work is part of the result although a person has rejected it, or what it was built on, and which is not
-/// part of it.
+/// Returns warnings about rejected work that is part of the result, work that was built on it, and work that is not
+/// part of the result.
 fn warnings(state: &Arc<RunState>) -> Vec<String> {
-    // Nobody works on the run while it is landed.
+    // No process works on the run while it is landed.
     let standing = Standing { state: Arc::clone(state), is_live: false };
     let of_task = |record: &TaskRecord| {
         let task = &record.task.id;

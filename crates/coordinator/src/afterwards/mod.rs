@@ -1,4 +1,4 @@
-//! What is done with a run once it has ended: review, landing, cleaning, boxes of the plan.
+//! Operations on a finished run: review, landing, cleaning, ticking the plan's boxes.
 
 pub(crate) mod archive;
 pub(crate) mod boxes;

@@ -1,7 +1,7 @@
-//! Recognises a repository that has been moved: its runs lie in the state folder below the id of its old place.
+//! Recognises a moved repository: its runs are in the state folder under the id of its old location.
 //!
-//! Nothing is moved here. A copy has the same commits, so only a folder whose repository is gone from its old place is
-//! taken for this one's, and the person says so by typing the commands.
+//! Nothing is moved here. A copy has the same commits, so only a state folder whose repository is gone from its old
+//! location is taken for this one's, and the user confirms that by typing the commands.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -15,23 +15,23 @@ use orchestrate_journal::Store;
 
 use crate::run::layout::Layout;
 
-/// The most folders of other repositories that are looked at: more than anybody has, so that a state folder of a
-/// machine that runs tests keeps nobody waiting.
+/// The maximum number of state folders to inspect: more than any user has, so that the state folder of a machine that
+/// runs tests causes no delay.
 const MAX_FOLDERS: usize = 1_000;
 
-/// The mode of the note: it tells of the user's folders.
+/// The mode of the note, which contains paths of the user's.
 const PRIVATE: u32 = 0o600;
 
 /// Runs of a repository that was elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Where its git directory was.
+    /// The previous location of its git directory.
     pub was: PathBuf,
-    /// What to type so that its runs are found again.
+    /// The commands that move its runs here.
     pub commands: Vec<String>,
 }
 
-/// Notes where a repository is. What cannot be noted is only missed once the repository has been moved.
+/// Records where a repository is. A failure matters only once the repository has been moved.
 pub(crate) fn note_origin(layout: &Layout, repo: &Repo) {
     let (path, place) = (layout.origin(), repo.common_dir().as_os_str().as_bytes());
     if std::fs::read(&path).ok().as_deref() != Some(place)
@@ -46,7 +46,7 @@ fn write(path: &Path, place: &[u8]) -> std::io::Result<()> {
     options.write(true).create(true).truncate(true).mode(PRIVATE).open(path)?.write_all(place)
 }
 
-/// Finds the runs that a repository without any had at another place.
+/// Finds the runs recorded for another location of a repository that has none of its own.
 pub(crate) fn find(repo: &Repo, state_dir: &Path) -> Option<Moved> {
     let new = Layout::new(state_dir, &repo.id()).journal();
     let folders = std::fs::read_dir(Layout::all(state_dir)).ok()?.take(MAX_FOLDERS).flatten();
@@ -57,7 +57,7 @@ pub(crate) fn find(repo: &Repo, state_dir: &Path) -> Option<Moved> {
     })
 }
 
-/// Reports whether the newest run of a folder began at a commit of this repository.
+/// Reports whether the newest run of a state folder started at a commit of this repository.
 fn has_its_commits(folder: &Path, repo: &Repo) -> bool {
     let began = || {
         let store = Store::open_existing(folder).ok()??;
@@ -68,7 +68,7 @@ fn has_its_commits(folder: &Path, repo: &Repo) -> bool {
 }
 
 fn commands(old: &Path, new: &Path) -> Vec<String> {
-    // Git keeps the place of each worktree on both sides.
+    // Git records the location of each worktree on both sides.
     let runs = shell_word(new.join("runs"));
     let repair = format!("find {runs} -mindepth 2 -maxdepth 2 -type d -exec git worktree repair {{}} +");
     vec![format!("mv -T {} {}", shell_word(old), shell_word(new)), repair]

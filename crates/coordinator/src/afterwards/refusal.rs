@@ -1,4 +1,4 @@
-//! Why something that a person asked for after a run was not done: nothing has changed, and a person decides.
+//! Why an operation on a finished run was refused: nothing has changed, and the user decides.
 
 use orchestrate_core::RunId;
 
@@ -6,7 +6,7 @@ use orchestrate_core::RunId;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The run has been killed in the middle.
+    /// The run was killed before it was complete.
     #[error("land run {run}: it was interrupted and must be completed first")]
     Unfinished {
         /// The run.
@@ -20,7 +20,7 @@ pub enum Refusal {
         /// The commit of its result.
         result: String,
     },
-    /// The user's branch no longer contains what the run started from.
+    /// The user's branch no longer contains the run's base commit.
     #[error("land {result} on {branch}: the branch no longer contains {base}, where the run started")]
     BaseLost {
         /// The user's branch.
@@ -30,7 +30,7 @@ pub enum Refusal {
         /// The commit that the run started from.
         base: String,
     },
-    /// The user's branch has new commits that do not go together with the result.
+    /// The user's branch has new commits that conflict with the result.
     #[error("land on {branch}: its new commits conflict with the result {result} in {}", .files.join(", "))]
     Conflict {
         /// The user's branch.
@@ -40,7 +40,7 @@ pub enum Refusal {
         /// The files in conflict, with git's name of each conflict.
         files: Vec<String>,
     },
-    /// The result merged with the user's new commits does not pass the run's check.
+    /// The result merged with the user's new commits fails the run's check.
     #[error("land {result} on {branch}: merged with its new commits, `{command}` ended with {exit}\n{output}")]
     RedCheck {
         /// The user's branch.
@@ -54,7 +54,7 @@ pub enum Refusal {
         /// The end of its output.
         output: Box<str>,
     },
-    /// Somebody asked to stop before anything was moved.
+    /// A stop was requested before anything was moved.
     #[error("land run {run}: it was interrupted before anything was moved")]
     Interrupted {
         /// The run.
@@ -68,7 +68,7 @@ pub enum Refusal {
         /// The newest run that has landed.
         other: Option<RunId>,
     },
-    /// The branch has been moved after the landing.
+    /// The branch has moved since the landing.
     #[error("undo the landing of run {run}: {branch} has moved since, from {landed} to {found}")]
     MovedSince {
         /// The run.
@@ -80,18 +80,18 @@ pub enum Refusal {
         /// Where it is.
         found: String,
     },
-    /// No snapshot has that name.
+    /// There is no such snapshot.
     #[error("restore '{name}': run {run} has no such snapshot")]
     NoSnapshot {
         /// The run.
         run: RunId,
-        /// What was named.
+        /// The requested name.
         name: String,
     },
-    /// The branch to be made of a snapshot is there, and is something else.
+    /// The branch for a snapshot exists and points elsewhere.
     #[error("restore '{name}': branch {branch} exists already")]
     BranchTaken {
-        /// What was named.
+        /// The requested name.
         name: String,
         /// The branch.
         branch: String,

@@ -1,4 +1,4 @@
-//! Reads what the branches of a run change, for [`orchestrate_core::review`].
+//! Reads the changes of a run's branches, for [`orchestrate_core::review`].
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -17,7 +17,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, and if one of its commits is gone.
+    /// Fails if there is no such run, or if one of its commits is gone.
     pub fn review(&self, run: &RunId) -> Result<Vec<ReviewEntry>, CoordinatorError> {
         let standing = self.store.standing(run)?;
         let state = &standing.state;
@@ -33,12 +33,12 @@ impl Archive {
         Ok(ReviewEntry::listing(&standing, &changes))
     }
 
-    /// Returns what a task changes, as a unified diff; empty while there is nothing. Of a task that was rejected after
-    /// it was merged, what each attempt changes stands below a line that names the attempt.
+    /// Returns a task's changes as a unified diff; empty if there are none. For a task that was rejected after it was
+    /// merged, the changes of each attempt follow a line that names the attempt.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such task, and if one of its commits is gone.
+    /// Fails if there is no such task, or if one of its commits is gone.
     pub fn task_diff(&self, run: &RunId, task: &TaskId) -> Result<String, CoordinatorError> {
         let state = self.store.state(run)?;
         let record = known(&state, task)?;
@@ -52,12 +52,12 @@ impl Archive {
         Ok(text)
     }
 
-    /// Requires that a task's diff may show a line of a file: that the file has it before or after the task's work. Of
-    /// a link that leads elsewhere nothing is known.
+    /// Requires that a task's diff may show a line of a file: that the file has this line before or after the task's
+    /// work. Links that lead elsewhere are not checked.
     ///
     /// # Errors
     ///
-    /// Fails with what there is instead, also if there is no such task; and if one of its commits is gone.
+    /// Fails with what is there instead, also if there is no such task, or if one of its commits is gone.
     pub fn require_place(
         &self,
         run: &RunId,
@@ -82,7 +82,7 @@ impl Archive {
         Err(CoordinatorError::NoPlace { run, task, file, line, lines: most })
     }
 
-    /// Counts the lines of a file as a commit has it, or `None` if it has no such file.
+    /// Returns the number of lines of a file at a commit, or `None` if there is no such file.
     fn lines_of(&self, commit: &Oid, file: &str) -> Result<Option<usize>, CoordinatorError> {
         let path: PathBuf = Path::new(file).components().filter(|part| *part != Component::CurDir).collect();
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -95,7 +95,7 @@ impl Archive {
         }
     }
 
-    /// Notes which tree of a task's work a person is shown, so that an approval is of what was looked at.
+    /// Records which tree of a task's work was shown, so that an approval applies to what was reviewed.
     ///
     /// # Errors
     ///
@@ -108,11 +108,11 @@ impl Archive {
         written.map_err(|source| CoordinatorError::Io { path, source })
     }
 
-    /// Returns the tree of a task's work that a person was shown last, or `None` if nobody looked.
+    /// Returns the tree of a task's work that was shown last, or `None` if none was.
     ///
     /// # Errors
     ///
-    /// Fails if the note is there and cannot be read.
+    /// Fails if the record exists but cannot be read.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> Result<Option<Oid>, CoordinatorError> {
         let path = self.layout.shown(run, task);
         match std::fs::read_to_string(&path) {
@@ -122,11 +122,11 @@ impl Archive {
         }
     }
 
-    /// Returns the parts of a task's own work, oldest first: what each of its merges has brought, and what its branch
-    /// has that the integration branch does not have.
+    /// Returns the parts of a task's own work, oldest first: the changes of each of its merges, and the commits on
+    /// its branch that the integration branch does not contain.
     ///
-    /// What the branch took over from others (to mend a conflict) is not its own. What a merge has brought stays in the
-    /// result when it is rejected, so it is the task's own also where a later attempt has been merged on top.
+    /// Work that the branch took over from others (to resolve a conflict) is not its own. Merged changes stay in the
+    /// result when they are rejected, so they are the task's own even if a later attempt has been merged on top.
     fn parts(&self, state: &RunState, record: &TaskRecord) -> Result<Vec<Part>, CoordinatorError> {
         let mut parts = Vec::new();
         for MergedAttempt { attempt, commit } in record.merged() {
@@ -144,16 +144,16 @@ impl Archive {
     }
 }
 
-/// What lies between two commits, of one attempt's work.
+/// The changes between two commits, from one attempt.
 struct Part {
-    /// The attempt that was merged; `None` for the newest work, which is not.
+    /// The merged attempt; `None` for the newest work, which is not merged.
     merged: Option<u32>,
     from: Oid,
     to: Oid,
 }
 
 impl Part {
-    /// Returns the line above it where an earlier attempt was merged; git passes over it when it applies the diff.
+    /// Returns the line above the diff of a merged attempt; git ignores it when it applies the diff.
     fn headline(&self) -> String {
         let merged = |attempt| format!("attempt {attempt}, merged as {}:\n", self.to);
         self.merged.map_or_else(|| "newest work, not merged:\n".to_owned(), merged)

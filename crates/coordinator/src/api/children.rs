@@ -1,8 +1,8 @@
-//! Spawning children from a program: each is a task of one open run, and is merged when the program says so.
+//! Spawning children from a program: each is a task of one open run, merged on the program's request.
 //!
-//! The run is opened with the first child. Its children wait for an approval when they are verified, which
-//! [`Coordinator::merge`] gives; so merging takes the same path as everywhere, the run's check included. What a program
-//! keeps of its children keeps no run open, and whoever waits for a child hears of the run's end.
+//! The run is opened with the first child. Verified children wait for an approval, which [`Coordinator::merge`]
+//! gives; so merging takes the same path as everywhere, the run's check included. Handles to children do not keep the
+//! run open, and waiting for a child ends with the run.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::error::CoordinatorError;
 use crate::run::handle::RunHandle;
 use crate::run::secrets::require_none_in;
 
-/// Facts that are read from the journal at once.
+/// How many events are read from the journal at once.
 const EVENTS_AT_ONCE: usize = 256;
 
 /// A child to be spawned.
@@ -28,26 +28,26 @@ const EVENTS_AT_ONCE: usize = 256;
 pub struct ChildSpec {
     /// Its id; `None` means `child-<n>`.
     pub id: Option<TaskId>,
-    /// What it has to do, in one line.
+    /// Its assignment, in one line.
     pub task: String,
-    /// What else it has to know.
+    /// Further instructions.
     pub details: Vec<String>,
-    /// Its role; `None` means the run's default.
+    /// Its role; `None` means the run's default role.
     pub role: Option<String>,
-    /// `provider/model`; `None` means the run's.
+    /// `provider/model`; `None` means the run's model.
     pub model: Option<String>,
     /// Shell command that must exit 0 in its worktree.
     pub verify: Option<String>,
     /// Its token budget.
     pub tokens: Option<u64>,
-    /// Its turns.
+    /// Its maximum number of turns.
     pub turns: Option<u32>,
-    /// The agent that it is a child of.
+    /// The agent that is its parent.
     pub parent: Option<AgentId>,
 }
 
 impl ChildSpec {
-    /// Describes a child by what it has to do.
+    /// Creates a child's specification from its assignment.
     pub fn new(task: impl Into<String>) -> Self {
         Self { task: task.into(), ..Self::default() }
     }
@@ -56,7 +56,7 @@ impl ChildSpec {
 /// A spawned child.
 #[derive(Clone)]
 pub struct ChildHandle {
-    /// Its id, which is its task's and names its branch.
+    /// Its id, which is also its task's id and names its branch.
     pub id: AgentId,
     run: RunHandle,
 }
@@ -66,8 +66,8 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin or has ended by itself, which `finish` says more about; if there is a child of
-    /// that id or the id cannot be one, if there is no such role or parent, or if the parent may have no more children.
+    /// Fails if the run cannot start or has ended ([`Coordinator::finish`] returns the reason); if the id is taken or
+    /// invalid, the role or parent does not exist, or the parent may have no more children.
     pub async fn spawn(&self, spec: ChildSpec) -> Result<ChildHandle, CoordinatorError> {
         let mut open = self.children.lock().await;
         let run = match &mut *open {
@@ -100,15 +100,15 @@ impl Coordinator {
         Ok(ChildHandle { id, run })
     }
 
-    /// Merges the children's work in the order given, each verified on the merged tree; waits until all are done.
+    /// Merges the children's work in the given order, each verified on the merged tree; waits until all are done.
     ///
-    /// Children that are at work are waited for; those that failed or wait for a person are left as they are. Work that
-    /// goes back to its child, as often as the run's rounds allow, is approved again when it is done. The result says
-    /// what became of each.
+    /// Waits for children that are at work; those that failed or wait for the user are left as they are. Work that is
+    /// returned to its child, as often as the run's rounds allow, is approved again when it is done. Returns the
+    /// outcome of each.
     ///
     /// # Errors
     ///
-    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn merge(&self, children: &[ChildHandle]) -> Result<Vec<TaskReport>, CoordinatorError> {
         let mut reports = Vec::with_capacity(children.len());
         for child in children {
@@ -122,12 +122,12 @@ impl Coordinator {
         Ok(reports)
     }
 
-    /// Ends the children's run once nothing is left to do, and gives its report, or `None` if no child was spawned.
-    /// Whoever has [`ChildHandle`]s left can still read with them.
+    /// Ends the children's run once nothing is left to do, and returns its report, or `None` if no child was spawned.
+    /// Remaining [`ChildHandle`]s can still read events.
     ///
     /// # Errors
     ///
-    /// Fails if the run could not go on.
+    /// Fails if the run could not continue.
     pub async fn finish(&self) -> Result<Option<Report>, CoordinatorError> {
         let Some(run) = self.children.lock().await.take() else { return Ok(None) };
         run.close();
@@ -136,7 +136,7 @@ impl Coordinator {
 }
 
 impl ChildHandle {
-    /// Sends the child a message and gives its number; the child reads it before its next request.
+    /// Sends the child a message and returns its number; the child reads it before its next request.
     ///
     /// # Errors
     ///
@@ -146,16 +146,16 @@ impl ChildHandle {
         sent.map_err(|refused| CoordinatorError::Plan(refused.to_string()))
     }
 
-    /// Follows the child's facts, from the first; ends with the run.
+    /// Returns the child's events, from the first; they end with the run.
     pub fn events(&self) -> ChildEvents {
         ChildEvents { run: self.run.clone(), child: self.id.clone(), seen: 0, read: VecDeque::new() }
     }
 
-    /// Waits until the child's work is verified, or the child has ended or waits for a person.
+    /// Waits until the child's work is verified, or until the child has ended or waits for the user.
     ///
     /// # Errors
     ///
-    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] says why.
+    /// Fails if the run has ended meanwhile; [`Coordinator::finish`] returns the reason.
     pub async fn wait(&self) -> Result<TaskReport, CoordinatorError> {
         let mut state = self.run.state.clone();
         let reached = state.wait_for(|state| state.task(&self.id).is_some_and(rests)).await;
@@ -170,7 +170,7 @@ impl ChildHandle {
     /// Fails if the run has ended.
     pub fn cancel(&self) -> Result<(), CoordinatorError> {
         let context = self.run.context()?;
-        // Should the run end before it is read, it is no business of whoever takes the run over.
+        // If the run ends before the request is read, a later owner of the run must ignore it.
         let holder = context.store.lease(&context.run)?;
         let command = Request::StopAgent { agent: self.id.clone(), holder };
         context.store.send(&context.run, &command)?;
@@ -192,7 +192,7 @@ impl ChildHandle {
     }
 }
 
-/// Reports whether a task goes on no more by itself.
+/// Reports whether a task cannot continue by itself.
 fn rests(record: &TaskRecord) -> bool {
     record.state().waits_for_person() || record.state().is_settled()
 }
@@ -211,25 +211,24 @@ fn task_of(id: &TaskId, spec: &ChildSpec) -> Task {
     }
 }
 
-/// A child's facts, as they come; they are read from the journal when they are asked for, so a slow reader holds
-/// nothing up.
+/// A child's events as they are recorded; they are read from the journal on demand, so a slow reader delays nothing.
 pub struct ChildEvents {
     run: RunHandle,
     child: AgentId,
-    /// The newest fact that was read.
+    /// The newest event that was read.
     seen: u64,
-    /// Facts that were read and not yet given.
+    /// Events that were read but not yet returned.
     read: VecDeque<Recorded>,
 }
 
 impl ChildEvents {
-    /// Returns the next fact, or `None` once the run has ended, or if the journal cannot be read, which is logged.
+    /// Returns the next event, or `None` once the run has ended, or if the journal cannot be read, which is logged.
     pub async fn recv(&mut self) -> Option<Recorded> {
         loop {
             if let Some(fact) = self.read.pop_front() {
                 return Some(fact);
             }
-            // Before the reading: what is recorded after it is another change.
+            // Before reading: an event recorded afterwards is another change.
             self.run.state.mark_unchanged();
             self.read = match self.run.store.events_of_task(&self.run.id, &self.child, self.seen, EVENTS_AT_ONCE) {
                 Ok(facts) => facts.into(),
@@ -240,7 +239,7 @@ impl ChildEvents {
             };
             match self.read.back() {
                 Some(newest) => self.seen = newest.seq,
-                // The end of the run is heard of after its last change.
+                // The end of the run is reported after its last change.
                 None => self.run.state.changed().await.ok()?,
             }
         }

@@ -1,4 +1,4 @@
-//! The library's face: open a repository, run plans, spawn children, merge their work.
+//! The entry point of the library: open a repository, run plans, spawn children, merge their work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
@@ -36,28 +36,28 @@ use crate::texts::models::Models;
 use crate::texts::project_texts::ProjectTexts;
 use crate::texts::roles::Roles;
 
-/// How often another id is tried when a run of the same name exists.
+/// How many other ids are tried if a run with the same name exists.
 const RUN_ID_TRIES: usize = 8;
 const MIB: u64 = 1 << 20;
-/// The part of the machine's memory that one command may hold if nothing is said: two of them leave it in trouble, in
-/// which the kernel kills commands first, but no single one does.
+/// The default share of the machine's memory for one command: two such commands can exhaust the memory, in which case
+/// the kernel kills commands first, but a single one cannot.
 const SHARE_OF_MEMORY: u64 = 2;
 
-/// How this process reaches the world; only [`Settings::run`] is recorded.
+/// The environment of this process's runs; only [`Settings::run`] is recorded.
 pub struct Settings {
-    /// What every run freezes.
+    /// The settings frozen in every run.
     pub run: RunSettings,
     /// The folder of journals and worktrees: `$XDG_STATE_HOME/orchestrate`.
     pub state_dir: PathBuf,
-    /// A program whose first line of `main` is [`crate::run_helper_if_asked`]; `None` means this one.
+    /// A program that calls [`crate::run_helper_if_asked`] first in `main`; `None` means this program.
     pub helper: Option<PathBuf>,
-    /// Keys and endpoints, and what git's variables say about who commits.
+    /// Keys and endpoints, and git's variables for the author of commits.
     pub environment: BTreeMap<String, String>,
     /// The base URL that the user typed.
     pub base_url: Option<String>,
     /// One model for everything, for tests and for library users with a model of their own.
     pub model: Option<Arc<dyn Model>>,
-    /// How long a scripted model takes for each reply; zero but for demonstrations.
+    /// How long a scripted model takes for each reply; zero except in demonstrations.
     pub script_pace: Duration,
     /// How commands are confined.
     pub confinement: ConfinementChoice,
@@ -65,12 +65,12 @@ pub struct Settings {
     pub base: Option<String>,
     /// The user's configuration folder, for roles.
     pub user_config_dir: Option<PathBuf>,
-    /// Is told of a wait for another process that works on the same repository, if it takes long.
+    /// Called when another process has held the repository's lock for a while.
     pub waiting: fn(&Waiting),
 }
 
 impl Settings {
-    /// Makes settings with the defaults of every run, keeping state below this folder.
+    /// Creates settings with the defaults of every run and state below this folder.
     pub fn new(state_dir: impl Into<PathBuf>) -> Self {
         Self {
             run: RunSettings::default(),
@@ -91,7 +91,7 @@ impl Settings {
 /// How commands are confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConfinementChoice {
-    /// The strongest tier that really starts here; none at all is an error.
+    /// The strongest tier that works here; none at all is an error.
     #[default]
     Strongest,
     /// Exactly this tier.
@@ -101,9 +101,9 @@ pub enum ConfinementChoice {
 /// A plan to be run.
 #[derive(Clone, Debug, Default)]
 pub struct PlanInput {
-    /// The plan's path as typed, if there is a file.
+    /// The plan's path as typed, if it is a file.
     pub path: Option<String>,
-    /// Its text, for writing its boxes back.
+    /// Its text, needed for ticking its boxes.
     pub text: String,
     /// Its title.
     pub title: Option<String>,
@@ -118,29 +118,29 @@ pub struct Coordinator {
     layout: Layout,
     store: Store,
     sandbox: Arc<Sandbox>,
-    /// Keeps the run's secrets out of everything that is recorded, told or shown.
+    /// Redacts the run's secrets from everything that is recorded, sent or shown.
     pub(crate) redactor: Redactor,
-    /// The run that is open for the children of a program.
+    /// The open run for a program's children.
     pub(crate) children: tokio::sync::Mutex<Option<Run>>,
 }
 
 impl Coordinator {
-    /// Opens a repository, finds out how processes can be confined, and opens the journal.
+    /// Opens a repository, determines how processes can be confined, and opens the journal.
     ///
-    /// If the agents that may be at work at once need more open files than this process may have, its soft limit is
-    /// raised, and stays so.
+    /// If the agents need more open files than the soft limit allows, the soft limit is raised permanently.
     ///
     /// # Errors
     ///
-    /// Fails if the repository cannot be used (with the reason), if no temporary file can be made, if the hard limit
-    /// allows fewer open files than the agents need ([`CoordinatorError::FewFiles`]), if nothing confines and that was
-    /// not asked for, if the sandbox's helper is missing from the caller's `main`, or if the journal cannot be opened.
+    /// Fails if the repository cannot be used (with the reason), if no temporary file can be created, if the hard
+    /// limit allows fewer open files than the agents need ([`CoordinatorError::FewFiles`]), if no sandbox works and
+    /// running without one was not requested, if the sandbox's helper is missing from the caller's `main`, or if the
+    /// journal cannot be opened.
     pub fn open(repository: &Path, settings: Settings) -> Result<Self, CoordinatorError> {
         install_tls_provider();
         require_own_state(&settings.state_dir)?;
         let repo = Repo::open(repository, &settings.state_dir)?.telling(settings.waiting);
-        // Before the sandbox: a tier that cannot be tried for want of files, or of a folder for temporary ones, would
-        // be taken for one that does not work.
+        // Before the sandbox: a tier that cannot be tested for lack of files, or of a folder for temporary files,
+        // would seem not to work.
         require_open_files(settings.run.max_agents)?;
         repo.require_temporary_folder()?;
         let sandbox = Arc::new(sandbox(&settings)?);
@@ -157,7 +157,7 @@ impl Coordinator {
         &self.store
     }
 
-    /// Returns where things lie.
+    /// Returns the layout of the state folder.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -167,7 +167,7 @@ impl Coordinator {
         &self.repo
     }
 
-    /// Returns what runs are started with.
+    /// Returns the settings that runs are started with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -181,7 +181,7 @@ impl Coordinator {
         &self.sandbox
     }
 
-    /// Returns the roles that a run started now would know.
+    /// Returns the roles that a new run would know.
     ///
     /// # Errors
     ///
@@ -190,23 +190,23 @@ impl Coordinator {
         Roles::load(&self.repo, &self.base()?.0, self.settings.user_config_dir.as_deref())
     }
 
-    /// Runs a plan to its end.
+    /// Runs a plan to completion.
     ///
-    /// The result is on the integration branch then; [`Archive::land`](crate::Runs::land) brings it to the user's, also
-    /// where the settings say that the run is to be landed.
+    /// The result is then on the integration branch; [`Archive::land`](crate::Archive::land) merges it into the
+    /// user's branch, which the settings alone never do.
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin or cannot go on; a task that fails is no error, but in the report.
+    /// Fails if the run cannot start or continue; a failed task is not an error but part of the report.
     pub async fn run(&self, plan: PlanInput) -> Result<Report, CoordinatorError> {
         self.start(plan).await?.wait().await
     }
 
-    /// Begins to run a plan.
+    /// Starts to run a plan.
     ///
     /// # Errors
     ///
-    /// Fails if the run cannot begin.
+    /// Fails if the run cannot start.
     pub async fn start(&self, plan: PlanInput) -> Result<Run, CoordinatorError> {
         self.begin(plan, self.settings.run.clone(), false).await
     }
@@ -221,7 +221,7 @@ impl Coordinator {
         require_no_waiting(&plan.tasks, &run)?;
         require_none_in(&self.redactor, &plan.text, &plan.tasks)?;
         self.repo.require_ready()?;
-        // Before anything is recorded: a run that cannot have a branch could never be ended.
+        // Before anything is recorded: a run that cannot create a branch could never end.
         self.repo.require_writable()?;
         let run = RunSettings { base_url: run.base_url.clone().or_else(|| self.settings.base_url.clone()), ..run };
         run.base_url.as_deref().map_or(Ok(()), require_base_url)?;
@@ -229,7 +229,7 @@ impl Coordinator {
         let (base_commit, base_branch) = self.base()?;
         self.repo.require_plain_tree(&base_commit)?;
         self.identities()?;
-        // What cannot be read is told before there is a run, which could never go on.
+        // Unreadable texts are reported before the run exists, since it could never continue.
         self.texts(&base_commit)?;
         let source = (!plan.text.is_empty()).then(|| Blob::new(plan.text.into_bytes()));
         let started = Event::RunStarted {
@@ -249,21 +249,22 @@ impl Coordinator {
         Run::start(context, open_ended)
     }
 
-    /// Takes a run over that no other process works on, and goes on where its facts end.
+    /// Takes over a run that no other process works on, and continues where its events end.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, if another process works on it, or if it cannot go on.
+    /// Fails if there is no such run, if another process works on it, or if it cannot continue.
     pub async fn resume(&self, run: &RunId) -> Result<Run, CoordinatorError> {
         self.resume_within(run, Allowance::default()).await
     }
 
-    /// Takes a run over as [`Coordinator::resume`] does, and allows it more, which lets the tasks go on that have
-    /// failed for want of it.
+    /// Takes over a run as [`Coordinator::resume`] does, and raises its limits, so that the tasks stopped by them
+    /// continue.
     ///
     /// # Errors
     ///
-    /// As [`Coordinator::resume`], and if these tasks could not go on all the same ([`CoordinatorError::CannotGoOn`]).
+    /// See [`Coordinator::resume`]; also fails if these tasks still could not continue
+    /// ([`CoordinatorError::CannotGoOn`]).
     pub async fn resume_within(&self, run: &RunId, allowance: Allowance) -> Result<Run, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         prepare(&context, &allowance.reopens(&context.state()).iter().collect::<Vec<_>>()).await?;
@@ -272,14 +273,13 @@ impl Coordinator {
         Run::start(context, false)
     }
 
-    /// Takes a run over to carry out what a person asks of it, and goes on with it.
+    /// Takes over a run to carry out a request, and continues it.
     ///
-    /// The command is carried out before anything else, so that a run with nothing else to do does not end without
-    /// it.
+    /// The request is carried out before anything else, so that a run with nothing else to do does not end before it.
     ///
     /// # Errors
     ///
-    /// As [`Coordinator::resume`].
+    /// See [`Coordinator::resume`].
     pub async fn resume_with(&self, run: &RunId, request: Request) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
         prepare(&context, request.reopens().as_slice()).await?;
@@ -287,11 +287,11 @@ impl Coordinator {
         self.go_on_with(context, Received { id, sent_ms: 0, request }).await
     }
 
-    /// As [`Coordinator::resume_with`], for a command that was sent to a process which has ended since.
+    /// Like [`Coordinator::resume_with`], for a request that was sent to a process which has ended since.
     ///
     /// # Errors
     ///
-    /// As [`Coordinator::resume`]; the command is answered with the error then, so that it can be sent again.
+    /// See [`Coordinator::resume`]; the request is then answered with the error, so that it can be sent again.
     pub async fn resume_with_sent(
         &self,
         run: &RunId,
@@ -299,7 +299,7 @@ impl Coordinator {
         request: Request,
     ) -> Result<Takeover, CoordinatorError> {
         let context = Arc::new(self.context(Journal::resume(&self.store, run)?)?);
-        // Nobody else can answer it from here on.
+        // From here on no other process can answer it.
         if self.store.answer(id)?.is_some() {
             return Ok(Takeover::Answered);
         }
@@ -311,10 +311,10 @@ impl Coordinator {
         self.go_on_with(context, Received { id, sent_ms: 0, request }).await
     }
 
-    /// Carries a command out before anything else, and then works on the run.
+    /// Carries out a request before anything else, and then works on the run.
     async fn go_on_with(&self, context: Arc<RunContext>, received: Received) -> Result<Takeover, CoordinatorError> {
         let id = received.id;
-        // In one batch, so that a process that dies in between leaves no run that has ended and has work to do.
+        // In one batch, so that a process that dies in between does not leave a finished run with work to do.
         let resumed = Event::RunResumed { pid: std::process::id(), timeout_ms: None, budget_tokens: None };
         commands::carry_out_after(&context, Some(resumed), received).await?;
         match self.store.answer(id)? {
@@ -345,7 +345,7 @@ impl Coordinator {
             Some(rev) => {
                 let commit = self.repo.resolve(rev)?;
                 let is_branch = match self.repo.read_ref(&format!("refs/heads/{rev}")) {
-                    // `HEAD~1` is a revision, and no branch can be called so.
+                    // `HEAD~1` is a revision, but not a valid branch name.
                     Err(GitError::BadRefName { .. }) => false,
                     found => found?.is_some(),
                 };
@@ -354,7 +354,7 @@ impl Coordinator {
         }
     }
 
-    /// Reports whether the commit that runs start from may have a file.
+    /// Reports whether the commit that runs start from may contain a file.
     pub(crate) fn base_may_have(&self, path: &str) -> Result<bool, CoordinatorError> {
         Ok(commit_may_have(&self.repo, &self.base()?.0, path))
     }
@@ -367,12 +367,12 @@ impl Coordinator {
         ProjectTexts::load(&self.repo, base, self.settings.user_config_dir.as_deref())
     }
 
-    /// Builds what everything that works on the run shares; roles and prompts are those of the run's base.
+    /// Builds the shared context of a run; roles and prompts are those of the run's base commit.
     fn context(&self, journal: Journal) -> Result<RunContext, CoordinatorError> {
         let state = journal.state();
         let ProjectTexts { roles, prompts, tools } = self.texts(&state.base)?;
         let environment: Environment = self.settings.environment.clone().into_iter().collect();
-        // The endpoint is the run's own: whoever takes it over may have another one configured.
+        // The endpoint is part of the run: the process that takes it over may be configured with another one.
         let models = Models::new(self.settings.model.clone(), environment, state.settings.base_url.clone());
         let models = models.with_script_pace(self.settings.script_pace).with_redactor(self.redactor.clone());
         let cancel = Cancel::new();
@@ -398,7 +398,7 @@ impl Coordinator {
         })
     }
 
-    /// The replies that the journal of a scripted run holds: scripts count by them how often a rule has answered.
+    /// Returns the replies in a scripted run's journal, from which scripts count how often a rule has matched.
     fn recorded_replies(&self, journal: &Journal) -> Result<Vec<ModelReply>, CoordinatorError> {
         let mut replies = Vec::new();
         if !journal.state().tasks().any(|record| record.model().is_some_and(models::is_script)) {
@@ -417,14 +417,14 @@ impl Coordinator {
     }
 }
 
-/// Makes sure that a run which is taken over can go on, with the tasks that are reopened: nothing is recorded yet.
+/// Checks that a run to be taken over can continue, including the reopened tasks, before anything is recorded.
 async fn prepare(context: &Arc<RunContext>, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
     require_models(context, reopened)?;
-    // Branches that somebody else has moved are refused before the run is open again.
+    // Branches that were moved from outside are refused before the run is open again.
     recovery::settle(context).await
 }
 
-/// Names scripts by their absolute paths, since a run may be taken over from another folder.
+/// Makes the paths of scripts absolute, since a run may be taken over from another folder.
 fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task>), CoordinatorError> {
     let anchor = |name: Option<String>| name.map(|name| models::anchored(&name)).transpose();
     let run = RunSettings {
@@ -437,13 +437,13 @@ fn anchored(run: RunSettings, tasks: Vec<Task>) -> Result<(RunSettings, Vec<Task
     Ok((run, tasks.collect::<Result<_, CoordinatorError>>()?))
 }
 
-/// Makes sure that the agents that go on, and those of tasks which are reopened, can still ask their models: nothing is
-/// recorded yet, and a missing key would fail them. What only waits for a person or a merge asks nobody.
+/// Checks that the models of continuing agents, and of reopened tasks, can still be used, before anything is
+/// recorded: a missing key would fail these tasks. Tasks that only wait for the user or a merge need no model.
 fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), CoordinatorError> {
     let state = context.state();
     let asks = |record: &&TaskRecord| record.state().reads_messages() || reopened.contains(&&record.task.id);
     let asking = state.tasks().filter(|record| !record.is_command()).filter(asks);
-    // Once each: to check a script is to read all of it.
+    // Once each: checking a script reads all of it.
     let models: BTreeSet<&str> = asking.filter_map(|record| record.model()).collect();
     for model in models {
         context.host.models.check(model)?;
@@ -451,16 +451,16 @@ fn require_models(context: &RunContext, reopened: &[&TaskId]) -> Result<(), Coor
     Ok(())
 }
 
-/// Makes sure that processes can be confined as settings ask for.
+/// Checks that processes can be confined as the settings require.
 ///
 /// # Errors
 ///
-/// Fails as [`Coordinator::open`] does if they cannot.
+/// See [`Coordinator::open`].
 pub fn require_confinement(settings: &Settings) -> Result<(), CoordinatorError> {
     sandbox(settings).map(drop)
 }
 
-/// Finds out how processes can be confined.
+/// Determines how processes can be confined.
 pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> {
     let helper = match &settings.helper {
         Some(program) => Helper::new(program),
@@ -478,7 +478,7 @@ pub(crate) fn sandbox(settings: &Settings) -> Result<Sandbox, CoordinatorError> 
     }))
 }
 
-/// Without merging, nothing that an open task depends on ever becomes part of the result.
+/// Without merging, the dependencies of an open task never become part of the result.
 fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), CoordinatorError> {
     if run.merge != MergeMode::None {
         return Ok(());
@@ -492,7 +492,7 @@ fn require_no_waiting(tasks: &[Task], run: &RunSettings) -> Result<(), Coordinat
     }
 }
 
-/// Makes a run id: the second in base 36, so that ids sort by time, and three random digits.
+/// Creates a run id: the time in seconds in base 36, so that ids sort by time, and three random digits.
 fn new_run_id() -> RunId {
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish() % 36_u64.pow(3);
     RunId::new(format!("r-{}{:0>3}", base36(unix_ms() / 1_000), base36(random)))

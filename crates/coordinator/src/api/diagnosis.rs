@@ -1,4 +1,4 @@
-//! What a run needs of this machine, found out by trying it, each with the exact fix for what is missing.
+//! Tests what a run needs of this machine, each with the exact fix for a problem.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,49 +14,49 @@ use crate::run::layout::require_own_state;
 use crate::run::open_files::OpenFiles;
 use orchestrate_settings::Loaded;
 
-/// Everything that was found out.
+/// The results of all tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Diagnosis {
     /// Whether a run would work.
     pub ok: bool,
-    /// What was tried, in the order in which a run needs it.
+    /// The tests, in the order in which a run needs them.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was tried.
+/// One test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What it is about.
+    /// Its subject.
     pub name: &'static str,
-    /// How it stands.
+    /// Its result.
     pub status: CheckStatus,
     /// What was found.
     pub found: String,
-    /// What to do about it.
+    /// The fix.
     pub fix: Option<String>,
 }
 
-/// How one thing stands.
+/// The result of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
     /// It works.
     Ok,
-    /// A run works without it, though less well.
+    /// A run works without it, with restrictions.
     Warning,
     /// No run works without it.
     Missing,
 }
 
 impl Diagnosis {
-    /// Tries everything.
+    /// Runs all tests.
     pub async fn of(directory: &Path, state_dir: &Path, settings: &Loaded) -> Self {
         let mut checks = repository(directory, state_dir, &settings.environment);
         if !is_inside(directory, state_dir) {
             checks.push(state(state_dir));
         }
         let files = open_files(settings.run.max_agents);
-        // With too few of them no tier can be tried, and each would be blamed.
+        // With too few open files no tier can be tested, and each would be blamed.
         let is_tried = files.status == CheckStatus::Ok;
         checks.push(files);
         if is_tried {
@@ -104,14 +104,14 @@ fn repository(directory: &Path, state_dir: &Path, variables: &BTreeMap<String, S
     checks
 }
 
-/// Says why a repository cannot be used, beside what can be told without one. A program that cannot be used is the
-/// reason.
+/// Reports why a repository cannot be used, with the tests that do not need one. A program that cannot be used is
+/// itself the reason.
 fn refused(path: &Path, refusal: &Refusal, variables: &BTreeMap<String, String>) -> Vec<Check> {
     let git = installed().ok().map(|(version, path)| format!("{version} at {}", path.display()));
     let mut checks: Vec<Check> = git.map(|git| check("git", CheckStatus::Ok, git)).into_iter().collect();
     let (reason, fix) = refusal.parts();
     checks.push(Check { fix, ..check("repository", CheckStatus::Missing, format!("{}: {reason}", path.display())) });
-    // Where there is a repository, it may say who commits.
+    // The repository may configure an identity.
     if *refusal == Refusal::NoRepository {
         checks.push(identity(Identities::of_user(variables).is_some()));
     }
@@ -126,13 +126,13 @@ fn identity(is_known: bool) -> Check {
         .fix("type `git config --global user.name \"Your Name\"` and `git config --global user.email you@example.com`")
 }
 
-/// Reports whether the state folder is inside the checkout, which was said already and must not be tried.
+/// Reports whether the state folder is inside the checkout, which was reported already and must not be tested.
 fn is_inside(directory: &Path, state_dir: &Path) -> bool {
     let refused = Project::open(directory, state_dir).err();
     matches!(refused, Some(CoordinatorError::Git(GitError::Refused { refusal: Refusal::HoldsState { .. }, .. })))
 }
 
-/// Tries to write where journals and worktrees will be.
+/// Tests writing in the folder of journals and worktrees.
 fn state(state_dir: &Path) -> Check {
     let trial = state_dir.join(format!(".doctor-{}", std::process::id()));
     if let Err(error) = require_own_state(state_dir) {
@@ -150,7 +150,7 @@ fn state(state_dir: &Path) -> Check {
     }
 }
 
-/// Counts what the agents of a run have open, for which the limit is raised as a run does it.
+/// Counts the open files needed by a run's agents, after raising the soft limit as a run does.
 fn open_files(agents: usize) -> Check {
     let files = OpenFiles::of_agents(agents);
     let OpenFiles { needed, allowed } = files;
@@ -169,7 +169,7 @@ fn sandbox(settings: &Loaded) -> Vec<Check> {
     let strict = settings.switches.strict_sandbox;
     let tier = |name, result: Result<(), String>, missing: CheckStatus| match result {
         Ok(()) => check(name, CheckStatus::Ok, "starts"),
-        // The reason says what to do.
+        // The reason includes the fix.
         Err(reason) => check(name, missing, reason),
     };
     let full_is_needed = strict || found.fallback.is_err();
@@ -207,7 +207,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     };
     checks.push(match chosen {
         Ok(choice) => check("model", CheckStatus::Ok, format!("{} ({})", choice.name, choice.why)),
-        // Commands run without one, so it keeps nobody from running a plan of them.
+        // Plans of commands run without a model.
         Err(ModelError::NoModel { tried }) => {
             let (found, fix) = tried.split_once("; ").unwrap_or((&tried, "name a model with --model"));
             check("model", CheckStatus::Warning, format!("{found}: `run:` tasks work, agents do not")).fix(fix)
@@ -219,7 +219,7 @@ async fn models(settings: &Loaded) -> Vec<Check> {
     checks
 }
 
-/// Asks a model's endpoint for its list, which shows whether it is there and takes the key.
+/// Requests a model endpoint's list, which shows whether the endpoint responds and accepts the key.
 async fn reach(models: &Models, name: &ModelName) -> Result<(), ModelError> {
     models.check(name)?;
     match name {

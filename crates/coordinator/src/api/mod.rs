@@ -1,4 +1,4 @@
-//! The face of the library: opens projects and runs, spawns children, and diagnoses what is missing.
+//! The public interface of the library: opens projects and runs, spawns children, and diagnoses problems.
 
 pub(crate) mod children;
 pub(crate) mod coordinator;

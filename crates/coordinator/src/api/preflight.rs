@@ -1,4 +1,4 @@
-//! What is made of loaded settings before a run begins, and what would make it fail at its first task.
+//! Derives a run's settings before it starts, and detects what would make its first task fail.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::texts::models::preferences;
 use crate::texts::roles::Roles;
 use orchestrate_settings::{Directories, Loaded, Switches};
 
-/// Makes the settings with which a repository is opened.
+/// Creates the settings with which a repository is opened.
 pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
     let confinement = match loaded.run.no_sandbox {
         true => ConfinementChoice::Exactly(Confinement::Unconfined),
@@ -33,7 +33,7 @@ pub fn settings_of(loaded: &Loaded, directories: &Directories) -> Settings {
     }
 }
 
-/// Returns how commands are confined where nobody has asked for no sandbox.
+/// Returns how commands are confined unless the user has disabled the sandbox.
 pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
     match switches.strict_sandbox {
         true => ConfinementChoice::Exactly(Confinement::Full),
@@ -41,11 +41,11 @@ pub fn confinement_of(switches: &Switches) -> ConfinementChoice {
     }
 }
 
-/// Makes sure that every agent of a plan will have a model, as far as can be told without asking one.
+/// Checks that every agent of a plan will have a model, as far as possible without a request.
 ///
 /// # Errors
 ///
-/// Fails with the first that will have none, and the ways to have one.
+/// Fails with the first agent that will have none, and the ways to choose one.
 pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Result<(), CoordinatorError> {
     let environment: Environment = loaded.environment.clone().into_iter().collect();
     let models = Models::new(environment, loaded.resolved.text("base_url"));
@@ -62,17 +62,17 @@ pub async fn require_model(loaded: &Loaded, roles: &Roles, tasks: &[Task]) -> Re
     Ok(())
 }
 
-/// The checks of a plan whose programs are not there.
+/// The checks of a plan whose programs are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingPrograms {
-    /// Those that could only ever fail, and that no agent can mend.
+    /// Checks that can only fail, and that no agent can fix.
     pub errors: Vec<Finding>,
-    /// Those that may pass all the same: something else decides, or the project's setup or an unconfined task may bring
-    /// the program; and those that are not made.
+    /// Checks that may still pass: something else decides, or the project's setup or an unconfined task may install
+    /// the program; and checks that were not inspected.
     pub warnings: Vec<Finding>,
 }
 
-/// Finds the checks that begin with a program which commands do not find, in the tier that is in use.
+/// Finds the checks that start with a program which commands do not find in the current tier.
 ///
 /// # Errors
 ///
@@ -87,8 +87,8 @@ pub async fn missing_programs(
     let checks = commands_of_checks(plan, settings, &reports);
     let names = checks.iter().filter_map(PlannedCommand::program).collect();
     let missing = programs::not_found(coordinator.sandbox(), names).await?;
-    // Unconfined, a task may install what a later check begins with, and a relative folder of the search path is
-    // another.
+    // Without a sandbox, a task may install the program of a later check, and a relative folder of the search path
+    // differs.
     let confined = coordinator.confinement() != Confinement::Unconfined;
     let is_final = confined && settings.worktree_setup.is_none();
     let mut found = MissingPrograms::default();
@@ -96,15 +96,15 @@ pub async fn missing_programs(
         let list = if check.is_vital && is_final { &mut found.errors } else { &mut found.warnings };
         list.push(check.missing(confined));
     }
-    // The project's setup may make any file.
+    // The project's setup may create any file.
     if settings.worktree_setup.is_none() {
         found.warnings.extend(missing_files(coordinator, &checks)?);
     }
     Ok(found)
 }
 
-/// Finds the checks that begin with a file which the run's base does not have; nothing fails for certain without it,
-/// since a task may make it.
+/// Finds the checks that start with a file which the run's base commit does not contain; these are only warnings,
+/// since a task may create it.
 fn missing_files(coordinator: &Coordinator, checks: &[PlannedCommand<'_>]) -> Result<Vec<Finding>, CoordinatorError> {
     let mut found = Vec::new();
     for check in checks {

@@ -1,6 +1,6 @@
-//! Which programs commands find where they run: the shell there is asked, in the tier that is in use.
+//! Which programs commands find: determined by asking the shell in the current tier.
 //!
-//! What is on this process's own search path says little: the sandbox has another one, and shows other folders.
+//! This process's own search path says little: the sandbox has another one, and shows other folders.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,14 +11,14 @@ use orchestrate_sandbox::{Cancel, HostView, Job, Limits, Sandbox, View, confined
 
 use crate::error::CoordinatorError;
 
-/// The most names that are asked for: the arguments of one process, and far more than any plan needs.
+/// The maximum number of names to look up: the arguments of one process, and far more than any plan needs.
 const MAX_NAMES: usize = 1_000;
-/// Looking names up takes milliseconds; a machine that needs longer than this has other troubles.
+/// Looking up names takes milliseconds; a machine that needs longer than this has other problems.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Says each of its arguments that the shell does not know, one a line.
+/// Prints each of its arguments that the shell does not know, one per line.
 const LOOK_UP: &str = r#"for name do command -v -- "$name" >/dev/null || printf '%s\n' "$name"; done"#;
 
-/// Returns those of these names that no command finds; one process, and none without names.
+/// Returns the names that no command finds; starts one process, or none if there are no names.
 pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Result<BTreeSet<String>, CoordinatorError> {
     if names.is_empty() {
         return Ok(BTreeSet::new());
@@ -37,7 +37,7 @@ pub(crate) async fn not_found(sandbox: &Sandbox, names: BTreeSet<&str>) -> Resul
     Ok(finished.stdout.text().lines().map(str::to_owned).collect())
 }
 
-/// Tells, without a process, whether confined commands would find a program on their search path.
+/// Reports, without starting a process, whether confined commands would find a program on their search path.
 pub fn may_find(program: &str) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::env::split_paths(&confined_search_path()).any(|folder| {

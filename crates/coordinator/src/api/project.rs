@@ -1,6 +1,6 @@
-//! A repository as it is looked at, without working on it: its runs, its roles, what its user should know.
+//! A repository, viewed without working on it: its runs, its roles, warnings for its user.
 //!
-//! Nothing here starts a process but git, takes a lease or writes a fact.
+//! Nothing here starts a process except git, takes a lease or records an event.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::run::secrets::redactor_of;
 use crate::texts::project_texts;
 use crate::texts::roles::Roles;
 
-/// The servers of tools that other programs read from a project.
+/// The MCP server configuration that other programs read from a project.
 const MCP_FILE: &str = ".mcp.json";
 
-/// A repository as it is looked at.
+/// A repository, viewed without working on it.
 pub struct Project {
     repo: Repo,
     layout: Layout,
@@ -35,7 +35,7 @@ impl Project {
     ///
     /// # Errors
     ///
-    /// Fails with the reason if it is none that can be worked with.
+    /// Fails with the reason if the repository cannot be used.
     pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, CoordinatorError> {
         require_own_state(state_dir)?;
         let repo = Repo::open(directory, state_dir)?;
@@ -49,21 +49,21 @@ impl Project {
         redactor_of(variables, None, Some(&self.repo))
     }
 
-    /// Requires that a run can start from what is checked out.
+    /// Requires that a run can start from the current checkout.
     ///
     /// # Errors
     ///
-    /// Fails with what is in the way and what to do about it.
+    /// Fails with the problem and its fix.
     pub fn require_ready(&self) -> Result<(), CoordinatorError> {
         Ok(self.repo.require_ready()?)
     }
 
-    /// Requires that a run can be recorded, and can start from this revision; `None` means HEAD. Of a revision that
-    /// there is not, nothing is known.
+    /// Requires that a run can be recorded, and can start from this revision; `None` means HEAD. A revision that does
+    /// not exist is not checked.
     ///
     /// # Errors
     ///
-    /// Fails with what is in the way and what to do about it.
+    /// Fails with the problem and its fix.
     pub fn require_startable(&self, base: Option<&str>) -> Result<(), CoordinatorError> {
         self.repo.require_writable()?;
         self.base(base).map_or(Ok(()), |commit| Ok(self.repo.require_plain_tree(&commit)?))
@@ -74,16 +74,16 @@ impl Project {
         self.repo.workdir()
     }
 
-    /// Returns the repository's runs, or `None` if there has been no run.
+    /// Returns the repository's store of runs, or `None` if there has been no run.
     ///
     /// # Errors
     ///
-    /// Fails if the journal is there and cannot be read.
+    /// Fails if the journal exists but cannot be read.
     pub fn store(&self) -> Result<Option<Store>, CoordinatorError> {
         Ok(Store::open_existing(&self.layout.journal())?)
     }
 
-    /// Finds the runs that this repository had before it was moved; asked where it has none.
+    /// Finds the runs that this repository had before it was moved; for a repository without runs.
     pub fn moved(&self, state_dir: &Path) -> Option<Moved> {
         moved::find(&self.repo, state_dir)
     }
@@ -97,7 +97,8 @@ impl Project {
         self.base(base)
     }
 
-    /// Returns the commit that somebody has moved a run's integration branch to, if the run's result does not have it.
+    /// Returns the commit that a run's integration branch was moved to from outside, if the run's result does not
+    /// contain it.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl Project {
         self.base(base).map_or(true, |commit| commit_may_have(&self.repo, &commit, path))
     }
 
-    /// Returns what the user should know and what does not stop a run.
+    /// Returns warnings that do not prevent a run.
     ///
     /// # Errors
     ///
@@ -142,8 +143,8 @@ impl Project {
         Ok(self.repo.warnings()?.iter().map(ToString::to_string).collect())
     }
 
-    /// Lists the files, of the project and of the user's folder, that a run from this revision passes over although
-    /// they are written for programs such as this; `None` means HEAD.
+    /// Lists the files, of the project and of the user's folder, that a run from this revision ignores although they
+    /// are written for programs like this one; `None` means HEAD.
     ///
     /// # Errors
     ///
@@ -166,26 +167,25 @@ impl Project {
         Ok(found)
     }
 
-    /// Reports whether git knows who commits, by these variables or its configuration.
+    /// Reports whether these variables or git's configuration name an author for commits.
     pub fn has_identity(&self, variables: &BTreeMap<String, String>) -> bool {
         self.repo.identities(variables).is_some()
     }
 
-    /// Returns the version of the git program and where it is.
+    /// Returns the version and path of the git program.
     pub fn git(&self) -> String {
         format!("{} at {}", self.repo.git_version(), self.repo.git_path().display())
     }
 }
 
-/// Reports whether a commit has a file, as far as it alone tells: where a link leads, on the way or at the end, may be
-/// elsewhere.
+/// Reports whether a commit may contain a file; always true if a link on the path or at its end may lead elsewhere.
 pub(crate) fn commit_may_have(repo: &Repo, commit: &Oid, path: &str) -> bool {
     let path = Path::new(path).components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
     let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     parts.any(|part| !matches!(repo.read_file(commit, part), Ok(None)))
 }
 
-/// Returns the names that a plan may use; `any_model` says that a server of the user's own takes every name.
+/// Returns the names that a plan may use; `any_model` means that the user's own server accepts every name.
 pub fn known_names(roles: &Roles, any_model: bool) -> KnownNames {
     let providers = Provider::WITH_KEYS.into_iter().chain(Provider::LOCAL).filter(|_| !any_model);
     KnownNames {

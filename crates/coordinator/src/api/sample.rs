@@ -1,4 +1,4 @@
-//! Sample projects: files written into a folder that becomes a repository of its own.
+//! Sample projects: files written into a folder that becomes a git repository.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use orchestrate_git::{Identity, Repo};
 
 use crate::error::CoordinatorError;
 
-/// Writes files into a folder and makes a repository of it, with one commit by an identity of the sample's own.
+/// Writes files into a folder and turns it into a repository with one commit, made under the sample's own identity.
 ///
 /// # Errors
 ///
-/// Fails, with nothing written, if there is no git program that can be worked with; also if a file cannot be written,
-/// or if there is a repository already.
+/// Fails, with nothing written, if there is no usable git program; also fails if a file cannot be written, or if
+/// there is a repository already.
 pub fn lay_out_sample(folder: &Path, files: &[(&str, &str)]) -> Result<(), CoordinatorError> {
     Repo::require_program(folder)?;
     for (name, text) in files {

@@ -1,8 +1,8 @@
-//! What a run does next: every change of the world becomes one [`Input`], which becomes effects.
+//! What a run does next: every change becomes an [`Input`], which becomes effects.
 //!
-//! [`Board::handle`] is pure and waits on nobody; workers wait on the journal. Which tasks are ready, what is merged
-//! and how the run ends is decided by the run's state. The board adds only what no journal can know: who is at work in
-//! this process.
+//! [`Board::handle`] is pure and never waits; workers wait on the journal. The run's state decides which tasks are
+//! ready, what is merged and how the run ends. The board adds only what no journal can contain: which workers are
+//! active in this process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,52 +12,52 @@ use orchestrate_core::{MergeStep, RunState, TaskId, TaskRecord};
 
 use crate::run::shutdown::ShutdownLevel;
 
-/// How often in a row a worker may end without having changed anything: more would be an endless loop.
+/// How often in a row a worker may end without progress: more would be an endless loop.
 const IDLE_WORKERS: u32 = 2;
 
-/// A change of the world.
+/// A change that the board reacts to.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Facts were recorded, or the level was raised.
+    /// Events were recorded, or the level of shutdown was raised.
     Changed,
-    /// A task's worker has ended, or whoever failed the task.
+    /// A task's worker, or the job that failed the task, has ended.
     WorkerEnded(TaskId),
-    /// The merge step has been carried out.
+    /// The merge step is complete.
     MergeEnded,
-    /// The facts that were due are recorded.
+    /// The due events are recorded.
     DueRecorded,
 }
 
-/// Something to do.
+/// An effect to carry out.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Record the facts that follow from the state by themselves.
+    /// Record the events that follow from the state alone.
     RecordDue,
     /// Start a worker for this task.
     StartWorker(TaskId),
     /// Carry out this merge step.
     StartMerge(MergeStep),
-    /// Fail a task whose workers end without doing anything.
+    /// Fail a task whose workers make no progress.
     GiveUp(TaskId),
-    /// Record how the run ended, and end.
+    /// Record the end of the run, and end.
     Finish(RunStatus, u8),
 }
 
-/// Who is at work in this process.
+/// The active workers of this process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Board {
     workers: BTreeSet<TaskId>,
     merging: bool,
     recording: bool,
     finished: bool,
-    /// How a task stood when its worker last ended, and how often in a row workers left it like that.
+    /// The state of a task when its worker last ended, and how often in a row workers left it unchanged.
     idle: BTreeMap<TaskId, (TaskRecord, u32)>,
-    /// Whether the run stays open for tasks that are still to come.
+    /// Whether the run stays open for future tasks.
     pub(crate) open_ended: bool,
 }
 
 impl Board {
-    /// Decides what to do after a change.
+    /// Returns the effects of a change.
     pub(crate) fn handle(&mut self, input: Input, state: &RunState, level: ShutdownLevel) -> Vec<Effect> {
         match input {
             Input::Changed => {}
@@ -80,18 +80,18 @@ impl Board {
         effects
     }
 
-    /// Reports whether the run still ends so in a state that is newer than the one in which that was decided.
+    /// Reports whether the run still ends this way in a newer state than the one of the decision.
     pub(crate) fn still_ends(&self, end: (RunStatus, u8), state: &RunState, level: ShutdownLevel) -> bool {
         let mut board = Self { finished: false, ..self.clone() };
         board.handle(Input::Changed, state, level) == [Effect::Finish(end.0, end.1)]
     }
 
-    /// Takes the end of the run back, since there turned out to be something to do.
+    /// Withdraws the end of the run, since there is something to do.
     pub(crate) fn reopen(&mut self) {
         self.finished = false;
     }
 
-    /// Takes the end of the run back until the facts that are being recorded are there.
+    /// Withdraws the end of the run until the events being recorded are durable.
     pub(crate) fn reopen_until_recorded(&mut self) {
         self.finished = false;
         self.recording = true;
@@ -107,7 +107,7 @@ impl Board {
         self.idle.insert(task.clone(), (now.clone(), times));
     }
 
-    /// Reports whether workers keep leaving a task as they found it.
+    /// Reports whether workers keep leaving a task unchanged.
     fn is_idle(&self, task: &TaskId, state: &RunState) -> bool {
         self.idle.get(task).is_some_and(|(before, times)| state.task(task) == Some(before) && *times >= IDLE_WORKERS)
     }
@@ -218,7 +218,7 @@ mod tests {
             assert_eq!(again, [Effect::StartWorker("a".into())]);
         }
         let given_up = board.handle(Input::WorkerEnded("a".into()), &state, ShutdownLevel::None);
-        // It is at work until it has been failed, which may take a while.
+        // The job is active until the task has failed, which may take a while.
         assert_eq!(given_up, [Effect::GiveUp("a".into())]);
         assert_eq!(board.handle(Input::Changed, &state, ShutdownLevel::None), []);
     }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(board.handle(Input::Changed, &done, ShutdownLevel::None), [Effect::Finish(end.0, end.1)]);
         assert!(board.still_ends(end, &done, ShutdownLevel::None));
         assert!(!board.still_ends((RunStatus::NeedsHuman, 3), &done, ShutdownLevel::None));
-        // Asking changes nothing: what a newer state would start is not at work.
+        // Asking changes nothing: the workers of a newer state are not active yet.
         for _ in 0..2 {
             assert!(!board.still_ends(end, &state(1, ready()), ShutdownLevel::None));
         }

@@ -1,7 +1,8 @@
-//! Carries out what a person asks of a run: approvals, rejections, retries, messages.
+//! Carries out requests to a run: approvals, rejections, retries, messages.
 //!
-//! Each request is decided inside the sequencer on the newest state ([`RunState::decide`]), and its answer is recorded
-//! with the facts that it led to, so a request is carried out exactly once, also if the coordinator dies in between.
+//! Each request is decided inside the sequencer on the newest state ([`RunState::decide`]), and its answer is
+//! recorded with the resulting events, so a request is carried out exactly once, even if the coordinator dies in
+//! between.
 
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, ReturnCause};
@@ -12,12 +13,12 @@ use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::texts::prompts::Prompts;
 
-/// Records that a process goes on with a run, and in the same batch what that allows to go on, so that a process that
-/// dies in between leaves nothing behind.
+/// Records that a process continues a run and, in the same batch, the tasks that the new limits reopen, so that a
+/// process that dies in between leaves nothing behind.
 ///
 /// # Errors
 ///
-/// [`CoordinatorError::CannotGoOn`] if what is allowed is not enough; nothing is recorded then.
+/// [`CoordinatorError::CannotGoOn`] if the new limits do not suffice; nothing is recorded then.
 pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<(), CoordinatorError> {
     let prompts = context.prompts.clone();
     let decide = move |state: &RunState| {
@@ -31,12 +32,12 @@ pub(crate) async fn go_on(context: &RunContext, allowance: Allowance) -> Result<
     decided.map(drop).map_err(|why| CoordinatorError::CannotGoOn { run: context.run.clone(), why })
 }
 
-/// Decides a request on the newest state, records the facts and the answer.
+/// Decides a request on the newest state, and records the events and the answer.
 pub(crate) async fn carry_out(context: &RunContext, received: Received) -> Result<(), CoordinatorError> {
     carry_out_after(context, None, received).await
 }
 
-/// As [`carry_out`], recording another fact first if the request is not refused.
+/// Like [`carry_out`], but first records another event if the request is accepted.
 pub(crate) async fn carry_out_after(
     context: &RunContext,
     before: Option<Event>,
@@ -62,19 +63,19 @@ pub(crate) async fn carry_out_after(
     }
 }
 
-/// Returns the facts that a request leads to, with what its sender is told.
+/// Returns the events that result from a request, with the answer to its sender.
 fn decide(state: &RunState, request: &Request, prompts: &Prompts) -> Result<(Batch, String), RequestRefused> {
     let accepted = state.decide(request)?;
     let batch = match accepted.decision {
         Decision::Record(fact) => Batch::from(fact),
         Decision::Return(again) => returned(&again, prompts),
-        // The level was raised by the dispatcher; here it is only acknowledged.
+        // The dispatcher raised the level already; here the request is only acknowledged.
         Decision::Stop => Batch::default(),
     };
     Ok((batch, accepted.answer))
 }
 
-/// Returns the facts that send tasks back, with the text that their agents are told.
+/// Returns the events that return tasks, with the message to their agents.
 fn returned(again: &Return, prompts: &Prompts) -> Batch {
     let name = if again.cause == ReturnCause::Rejected { "rejected" } else { "retried" };
     let blob = Blob::new(prompts.render_around(name, &[], &[("message", &again.message)]).into_bytes());

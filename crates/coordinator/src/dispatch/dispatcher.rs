@@ -1,7 +1,7 @@
-//! One run in this process: the dispatcher's loop, and the handle to it.
+//! One run in this process: the dispatcher's loop, and its handle.
 //!
-//! The loop waits for a change of the world, turns it into an [`Input`], asks the [`Board`], and carries the effects
-//! out in tasks of their own. It waits for the journal's disk, and never for a model, a command or git. A panic in a
+//! The loop waits for a change, turns it into an [`Input`], passes it to the [`Board`], and carries out the effects
+//! in tasks of their own. It waits for the journal's disk, but never for a model, a command or git. A panic in a
 //! worker fails its task and nothing else.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use crate::run::shutdown::{Shutdown, ShutdownLevel};
 use crate::worker::spawn;
 use crate::worktree::worktrees;
 
-/// A run that this process works on: to its end, also if this is dropped.
+/// A run that this process works on until it ends, even if this handle is dropped.
 pub struct Run {
     handle: RunHandle,
     retries: Retries,
@@ -35,23 +35,23 @@ pub struct Run {
     ended: tokio::task::JoinHandle<Result<(), CoordinatorError>>,
 }
 
-/// What became of a command for which a run was taken over.
+/// The outcome of a request for which a run was taken over.
 pub enum Takeover {
-    /// It is carried out, and the run goes on.
+    /// It is carried out, and the run continues.
     Begun {
         /// The run.
         run: Run,
-        /// What the sender is told.
+        /// The answer to the sender.
         said: String,
     },
     /// It is refused, with the reason; nothing has changed.
     Refused(RequestRefused),
-    /// The process that it was sent to has answered it, or another one.
+    /// Another process has answered it.
     Answered,
 }
 
 impl Run {
-    /// Begins to work on a run whose journal is open.
+    /// Starts to work on a run whose journal is open.
     #[expect(clippy::disallowed_methods, reason = "its handle is kept, and joined when the run ends")]
     pub(crate) fn start(context: Arc<RunContext>, open_ended: bool) -> Result<Self, CoordinatorError> {
         let shutdown = Shutdown::of_run();
@@ -78,27 +78,27 @@ impl Run {
         &self.handle.id
     }
 
-    /// Follows the run's durable state.
+    /// Returns a receiver of the run's durable state.
     pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
         self.handle.state.clone()
     }
 
-    /// Hears of every request that is sent again, from now on.
+    /// Returns a receiver of all retried requests from now on.
     pub fn retries(&self) -> broadcast::Receiver<Retry> {
         self.retries.follow()
     }
 
-    /// Returns the store that holds the run's facts and blobs.
+    /// Returns the store with the run's events and blobs.
     pub fn store(&self) -> &Store {
         &self.handle.store
     }
 
-    /// Asks the run to end; a lower level than before changes nothing.
+    /// Raises the level of shutdown; a lower level changes nothing.
     pub fn raise(&self, level: ShutdownLevel) {
         self.shutdown.ask(level, EXIT_INTERRUPTED);
     }
 
-    /// Returns the level, for others to raise.
+    /// Returns the level of shutdown, so that other tasks can raise it.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
@@ -108,16 +108,16 @@ impl Run {
         self.closing.send_replace(true);
     }
 
-    /// Returns what keeps the run no longer than its dispatcher does.
+    /// Returns a handle that does not keep the run open.
     pub(crate) fn handle(&self) -> &RunHandle {
         &self.handle
     }
 
-    /// Waits until nothing more can be done; nobody holds the run then, and any process can take it over.
+    /// Waits until nothing more can be done; the run is then released, and any process can take it over.
     ///
     /// # Errors
     ///
-    /// Fails if the coordinator could not go on; the run can be resumed then.
+    /// Fails if the coordinator could not continue; the run can be resumed then.
     pub async fn wait(self) -> Result<Report, CoordinatorError> {
         match self.ended.await {
             Ok(ended) => ended?,
@@ -127,14 +127,14 @@ impl Run {
     }
 }
 
-/// Why a task was called off that a person has stopped.
+/// The message of a task that was cancelled on request.
 const STOPPED: &str = "stopped by request";
 
-/// What a finished job was.
+/// The kind of a finished job.
 #[derive(Clone)]
 enum Job {
     Worker(TaskId),
-    /// Fails a task, which is at work until then.
+    /// Failing a task, which counts as active until then.
     Failure(TaskId),
     Merge,
     Due,
@@ -147,23 +147,23 @@ struct Dispatcher {
     shutdown: Shutdown,
     board: Board,
     jobs: JoinSet<Result<(), CoordinatorError>>,
-    /// What each job is, since a job that panicked cannot say.
+    /// The kind of each job, since a panicked job cannot report it.
     names: BTreeMap<Id, Job>,
-    /// Each worker's own level.
+    /// The level of shutdown of each worker.
     agents: BTreeMap<TaskId, Shutdown>,
     closed: watch::Receiver<bool>,
-    /// Whether the run is stopped because its time is used up.
+    /// Whether the run is being stopped because its time is used up.
     out_of_time: bool,
 }
 
 impl Dispatcher {
-    /// Works on the run to its end; an error stops what is at work before it ends the run, and drops nothing.
+    /// Works on the run until it ends; on an error, stops all jobs before ending the run, and drops none.
     async fn serve(mut self, commands: mpsc::Receiver<Received>) -> Result<(), CoordinatorError> {
         let served = self.work(commands).await;
         if served.is_err() {
             self.shutdown.raise(ShutdownLevel::Stop);
         }
-        // Every job holds the run. The first error is told; those of work that it interrupted add nothing.
+        // Every job holds the run. Only the first error is reported; those of jobs that it interrupted add nothing.
         while self.jobs.join_next().await.is_some() {}
         served
     }
@@ -192,7 +192,7 @@ impl Dispatcher {
                     Input::Changed
                 }
                 Some(ended) = self.jobs.join_next_with_id() => self.ended(ended)?,
-                // One after the other, so that the first answer to a question is the one that was sent first.
+                // Sequentially, so that requests are answered in the order in which they were sent.
                 Some(command) = commands.recv(), if !self.carries_out() => {
                     self.command(command).await?;
                     Input::Changed
@@ -204,7 +204,7 @@ impl Dispatcher {
                     Input::Changed
                 }
                 changed = self.closed.changed(), if !abandoned => {
-                    // Without a handle nobody can spawn any more, so the run may end.
+                    // Without a handle no more children can be spawned, so the run may end.
                     abandoned = changed.is_err();
                     Input::Changed
                 }
@@ -212,7 +212,7 @@ impl Dispatcher {
         }
     }
 
-    /// Ends when the run's time is used up.
+    /// Resolves when the run's time is used up.
     fn deadline(&self) -> impl Future<Output = ()> + use<> {
         let left = self.context.state().time_left();
         async move {
@@ -223,7 +223,7 @@ impl Dispatcher {
         }
     }
 
-    /// Carries an effect out; tells whether the run is over.
+    /// Carries out an effect; returns whether the run is over.
     async fn perform(&mut self, effect: Effect) -> Result<bool, CoordinatorError> {
         let context = Arc::clone(&self.context);
         match effect {
@@ -250,20 +250,21 @@ impl Dispatcher {
         self.names.insert(handle.id(), job);
     }
 
-    /// Fails a task beside the loop: first what its worktree holds is stored, which takes its time.
+    /// Fails a task in a job of its own, since storing its worktree first takes time.
     fn fail(&mut self, task: TaskId, cause: FailureCause, why: &str) {
         let (context, failed, why) = (Arc::clone(&self.context), task.clone(), why.to_owned());
         self.spawn(Job::Failure(task), async move { worktrees::fail(&context, &failed, cause, why).await });
     }
 
-    /// Calls a task off beside the loop that a person has stopped.
+    /// Cancels a task in a job of its own.
     fn call_off(&mut self, task: TaskId) {
         let (context, stopped) = (Arc::clone(&self.context), vec![task.clone()]);
         self.spawn(Job::Failure(task), async move { worktrees::call_off(&context, stopped, STOPPED).await });
     }
 
-    /// Takes in the end of a job; an error that is not a task's own ends the run, which can be resumed. One that only
-    /// says that the run is being killed is none: the run is ending already, and the job's facts stay as they are.
+    /// Handles the end of a job; an error that is not a task's own ends the run, which can be resumed. An error that
+    /// only says that the run is being killed is ignored: the run is ending already, and the job's events stay
+    /// unchanged.
     fn ended(
         &mut self,
         ended: Result<(Id, Result<(), CoordinatorError>), JoinError>,
@@ -283,7 +284,7 @@ impl Dispatcher {
                     return Ok(Input::Changed);
                 }
                 if outcome.is_ok() && own.is_some_and(|own| own.asked_exit_code().is_some()) {
-                    // It may have ended before it heard that it should.
+                    // It may have ended before it saw the request.
                     self.call_off(task);
                     return Ok(Input::Changed);
                 }
@@ -296,7 +297,7 @@ impl Dispatcher {
         }
     }
 
-    /// Reports whether a command is being carried out.
+    /// Reports whether a request is being carried out.
     fn carries_out(&self) -> bool {
         self.names.values().any(|job| matches!(job, Job::Request))
     }
@@ -306,7 +307,7 @@ impl Dispatcher {
             &received.request
             && self.holder().await?.as_ref() != Some(holder)
         {
-            // It came too late for whoever it was meant for, and who took the run over since was not asked to stop.
+            // Its addressee has ended, and the process that took over the run was not asked to stop.
             let late = Err(RequestRefused::Late);
             return Ok(self.context.journal.answer(received.id, late).await?);
         }
@@ -320,13 +321,13 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Returns the process that works on the run by its lease.
+    /// Returns the process that holds the run's lease.
     async fn holder(&self) -> Result<Option<Holder>, CoordinatorError> {
         let run = self.context.run.clone();
         self.context.read(move |store| store.lease(&run)).await
     }
 
-    /// Stops an agent and those that it spawned; one that nobody works on is called off here.
+    /// Stops an agent and those that it spawned; one without a worker is cancelled here.
     async fn stop_agent(&self, agent: &TaskId) -> Result<(), CoordinatorError> {
         let state = self.context.state();
         let concerned = state.tasks().filter(|record| record.task.id == *agent || descends(&state, record, agent));
@@ -340,9 +341,9 @@ impl Dispatcher {
         worktrees::call_off(&self.context, idle, STOPPED).await
     }
 
-    /// Records how the run ended; tells whether it is over, which it is not while a command is unanswered.
+    /// Records the end of the run; returns whether the run is over, which it is not while a request is unanswered.
     ///
-    /// It was decided on a state that may be old by now, so it is decided again where nothing can come in between.
+    /// The decision may be based on an old state, so it is made again inside the sequencer.
     async fn finish(&mut self, status: RunStatus, exit_code: u8) -> Result<bool, CoordinatorError> {
         let (board, level, out_of_time) = (self.board.clone(), self.shutdown.level(), self.out_of_time);
         let asked = self.shutdown.asked_exit_code();
@@ -362,7 +363,7 @@ impl Dispatcher {
                 self.board.reopen_until_recorded();
                 self.spawn(Job::Due, fail_what_is_left(Arc::clone(&self.context)));
             }
-            // A command may reopen a task; and unanswered, it would be carried out on whoever takes the run over.
+            // A request may reopen a task; if it stayed unanswered, the next owner of the run would carry it out.
             Ok(Err(NotOver::Changed)) | Err(JournalError::CommandOpen { .. }) => self.board.reopen(),
             Err(error) => return Err(error.into()),
         }
@@ -374,7 +375,7 @@ impl Dispatcher {
 enum NotOver {
     /// Its state has changed since.
     Changed,
-    /// Its time is used up, and the tasks that it stops have not failed yet.
+    /// Its time is used up, but the tasks that this stops have not failed yet.
     OutOfTime,
 }
 
@@ -386,7 +387,7 @@ fn shutdown_level(asked: StopLevel) -> ShutdownLevel {
     }
 }
 
-/// Records what is due on the newest state, since a command may change it meanwhile; tells whether anything was.
+/// Records the due events of the newest state, which a request may change meanwhile; returns whether there were any.
 async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
     let due = |state: &RunState| Ok::<_, std::convert::Infallible>(state.due_facts().into());
     match context.journal.append_if(due).await? {
@@ -395,7 +396,7 @@ async fn record_due(context: &RunContext) -> Result<bool, CoordinatorError> {
     }
 }
 
-/// Fails what could still have gone on, were there time; what waits for a person goes on waiting.
+/// Fails the tasks that could continue if there were time; those that wait for the user keep waiting.
 async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorError> {
     loop {
         let had_due = record_due(&context).await?;
@@ -410,15 +411,15 @@ async fn fail_what_is_left(context: Arc<RunContext>) -> Result<(), CoordinatorEr
     }
 }
 
-/// Returns the tasks that could go on without a person, were there time.
+/// Returns the tasks that could continue without the user if there were time.
 fn left(state: &RunState) -> Vec<TaskId> {
     state.tasks().filter(|record| state.can_go_on(record)).map(|record| record.task.id.clone()).collect()
 }
 
-/// Reports whether one task was spawned by the other, or by one that it spawned.
+/// Reports whether one task is a descendant of the other.
 fn descends(state: &RunState, record: &TaskRecord, from: &TaskId) -> bool {
     let mut parent = record.parent.as_ref();
-    // As many steps as there are tasks: a parent that is its own ancestor must not be walked for ever.
+    // At most as many steps as there are tasks, in case a parent is its own ancestor.
     for _ in state.tasks() {
         match parent {
             Some(found) if found == from => return true,

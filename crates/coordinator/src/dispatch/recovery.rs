@@ -1,7 +1,7 @@
-//! Brings the repository to what the facts say, before anything new is done.
+//! Brings the repository into the recorded state before any new work.
 //!
-//! A run may have been killed between a fact and its act: the acts are refs and worktrees, whose names follow from
-//! ids, so each is looked at and carried out if it is missing. What somebody else has moved is refused.
+//! A run may have been killed between an event and its act: the acts are refs and worktrees, whose names follow from
+//! ids, so each is inspected and carried out if it is missing. Branches that were moved from outside are refused.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::merge::integration;
 use crate::run::context::RunContext;
 use crate::worktree::worktrees;
 
-/// Settles the integration branch and every task's branch; also makes them for a run that begins. Nothing is recorded:
-/// what is found may keep the run from being opened again.
+/// Settles the integration branch and every task's branch; also creates them for a new run. Nothing is recorded: a
+/// problem found here may keep the run from being opened again.
 pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorError> {
     let ours = format!("orchestrate {}", context.run);
     context.git(move |repo| repo.reconcile(&|reason| reason.starts_with(&ours)).map(|_| ())).await?;
@@ -32,7 +32,7 @@ pub(crate) async fn settle(context: &Arc<RunContext>) -> Result<(), CoordinatorE
 }
 
 /// Removes the half-written files that a killed write left in an agent's worktree: they would be committed with its
-/// work. A worktree that is gone or cannot be used is the worker's to judge.
+/// work. The worker handles a worktree that is gone or unusable.
 async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
     if worktrees::restore(context, record).await.is_err() {
         return Ok(());
@@ -46,7 +46,7 @@ async fn sweep(context: &RunContext, record: &TaskRecord) -> Result<(), Coordina
         .await
 }
 
-/// Moves a task's branch to where the facts say it is, if it only has to follow.
+/// Moves a task's branch to its recorded position, if it only has to follow.
 async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip: Oid) -> Result<(), CoordinatorError> {
     let (short, to) = (branch.clone(), tip.clone());
     let own = context.layout.worktree(&context.run, task);
@@ -57,7 +57,7 @@ async fn settle_branch(context: &RunContext, task: &TaskId, branch: String, tip:
             repo.advance(&name, Some(&found), &to)?;
             return Ok(None);
         }
-        // The files of the task's own worktree are kept by whatever goes on in it.
+        // The worker keeps the files of the task's own worktree.
         let own = own.canonicalize().unwrap_or(own);
         Ok(Some((found, repo.checkout_of(&short)?.filter(|checkout| *checkout != own))))
     });

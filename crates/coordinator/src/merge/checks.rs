@@ -1,4 +1,4 @@
-//! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all confined.
+//! Commands that are not an agent's: `verify`, `run:` and a worktree's setup, all sandboxed.
 //!
 //! Each is `/bin/sh -c` in a worktree, in the sandbox, without network; exit 0 passes.
 
@@ -16,18 +16,18 @@ use crate::run::shutdown::Shutdown;
 /// How much of a check's output is kept, head and tail: enough for the failures of a test suite.
 const KEPT_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// What a command said.
+/// The result of a command.
 pub(crate) struct CheckResult {
     pub(crate) passed: bool,
     /// `exit code 1`, `killed: time limit of 600 s, …`.
     pub(crate) exit: String,
-    /// The exit code, if it came so far.
+    /// The exit code, if it exited.
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
     pub(crate) duration_ms: u64,
-    /// Whether its time ended it.
+    /// Whether it exceeded its time limit.
     pub(crate) timed_out: bool,
-    /// Whether it was interrupted by us, so that it says nothing.
+    /// Whether it was interrupted by a stop, so that its result means nothing.
     pub(crate) cancelled: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Check<'a> {
     pub(crate) timeout_ms: u64,
 }
 
-/// A check of work, as its facts name it.
+/// A verification, as named in its events.
 pub(crate) struct Verification {
     pub(crate) task: TaskId,
     pub(crate) scope: VerifyScope,
@@ -48,13 +48,13 @@ pub(crate) struct Verification {
 }
 
 impl Verification {
-    /// Returns the fact that it begins.
+    /// Returns the event of its start.
     pub(crate) fn started(&self) -> Event {
         let Self { task, scope, tree, command } = self;
         Event::VerifyStarted { task: task.clone(), scope: *scope, tree: tree.clone(), command: command.clone() }
     }
 
-    /// Returns the fact of what it said, whose output the blob holds.
+    /// Returns the event of its result, whose output is in the blob.
     pub(crate) fn finished(self, result: &CheckResult, output: BlobId) -> Event {
         let Self { task, scope, tree, command } = self;
         let (passed, exit, duration_ms) = (result.passed, result.exit.clone(), result.duration_ms);
@@ -62,7 +62,7 @@ impl Verification {
     }
 }
 
-/// Runs a command confined; interrupted when the level reaches `Stop`.
+/// Runs a command in the sandbox; interrupted when the level reaches `Stop`.
 pub(crate) async fn run_check(
     sandbox: &Sandbox,
     check: Check<'_>,
@@ -74,7 +74,7 @@ pub(crate) async fn run_check(
     Ok(CheckResult::of(&finished, timeout_ms))
 }
 
-/// Runs a command confined, from a thread that may block.
+/// Runs a command in the sandbox, blocking the thread.
 pub(crate) fn run_check_blocking(
     sandbox: &Sandbox,
     check: &Check<'_>,
@@ -101,8 +101,8 @@ impl Check<'_> {
     }
 }
 
-/// Says how a command ended, what the two codes mean that are the shell's own and not the command's, and what sets
-/// the time that it used up.
+/// Describes how a command ended, including the meaning of the shell's own two exit codes and the settings that
+/// define its limits.
 fn explained(exit: &Exit, timeout_ms: u64) -> String {
     match exit {
         Exit::TimedOut => format!(
@@ -118,7 +118,7 @@ fn explained(exit: &Exit, timeout_ms: u64) -> String {
 }
 
 impl CheckResult {
-    /// Keeps the run's secrets out of what it said.
+    /// Redacts the run's secrets in its output.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Self {
         Self { output: redactor.owned(self.output), ..self }
     }

@@ -1,4 +1,5 @@
-//! A run's integration branch, which follows the facts: they say what the result is, and the branch is brought there.
+//! A run's integration branch, which follows the recorded events: they define the result, and the branch is moved
+//! there.
 
 use std::path::PathBuf;
 
@@ -13,13 +14,14 @@ use crate::run::context::RunContext;
 pub(crate) enum Position {
     /// At the result.
     AtResult,
-    /// Behind it: a person has it checked out here, and the files of that checkout would stay behind.
+    /// Behind it: it is checked out here, and the files of that checkout would not follow.
     CheckedOut(PathBuf),
-    /// At a commit that the result does not have: somebody else has moved it, who may be on it in a checkout.
+    /// At a commit that the result does not contain: it was moved from outside, and may be checked out there.
     Elsewhere { found: Oid, checkout: Option<PathBuf> },
 }
 
-/// Returns the commit that somebody else has moved a run's integration branch to: one that the result does not have.
+/// Returns the commit that a run's integration branch was moved to from outside: one that the result does not
+/// contain.
 pub(crate) fn strange_tip(repo: &Repo, run: &RunId, result: &Oid) -> Result<Option<Oid>, GitError> {
     match repo.read_ref(&run.integration_ref())? {
         Some(found) if !repo.contains(result, &found)? => Ok(Some(found)),
@@ -27,7 +29,7 @@ pub(crate) fn strange_tip(repo: &Repo, run: &RunId, result: &Oid) -> Result<Opti
     }
 }
 
-/// Brings a run's integration branch to its result, unless that would take something away from somebody.
+/// Moves a run's integration branch to its result, unless that would lose commits or affect a checkout.
 pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position, GitError> {
     let reference = run.integration_ref();
     let found = repo.read_ref(&reference)?;
@@ -46,8 +48,7 @@ pub(crate) fn follow(repo: &Repo, run: &RunId, result: &Oid) -> Result<Position,
     Ok(Position::AtResult)
 }
 
-/// Brings the integration branch of a run in progress to its result, and records where a person keeps it from
-/// following.
+/// Moves the integration branch of a run in progress to its result, and records a checkout that prevents this.
 pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError> {
     let commit = context.state().integration.clone();
     let Some(checkout) = bring(context).await? else { return Ok(()) };
@@ -55,8 +56,8 @@ pub(crate) async fn settle(context: &RunContext) -> Result<(), CoordinatorError>
     context.record(vec![Event::IntegrationHeld { checkout, commit }]).await
 }
 
-/// Brings the integration branch of a run to where the facts say it is; refuses if somebody else moved it. Where a
-/// person has it checked out, which is given, it stays: the facts and a ref of ours have the result.
+/// Moves the integration branch of a run to its recorded position; fails if it was moved from outside. If it is
+/// checked out, it stays, and the checkout is returned: the events and one of our refs hold the result.
 pub(crate) async fn bring(context: &RunContext) -> Result<Option<PathBuf>, CoordinatorError> {
     let (run, result) = (context.run.clone(), context.state().integration.clone());
     let commit = result.clone();

@@ -1,7 +1,7 @@
 //! Carries out what [`orchestrate_core::MergeQueue`] decides, one step at a time.
 //!
 //! A candidate is merged without a checkout, its exact tree is checked in the persistent verifier worktree, and only
-//! then the integration branch moves there by compare-and-swap: what is in it has been tested as it is.
+//! then the integration branch moves there by compare-and-swap: everything in it was tested in exactly this form.
 
 use orchestrate_core::event::{Event, FailureCause, ReturnCause, VerifyScope};
 use orchestrate_core::invisible::shown;
@@ -20,7 +20,7 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::work::{after_rounds, with_failing_lines};
 use crate::worktree::commit::{keep_commit, trailers, unix_seconds};
 
-/// Carries out one step and records what came of it.
+/// Carries out one step and records its outcome.
 pub(crate) async fn carry_out(
     context: &RunContext,
     step: MergeStep,
@@ -52,7 +52,7 @@ pub(crate) async fn carry_out(
     }
 }
 
-/// Records what a step has come to, if it still is the next one in the newest state: it was decided on an older one.
+/// Records the outcome of a step, if it is still the next one in the newest state: it was decided on an older one.
 async fn record_if_next(
     context: &RunContext,
     step: MergeStep,
@@ -67,7 +67,7 @@ async fn record_if_next(
 async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) -> Result<(), CoordinatorError> {
     let step = MergeStep::Merge { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
     let started = Event::MergeStarted { task: task.clone(), target: target.clone(), candidate: candidate.clone() };
-    // A person may have taken the work back since; one that a dead process had begun goes on.
+    // The user may have returned the work since; a merge that a dead process had begun continues.
     let begin = |state: &RunState| {
         let is_new = state.merges.current().is_none();
         Batch::from(is_new.then_some(started).into_iter().collect::<Vec<_>>())
@@ -90,7 +90,7 @@ async fn merge(context: &RunContext, task: TaskId, target: Oid, candidate: Oid) 
     conclude(context, step, outcome).await
 }
 
-/// Records what came of a merge; if nothing is to be done before the branch may move there, both at once.
+/// Records the outcome of a merge, together with the advance of the branch if nothing else has to be done before.
 async fn conclude(context: &RunContext, step: MergeStep, outcome: Event) -> Result<(), CoordinatorError> {
     let facts = move |state: &RunState| match state.next_merge_after(&outcome) {
         Some(MergeStep::Advance { task, commit, target }) => Batch::from(vec![outcome, merged(task, commit, target)]),
@@ -104,7 +104,7 @@ fn merged(task: TaskId, commit: Oid, target: Oid) -> Event {
     Event::TaskMerged { task, commit: Some(commit), target: Some(target), summary: None }
 }
 
-/// Makes the merge commit and anchors it.
+/// Creates the merge commit and the ref that holds it.
 async fn commit_merge(
     context: &RunContext,
     task: &TaskId,

@@ -1,12 +1,12 @@
-//! The verifier: the worktree of a run in which exact trees are checked, of a merge as of a landing.
+//! The verifier: the worktree of a run in which exact trees are checked, for merges and for landings.
 //!
-//! A check there finds what it would find in any other worktree of the run: the files that the project wants in each,
-//! and what its setup makes. Nobody works in it, so it is brought to another commit for each check.
+//! A check there finds the same files as in any other worktree of the run: those that the project wants in each, and
+//! those that its setup creates. It contains no work, so it is moved to another commit for each check.
 //!
-//! What git ignores stays from one check to the next, so that builds are quick, but only what a check has left that
-//! passed, of a commit that the next one has in it. A red check, one that was stopped or killed, and one of a result
-//! that came to nothing leave nothing: the worktree is made anew. A note in git's entry for the worktree, which no
-//! confined command can write, says what it was that passed; it is taken away while a check runs.
+//! Ignored files stay from one check to the next, so that builds are quick, but only those left by a check that
+//! passed, of a commit that the next one contains. A check that failed, was stopped or killed, or belonged to an
+//! abandoned result leaves nothing: the worktree is recreated. A note in git's entry for the worktree, which no
+//! confined command can write, names the commit that passed; it is removed while a check runs.
 
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,7 +17,7 @@ use orchestrate_git::{GitError, Repo, Worktree, WorktreeSpec};
 
 use crate::run::layout::Layout;
 
-/// The name of the note that says which commit the last check was of, if it passed.
+/// The name of the note with the commit of the last check, if it passed.
 const PASSED: &str = "orchestrate-passed";
 
 /// The verifier at a commit, ready for one check.
@@ -26,7 +26,7 @@ pub(crate) struct Verifier {
     commit: Oid,
 }
 
-/// Brings a run's verifier to a commit; makes it if it is not there, and anew if it cannot be used as it is.
+/// Moves a run's verifier to a commit; creates it if it does not exist, and recreates it if it is unusable.
 pub(crate) fn bring(repo: &Repo, layout: &Layout, run: &RunId, commit: &Oid) -> Result<Verifier, GitError> {
     let spec = WorktreeSpec {
         path: layout.verifier(run),
@@ -57,7 +57,7 @@ impl Verifier {
         &self.worktree
     }
 
-    /// Notes that the check has passed, so that the next one may find what this one has left.
+    /// Records that the check has passed, so that the next one may use the files that this one left.
     pub(crate) fn note_passed(self) -> Result<(), GitError> {
         let path = note(&self.worktree);
         let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -70,7 +70,7 @@ fn note(worktree: &Worktree) -> PathBuf {
     worktree.admin_dir().join(PASSED)
 }
 
-/// Takes the note of the last check away, and gives the commit that it names, or `None` if that check has not passed.
+/// Removes the note of the last check, and returns the commit in it, or `None` if that check did not pass.
 fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
     let path = note(worktree);
     let taken = std::fs::read_to_string(&path).and_then(|text| std::fs::remove_file(&path).map(|()| text));
@@ -81,7 +81,7 @@ fn take_note(worktree: &Worktree) -> Result<Option<Oid>, GitError> {
     }
 }
 
-/// Reports whether a commit has another in it; one that is nowhere any more is in none.
+/// Reports whether a commit contains another; a commit that no longer exists is contained in none.
 fn is_within(repo: &Repo, older: &Oid, newer: &Oid) -> bool {
     repo.contains(newer, older).unwrap_or(false)
 }
@@ -93,9 +93,9 @@ fn filled(repo: &Repo, spec: &WorktreeSpec) -> Result<Worktree, GitError> {
     Ok(worktree)
 }
 
-/// Returns the commands of a check of an exact tree, in their order; the tree is good if all of them pass.
+/// Returns the commands that check an exact tree, in order; the tree is good if all of them pass.
 ///
-/// The project's setup comes first each time: what it makes need not be ignored by git, so it may be gone since the
+/// The project's setup comes first each time: its files need not be ignored by git, so they may be gone since the
 /// last check, or belong to another tree.
 pub(crate) fn commands<'a>(settings: &'a RunSettings, check: &'a str) -> impl Iterator<Item = &'a str> {
     settings.worktree_setup.as_deref().into_iter().chain([check])

@@ -1,8 +1,8 @@
-//! What a worker is given to know: its task and everything about it that stays the same while it works, as data.
+//! A worker's input: its task and everything about it that stays the same while it works, as data.
 //!
-//! An assignment can be written down and read elsewhere: it names no folder, no handle and no connection of the
-//! coordinator's. It holds for one worker; whoever takes the task over gets a new one. What changes while the worker
-//! works, it asks for through its [`crate::worker::link::WorkerLink`].
+//! An assignment can be serialized and read elsewhere: it contains no folder, handle or connection of the
+//! coordinator's. It is valid for one worker; the next worker of the task gets a new one. Data that changes while the
+//! worker works is requested through its [`crate::worker::link::WorkerLink`].
 
 use orchestrate_core::policy::Grant;
 use orchestrate_core::settings::RuleText;
@@ -19,7 +19,7 @@ pub(crate) struct Assignment {
     pub(crate) run: RunId,
     /// The agent, whose id is its task's.
     pub(crate) agent: AgentId,
-    /// Counts from 1.
+    /// The attempt's number, from 1.
     pub(crate) attempt: u32,
     /// The repository's id: a name, not a place.
     pub(crate) repository: String,
@@ -27,37 +27,37 @@ pub(crate) struct Assignment {
     pub(crate) base: Oid,
     /// The task.
     pub(crate) task: Task,
-    /// Who works on it; `None` for a `run:` task.
+    /// The role; `None` for a `run:` task.
     pub(crate) role: Option<AssignedRole>,
-    /// The rules for its calls: the run's, and those of the role that narrow them.
+    /// The rules for its calls: the run's, and those of the role, which narrow them.
     pub(crate) rules: Vec<RuleText>,
-    /// Shell command that makes a new worktree ready.
+    /// Shell command that prepares a new worktree.
     pub(crate) setup: Option<String>,
-    /// What it may use up, and how often its work may come back.
+    /// Its limits.
     pub(crate) limits: WorkLimits,
-    /// The texts that it sends its agent.
+    /// The texts for its agent.
     pub(crate) prompts: Prompts,
 }
 
 /// The role of an agent, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AssignedRole {
-    /// What it ends with.
+    /// What it delivers.
     pub(crate) delivers: Delivers,
-    /// What it may use at all.
+    /// The tools and permissions that it may use.
     pub(crate) grant: Grant,
-    /// What the agent is made from.
+    /// The agent's specification.
     pub(crate) spec: AgentSpec,
 }
 
-/// What bounds the work.
+/// The limits of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkLimits {
-    /// Largest time of one command.
+    /// Time limit of one command.
     pub(crate) command_timeout_ms: u64,
-    /// How often the work may come back in one attempt.
+    /// How often the work may be returned in one attempt.
     pub(crate) merge_rounds: u32,
-    /// Whether a call that needs a person waits for one; otherwise it is denied.
+    /// Whether a call that needs approval is parked; otherwise it is denied.
     pub(crate) ask_parks: bool,
 }
 

@@ -1,7 +1,7 @@
-//! What everything of the coordinator's that works on one run shares: the journal, the repository, the texts.
+//! The data shared by all parts of the coordinator that work on one run: the journal, the repository, the texts.
 //!
-//! It holds handles only; the run's state is the journal's. Workers reach it through their links alone. Git is
-//! blocking, so every operation runs inside `spawn_blocking`, as does what reads more of the journal than one blob.
+//! It holds handles only; the run's state is in the journal. Workers reach it only through their links. Git is
+//! blocking, so every operation runs inside `spawn_blocking`, as do reads of more than one blob from the journal.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::run::retries::Retries;
 use crate::texts::prompts::Prompts;
 use crate::texts::roles::Roles;
 
-/// What everything of the coordinator's that works on one run shares.
+/// The shared context of one run.
 pub(crate) struct RunContext {
     pub(crate) run: RunId,
     pub(crate) journal: Journal,
@@ -35,7 +35,7 @@ pub(crate) struct RunContext {
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
     pub(crate) retries: Retries,
-    /// Where workers run: here.
+    /// The machine where workers run: this one.
     pub(crate) host: Arc<Host>,
 }
 
@@ -51,13 +51,13 @@ impl RunContext {
         self.state().task(id).cloned().ok_or_else(unknown)
     }
 
-    /// Records facts; returns when they are durable.
+    /// Records events; returns when they are durable.
     pub(crate) async fn record(&self, events: Vec<Event>) -> Result<(), CoordinatorError> {
         self.journal.append(events).await?;
         Ok(())
     }
 
-    /// Records facts together with the bytes that they name.
+    /// Records events together with the bytes that they name.
     pub(crate) async fn record_with<F: Into<Batch>>(
         &self,
         bytes: Vec<u8>,
@@ -69,7 +69,7 @@ impl RunContext {
         Ok(())
     }
 
-    /// Decides on the newest state what to record, inside the sequencer; returns when it is durable.
+    /// Records what `decide` returns for the newest state, inside the sequencer; returns when it is durable.
     pub(crate) async fn decide(
         &self,
         decision: impl FnOnce(&RunState) -> Batch + Send + 'static,
@@ -81,7 +81,7 @@ impl RunContext {
         }
     }
 
-    /// Sends an agent a message and gives its number, unless it is refused.
+    /// Sends an agent a message and returns its number, unless it is refused.
     pub(crate) async fn send(
         &self,
         from: Sender,
@@ -89,12 +89,13 @@ impl RunContext {
         body: String,
         deadline: Option<u64>,
     ) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
-        // The decision tells it: the same sender may have sent another message by the time that this one is durable.
+        // The decision passes the number on: the same sender may have sent another message by the time this one is
+        // durable.
         let (tell, number) = oneshot::channel();
         let sent = self.journal.append_if(move |state| {
             state.check_message(to.as_str(), &body)?;
             let sequence = state.next_sequence(&from);
-            // It fails where nobody waits for the answer any more; the message is sent all the same.
+            // Fails if the caller no longer waits; the message is sent nevertheless.
             let _ = tell.send(sequence);
             let envelope = Envelope { sequence, from, to, body, deadline };
             Ok(Batch::from(Event::MessageSent { envelope }))
@@ -111,7 +112,7 @@ impl RunContext {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Reads a blob that holds a recorded value.
+    /// Reads a recorded value from a blob.
     pub(crate) fn blob_value<T: DeserializeOwned>(
         &self,
         id: &BlobId,
@@ -120,7 +121,7 @@ impl RunContext {
         serde_json::from_slice(&self.store.blob(id)?).map_err(|source| CoordinatorError::Recorded { what, source })
     }
 
-    /// Runs one git operation on a thread that may block.
+    /// Runs one git operation on a blocking thread.
     pub(crate) async fn git<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&Repo) -> Result<T, GitError> + Send + 'static,
@@ -133,7 +134,7 @@ impl RunContext {
         blocking("a git operation", operation).await
     }
 
-    /// Reads facts or blobs on a thread that may block.
+    /// Reads events or blobs on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Store) -> Result<T, JournalError> + Send + 'static,
@@ -143,7 +144,7 @@ impl RunContext {
     }
 }
 
-/// Does something on a thread that may block.
+/// Runs a function on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, CoordinatorError> + Send + 'static,

@@ -1,8 +1,8 @@
-//! A run as those see it who do not work on it.
+//! A run as seen by code that does not work on it.
 //!
-//! The run belongs to its dispatcher and to what that has started: with them its journal is closed and its lease given
-//! back, however they end. A handle keeps nothing open. What was recorded can be read with it for ever, and whoever
-//! waits for more hears of the end.
+//! The run is owned by its dispatcher and the jobs that it started: when they end, however they end, its journal is
+//! closed and its lease released. A handle keeps nothing open. Recorded events can be read through it forever, and
+//! waiting for more ends with the run.
 
 use std::sync::{Arc, Weak};
 
@@ -13,18 +13,18 @@ use tokio::sync::watch;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 
-/// A handle that keeps no run open.
+/// A handle that does not keep the run open.
 #[derive(Clone)]
 pub(crate) struct RunHandle {
     pub(crate) id: RunId,
     pub(crate) store: Store,
-    /// The durable state; nobody sends another one once the run has ended.
+    /// The durable state; it is not updated once the run has ended.
     pub(crate) state: watch::Receiver<Arc<RunState>>,
     context: Weak<RunContext>,
 }
 
 impl RunHandle {
-    /// Makes a handle to a run.
+    /// Creates a handle to a run.
     pub(crate) fn new(context: &Arc<RunContext>) -> Self {
         Self {
             id: context.run.clone(),
@@ -34,12 +34,12 @@ impl RunHandle {
         }
     }
 
-    /// Returns what works on the run, to be used and given back at once; fails if the run has ended.
+    /// Returns the run's context, which must be dropped promptly; fails if the run has ended.
     pub(crate) fn context(&self) -> Result<Arc<RunContext>, CoordinatorError> {
         self.context.upgrade().ok_or_else(|| self.ended())
     }
 
-    /// Says that the run has ended.
+    /// Returns the error of a run that has ended.
     pub(crate) fn ended(&self) -> CoordinatorError {
         CoordinatorError::Ended(self.id.clone())
     }

@@ -1,6 +1,6 @@
-//! What the place where workers run gives them: a sandbox, the tools, the models, the counting of tokens.
+//! The resources of the machine where workers run: a sandbox, the tools, the models, the token counter.
 //!
-//! Nothing here belongs to one run's journal or repository, so a worker elsewhere brings its own.
+//! Nothing here belongs to one run's journal or repository, so a worker elsewhere provides its own.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use orchestrate_tools::Executor;
 
 use crate::texts::models::Models;
 
-/// What the place where workers run gives them.
+/// The resources of the machine where workers run.
 pub(crate) struct Host {
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) executor: Executor,
     pub(crate) models: Models,
     pub(crate) counter: LazyCounter,
-    /// Keeps the run's secrets out of what is told and recorded here.
+    /// Redacts the run's secrets from everything that is sent and recorded here.
     pub(crate) redactor: Redactor,
 }

@@ -1,7 +1,7 @@
-//! Where things lie on disk: below the user's state folder, never inside the repository.
+//! The layout on disk: below the user's state folder, never inside the repository.
 //!
 //! Every path follows from ids, so recovery finds what exists. A worktree inside the repository would make build
-//! tools climb into the parent project, and would show a sandbox what it must not see.
+//! tools climb into the parent project, and would expose the project to the sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use orchestrate_core::{RunId, TaskId};
 
 use crate::error::CoordinatorError;
 
-/// Refuses a state folder that is somebody else's, or that somebody else could put another one in the place of: what is
-/// in it is believed. One of the user's own is closed to everybody else.
+/// Refuses a state folder that another user owns or could replace, since its content is trusted. Access to the user's
+/// own folder is removed from everyone else.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Makes the layout of the repository with this id below the state folder.
+    /// Creates the layout of the repository with this id below the state folder.
     pub fn new(state_dir: &Path, repository_id: &str) -> Self {
         Self { root: Self::all(state_dir).join(repository_id) }
     }
@@ -39,12 +39,12 @@ impl Layout {
         self.root.clone()
     }
 
-    /// Returns the file that says where the repository was when it had its last run.
+    /// Returns the file that records the repository's location at its last run.
     pub fn origin(&self) -> PathBuf {
         self.root.join("repository")
     }
 
-    /// Returns the folders of all repositories.
+    /// Returns the folder with the state of all repositories.
     pub(crate) fn all(state_dir: &Path) -> PathBuf {
         state_dir.join("repos")
     }
@@ -59,12 +59,12 @@ impl Layout {
         self.run(run).join(task.branch_component())
     }
 
-    /// Returns the worktree in which merged trees are checked; no task's name begins with a dot.
+    /// Returns the worktree in which merged trees are checked; no task's name starts with a dot.
     pub fn verifier(&self, run: &RunId) -> PathBuf {
         self.run(run).join(".verifier")
     }
 
-    /// Returns the file that says which tree of a task's work a person has been shown.
+    /// Returns the file that records which tree of a task's work was shown.
     pub fn shown(&self, run: &RunId, task: &TaskId) -> PathBuf {
         self.root.join("shown").join(run.as_str()).join(task.branch_component())
     }

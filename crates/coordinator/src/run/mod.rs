@@ -1,4 +1,4 @@
-//! Holds what everything in one run shares: its context, handle, layout on disk and level of shutdown.
+//! The shared parts of one run: its context, handle, layout on disk and level of shutdown.
 
 pub(crate) mod assignment;
 pub(crate) mod codec;

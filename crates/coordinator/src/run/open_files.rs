@@ -1,53 +1,53 @@
-//! How many files this process may have open, and how many the agents of a run take.
+//! The limit on this process's open files, and the number that a run's agents need.
 
 use orchestrate_sandbox::allow_open_files;
 
 use crate::error::CoordinatorError;
 
-/// How many files a run has open besides those of its agents: the journal, git's handles, pipes of its own.
+/// Open files of a run besides those of its agents: the journal, git's handles, its own pipes.
 const OPEN_FILES: u64 = 48;
-/// How many files an agent has open at most: measured are 10 while its command runs, and more while it starts.
+/// Maximum open files of an agent: 10 were measured while its command runs, and more while it starts.
 const OPEN_FILES_PER_AGENT: u64 = 16;
 
-/// Raises how many files this process may have open, as far as its user may, to what looking at a run takes, or landing
-/// it: one command at a time is run for that.
+/// Raises the soft limit on open files, as far as allowed, to what reviewing or landing a run needs, including one
+/// command at a time.
 ///
-/// With too few, what needs one more is blamed instead: git, or a tier of the sandbox that cannot be tried.
+/// With too few, the error would blame something else: git, or a sandbox tier that cannot be tested.
 pub fn raise_open_files() {
     allow_open_files(OPEN_FILES + OPEN_FILES_PER_AGENT);
 }
 
-/// The open files of this process, held against what a run takes.
+/// The open files of this process, compared with the needs of a run.
 pub(crate) struct OpenFiles {
-    /// How many the run takes at most.
+    /// The maximum that the run needs.
     pub(crate) needed: u64,
-    /// How many there may be.
+    /// The number allowed.
     pub(crate) allowed: u64,
 }
 
 impl OpenFiles {
-    /// Finds out whether so many agents at once have enough; raises what this process may have as far as its user may.
+    /// Determines whether this many agents have enough open files, after raising the soft limit as far as allowed.
     pub(crate) fn of_agents(agents: usize) -> Self {
         let needed = OPEN_FILES + OPEN_FILES_PER_AGENT.saturating_mul(u64::try_from(agents).unwrap_or(u64::MAX));
         Self { needed, allowed: allow_open_files(needed) }
     }
 
-    /// Reports whether no agent will run out of them in the middle of its work.
+    /// Reports whether the limit suffices for all agents.
     pub(crate) fn are_enough(&self) -> bool {
         self.allowed >= self.needed
     }
 
-    /// Returns how many agents at once have enough of those that are allowed.
+    /// Returns the number of agents for which the limit suffices.
     pub(crate) fn agents(&self) -> u64 {
         self.allowed.saturating_sub(OPEN_FILES) / OPEN_FILES_PER_AGENT
     }
 }
 
-/// Makes sure that so many agents at once have enough.
+/// Requires enough open files for this many agents.
 ///
 /// # Errors
 ///
-/// [`CoordinatorError::FewFiles`] if the user may not have as many.
+/// [`CoordinatorError::FewFiles`] if the hard limit is too low.
 pub fn require_open_files(agents: usize) -> Result<(), CoordinatorError> {
     let files = OpenFiles::of_agents(agents);
     let OpenFiles { needed, allowed } = files;

@@ -1,30 +1,30 @@
-//! What is told while a run goes on and is no fact: that a model is asked again. Whoever follows the run is shown it,
-//! and it is not kept.
+//! Notifications during a run that are not events: that a model request is retried. They are shown to followers of
+//! the run and not stored.
 
 use std::time::Duration;
 
 use orchestrate_core::TaskId;
 use tokio::sync::broadcast;
 
-/// How far a follower may be behind; what is older is lost, since it has passed anyway.
+/// The maximum number of retries that a follower may lag behind; older ones are dropped, since they are over.
 const BEHIND: usize = 64;
 
-/// A request that got no answer and is sent again after a while.
+/// A failed request that is retried after a delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// The task whose agent waits.
     pub task: TaskId,
-    /// Why there was no answer; fits "failed to …".
+    /// Why the request failed; fits "failed to …".
     pub error: String,
     /// The number of the attempt that failed, from 1.
     pub attempt: u32,
-    /// The largest number of times that it is sent again.
+    /// The maximum number of attempts.
     pub most: u32,
-    /// How long it waits.
+    /// The delay.
     pub wait: Duration,
 }
 
-/// Where retries are told.
+/// The sender of retry notifications.
 #[derive(Clone, Debug)]
 pub(crate) struct Retries(broadcast::Sender<Retry>);
 
@@ -35,13 +35,13 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Notifies the followers; nobody need be there.
+    /// Notifies the followers, if there are any.
     pub(crate) fn tell(&self, retry: Retry) {
-        // It fails where nobody follows.
+        // Fails if there are no followers.
         let _ = self.0.send(retry);
     }
 
-    /// Hears of every retry from now on.
+    /// Returns a receiver of all retries from now on.
     pub(crate) fn follow(&self) -> broadcast::Receiver<Retry> {
         self.0.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Collects the secrets of a run, from everywhere that it takes them from.
+//! Collects the secrets of a run from all their sources.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use orchestrate_model::Environment;
 
 use crate::error::CoordinatorError;
 
-/// Returns what keeps the secrets of these variables, of a typed base URL and of the repository out of texts.
+/// Returns the redactor for the secrets in these variables, a typed base URL and the repository's configuration.
 pub fn redactor_of(
     variables: &BTreeMap<String, String>,
     base_url: Option<&str>,
@@ -20,7 +20,7 @@ pub fn redactor_of(
     Redactor::new(environment.secrets().into_iter().chain(of_url).chain(of_repository))
 }
 
-/// Refuses a plan that holds a secret: it is recorded and carried out as it stands.
+/// Refuses a plan that contains a secret, since it is recorded and carried out verbatim.
 pub(crate) fn require_none_in(redactor: &Redactor, text: &str, tasks: &[Task]) -> Result<(), CoordinatorError> {
     let holds = |text: &str| redactor.finds(text).map(str::to_owned);
     let mut lines = text.lines().enumerate();

@@ -1,27 +1,27 @@
-//! How urgently things are asked to end: a level that only rises.
+//! How urgently a shutdown is requested: a level that only rises.
 //!
-//! Each agent has one of its own; what counts is the higher of its own and the run's. The first Ctrl-C drains, the
-//! second stops, the third kills; a time-out or `cancel()` raises the agent's own.
+//! Each agent has its own; the higher of its own and the run's applies. The first Ctrl-C drains, the second stops,
+//! the third kills; a timeout or `cancel()` raises the agent's own.
 
 use std::sync::{Arc, OnceLock};
 
 use orchestrate_sandbox::Cancel;
 use tokio::sync::watch;
 
-/// How urgently something is asked to end.
+/// How urgently a shutdown is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShutdownLevel {
     /// Not at all.
     #[default]
     None,
-    /// Nothing new is started; what runs goes on to its end.
+    /// Nothing new is started; current work completes.
     Drain,
-    /// What runs is interrupted at once and resumed later; its files stay.
+    /// Current work is interrupted immediately and resumed later; its files are kept.
     Stop,
-    /// Processes are killed at once, without a moment to end by themselves. So are those of git, which no lower level
-    /// touches, since the end of what was stopped is stored by it; none begins any more. What they leave is what they
-    /// leave if this whole process is killed, and is mended by whoever resumes the run. Only a git that moves the
-    /// user's own checkout or branch goes on to its end, under its lock.
+    /// Processes are killed immediately, without a grace period. That includes those of git, which no lower level
+    /// affects, since it stores stopped work; no new ones are started. They leave the same state as if this whole
+    /// process were killed, which resuming the run repairs. Only a git that moves the user's own checkout or branch
+    /// completes, under its lock.
     Kill,
 }
 
@@ -36,7 +36,7 @@ impl ShutdownLevel {
     }
 }
 
-/// A level that only rises, shared by everybody whom it concerns.
+/// A level that only rises, shared by all parties.
 #[derive(Clone)]
 pub struct Shutdown {
     own: Arc<watch::Sender<ShutdownLevel>>,
@@ -45,13 +45,13 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Makes the run's level.
+    /// Creates the run's level.
     pub fn of_run() -> Self {
         let (own, run) = watch::channel(ShutdownLevel::None);
         Self { own: Arc::new(own), run, asked: Arc::default() }
     }
 
-    /// Makes an agent's level below this one.
+    /// Creates an agent's level below this one.
     pub fn of_agent(&self) -> Self {
         let (own, _) = watch::channel(ShutdownLevel::None);
         Self { own: Arc::new(own), run: self.own.subscribe(), asked: Arc::default() }
@@ -66,25 +66,25 @@ impl Shutdown {
         });
     }
 
-    /// Raises the level because somebody asked for it, and not because of a limit; the run then ends interrupted, with
-    /// the exit code of whoever asked first.
+    /// Raises the level on request, and not because of a limit; the run then ends as interrupted, with the exit code
+    /// of the first request.
     pub fn ask(&self, level: ShutdownLevel, exit_code: u8) {
-        // Who comes later only hurries what the first one asked for.
+        // Later requests only hurry the first one.
         let _ = self.asked.set(exit_code);
         self.raise(level);
     }
 
-    /// Returns the exit code that goes with what was asked for, or `None` if nobody asked.
+    /// Returns the exit code of the request, or `None` if there was none.
     pub fn asked_exit_code(&self) -> Option<u8> {
         self.asked.get().copied()
     }
 
-    /// Returns the level that counts now.
+    /// Returns the level in effect.
     pub fn level(&self) -> ShutdownLevel {
         (*self.own.borrow()).max(*self.run.borrow())
     }
 
-    /// Reports whether the agent itself, and not its run, is asked to end this urgently.
+    /// Reports whether the agent's own level, and not only its run's, has reached this one.
     pub fn is_own(&self, level: ShutdownLevel) -> bool {
         *self.own.borrow() >= level && *self.run.borrow() < level
     }
@@ -96,7 +96,7 @@ impl Shutdown {
             if self.level() >= level {
                 return;
             }
-            // A closed run channel means that the run is gone: only the own level can still rise.
+            // A closed channel means that the run is gone: only the own level can still rise.
             tokio::select! {
                 changed = own.changed() => if changed.is_err() { return },
                 changed = run.changed() => if changed.is_err() { std::future::pending::<()>().await },
@@ -104,13 +104,13 @@ impl Shutdown {
         }
     }
 
-    /// Runs blocking or confined work, which is asked to end at [`ShutdownLevel::Stop`] and killed at
-    /// [`ShutdownLevel::Kill`]. It still runs to its end, so that its end can be recorded.
+    /// Runs blocking or confined work, asking it to end at [`ShutdownLevel::Stop`] and killing it at
+    /// [`ShutdownLevel::Kill`]. The work is always awaited, so that its end can be recorded.
     pub async fn guard<T>(&self, cancel: &Cancel, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         tokio::select! {
             done = &mut work => return done,
-            // Raised to the highest level at once, it asks nobody.
+            // If the highest level is reached at once, the work is killed without being asked.
             () = self.reached(ShutdownLevel::Stop) => match self.level() {
                 ShutdownLevel::Kill => cancel.kill(),
                 _ => cancel.cancel(),

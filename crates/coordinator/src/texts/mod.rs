@@ -1,4 +1,4 @@
-//! Loads the texts that an agent is made of: prompts, roles, models and what the project says.
+//! Loads the texts that an agent is created from: prompts, roles, models and the project's instructions.
 
 pub(crate) mod models;
 pub(crate) mod project_texts;

@@ -1,6 +1,6 @@
-//! Which model answers which agent.
+//! The models of a run's agents.
 //!
-//! A library user, or a test, may give one model for everything; otherwise names are opened by the model crate.
+//! A library user, or a test, may provide one model for everything; otherwise the model crate opens them by name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use orchestrate_plan::Role;
 
 use crate::error::CoordinatorError;
 
-/// Returns what says which model a task's agent has.
+/// Returns the sources that choose the model of a task's agent.
 pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> Preferences {
     Preferences {
         flag: settings.model.clone(),
@@ -25,7 +25,7 @@ pub(crate) fn preferences(settings: &RunSettings, task: &Task, role: &Role) -> P
 pub(crate) struct Models {
     given: Option<Arc<dyn Model>>,
     catalogue: orchestrate_model::Models,
-    /// Replies that the journal held when this process began; scripts count by them.
+    /// Replies in the journal when this process started, from which scripts count their matches.
     recorded: Vec<ModelReply>,
 }
 
@@ -34,13 +34,13 @@ impl Models {
         Self { given, catalogue: orchestrate_model::Models::new(environment, base_url), recorded: Vec::new() }
     }
 
-    /// Makes scripted models take that long for each reply.
+    /// Makes scripted models take this long for each reply.
     pub(crate) fn with_script_pace(mut self, pace: Duration) -> Self {
         self.catalogue = self.catalogue.with_script_pace(pace);
         self
     }
 
-    /// Keeps these secrets out of everything that models say.
+    /// Redacts these secrets in all replies.
     pub(crate) fn with_redactor(mut self, redactor: Redactor) -> Self {
         let given = self.given.take();
         self.given = given.map(|given| Arc::new(Redacting::new(given, redactor.clone())) as Arc<dyn Model>);
@@ -48,13 +48,13 @@ impl Models {
         self
     }
 
-    /// Takes the replies that the run's journal holds already.
+    /// Sets the replies that the run's journal contains already.
     pub(crate) fn with_recorded(mut self, recorded: Vec<ModelReply>) -> Self {
         self.recorded = recorded;
         self
     }
 
-    /// Chooses the model of an agent by what its sources say.
+    /// Chooses the model of an agent from these sources.
     pub(crate) async fn choose(&self, preferences: &Preferences) -> Result<String, ModelError> {
         if self.given.is_some() {
             let named = preferences.flag.as_ref().or(preferences.plan.as_ref()).or(preferences.role.as_ref());
@@ -71,7 +71,7 @@ impl Models {
         }
     }
 
-    /// Opens a model by the name that was chosen.
+    /// Opens a model by its name.
     pub(crate) fn model(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
         match &self.given {
             Some(given) => Ok(Arc::clone(given)),
@@ -80,19 +80,19 @@ impl Models {
     }
 }
 
-/// Reports whether a name is that of scripted replies.
+/// Reports whether a name refers to scripted replies.
 pub(crate) fn is_script(name: &str) -> bool {
     matches!(ModelName::parse(name), Ok(ModelName::Script(_)))
 }
 
-/// Returns a model's name with the path of a script made absolute; any other name as it is.
+/// Returns a model's name with the path of a script made absolute; other names are unchanged.
 pub(crate) fn anchored(name: &str) -> Result<String, CoordinatorError> {
     match ModelName::parse(name) {
         Ok(ModelName::Script(file)) => {
             let path = std::path::absolute(&file).map_err(|source| CoordinatorError::Io { path: file, source })?;
             Ok(ModelName::Script(path).to_string())
         }
-        // What is no name is told by whoever opens it.
+        // Opening the model reports an invalid name.
         _ => Ok(name.to_owned()),
     }
 }

@@ -1,7 +1,7 @@
-//! What a run takes from its project beside the plan: roles, the words of prompts and tools, and instructions.
+//! A run's input from its project besides the plan: roles, prompts, descriptions of tools, and instructions.
 //!
-//! All of it is read from the run's base commit, so that no agent can change what its siblings are told, and before the
-//! run begins: a text that is there and cannot be read would silently be another run than the one that was meant.
+//! All of it is read from the run's base commit, so that no agent can change another agent's instructions, and before
+//! the run starts: ignoring an unreadable text would silently change the run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,27 +17,27 @@ use crate::texts::prompts;
 use crate::texts::prompts::{Prompts, project_text};
 use crate::texts::roles::Roles;
 
-/// Where a project keeps its own words of tools.
+/// The folder of a project's own descriptions of tools.
 const TOOL_WORDS: &str = ".orchestrate/prompts/tools";
-/// Where it keeps its own texts of prompts.
+/// The folder of a project's own prompts.
 const SYSTEM_TEXTS: &str = ".orchestrate/prompts/system";
-/// Where the two stand.
+/// The folder of both.
 const PROMPTS: &str = ".orchestrate/prompts";
-/// Where tools of a project are to stand.
+/// The folder for a project's own tools.
 const OWN_TOOLS: &str = ".orchestrate/tools";
-/// The most files without effect that are named.
+/// The maximum number of files without effect that are named.
 const MOST_NAMED: usize = 20;
 
-/// What a run takes from its project.
+/// A run's input from its project.
 pub(crate) struct ProjectTexts {
     pub(crate) roles: Roles,
     pub(crate) prompts: Prompts,
-    /// The tools, in the project's words.
+    /// The tools, with the project's descriptions.
     pub(crate) tools: ToolRegistry,
 }
 
 impl ProjectTexts {
-    /// Reads everything at a commit, and the roles of the user's folder.
+    /// Reads the project's texts at a commit, and the roles of the user's folder.
     ///
     /// # Errors
     ///
@@ -52,11 +52,11 @@ impl ProjectTexts {
     }
 }
 
-/// Reads the project's own descriptions of tools, by the name of the tool.
+/// Reads the project's own descriptions of tools, by tool name.
 ///
 /// # Errors
 ///
-/// Fails with a file that cannot be read, and with two files of one tool.
+/// Fails if a file cannot be read, or if two files describe the same tool.
 fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, CoordinatorError> {
     let mut words: BTreeMap<String, PromptFile> = BTreeMap::new();
     for path in repo.list_files(base, Path::new(TOOL_WORDS))? {
@@ -71,12 +71,12 @@ fn tool_words(repo: &Repo, base: &Oid) -> Result<BTreeMap<String, PromptFile>, C
     Ok(words)
 }
 
-/// Lists what a project has for us at a commit and no run takes: files of prompts and tools that are for nothing, and
-/// words of parameters that a tool does not have, each with its place.
+/// Lists the files of prompts and tools at a commit that have no effect, and descriptions of parameters that a tool
+/// does not have, each with its location.
 ///
 /// # Errors
 ///
-/// Fails with a description that is malformed or cannot be read.
+/// Fails if a description is malformed or cannot be read.
 pub(crate) fn without_effect(repo: &Repo, base: &Oid) -> Result<Vec<String>, CoordinatorError> {
     let mut found = Vec::new();
     for path in repo.list_files(base, Path::new(TOOL_WORDS))? {

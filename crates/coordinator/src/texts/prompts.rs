@@ -1,6 +1,6 @@
-//! Every text that a model reads and we write: embedded, and overridable by the user's project.
+//! All prompts of ours: embedded, and replaceable by the user's project.
 //!
-//! Templates know one thing, `{{name}}`; an unknown name stays as it is, so that a text with braces survives.
+//! Templates have one feature, `{{name}}`; an unknown name is left unchanged, so that a text with braces survives.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,14 +26,15 @@ const SHIPPED: [(&str, &str); 11] = [
     ("retried", include_str!("../../../../prompts/system/retried.md")),
 ];
 
-/// How much of a check's output goes back to an agent: what it needs to mend, within a context of 16,000 tokens.
+/// How much of a check's output is returned to an agent: enough to fix the failure, within a context of 16,000
+/// tokens.
 pub(crate) const EVIDENCE_BYTES: usize = 6 * 1024;
 
-/// How much of the project's instructions goes into the system text.
+/// How much of the project's instructions is included in the system text.
 const INSTRUCTIONS_BYTES: usize = 6 * 1024;
 
-/// The most bytes of a text of the project: far more than fits into any context beside work, and little enough to be
-/// held by every assignment.
+/// The maximum size of a project's text in bytes: far more than fits into any context, and small enough to be part of
+/// every assignment.
 const PROJECT_TEXT_BYTES: usize = 256 * 1024;
 
 /// The texts of one run.
@@ -44,8 +45,8 @@ pub(crate) struct Prompts {
 }
 
 impl Prompts {
-    /// Takes the project's own texts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
-    /// from the base commit, so that no agent can change what its siblings are told.
+    /// Loads the project's own prompts (`.orchestrate/prompts/system/<name>.md`) and instructions (`AGENTS.md`), both
+    /// from the base commit, so that no agent can change another agent's instructions.
     ///
     /// # Errors
     ///
@@ -64,14 +65,14 @@ impl Prompts {
         Ok(Self { project, instructions })
     }
 
-    /// Returns a text with its places filled in.
+    /// Returns a prompt with its placeholders filled in.
     pub(crate) fn render(&self, name: &str, places: &[(&str, &str)]) -> String {
         let shipped = || SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
         let template = self.project.get(name).cloned().or_else(shipped).unwrap_or_default();
         fill(&template, places)
     }
 
-    /// Returns a text in which others' words are filled in, each in its block, beside our own.
+    /// Returns a prompt with its placeholders filled in, untrusted text in blocks.
     pub(crate) fn render_around(&self, name: &str, ours: &[(&str, &str)], material: &[(&str, &str)]) -> String {
         let blocks: Vec<(&str, String)> =
             material.iter().map(|(place, text)| (*place, block(&[name, place], text))).collect();
@@ -80,7 +81,7 @@ impl Prompts {
         self.render(name, &places)
     }
 
-    /// Returns an agent's whole system text.
+    /// Returns an agent's complete system text.
     pub(crate) fn system(&self, role_body: &str) -> String {
         let mut text = self.render("agent", &[]);
         text.push('\n');
@@ -93,12 +94,12 @@ impl Prompts {
     }
 }
 
-/// Lists the names of the texts.
+/// Returns the names of the prompts.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
-/// Reads a text of the project as a commit has it, or `None` if it has no such file.
+/// Reads a project's text at a commit, or returns `None` if there is no such file.
 pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Option<String>, CoordinatorError> {
     let unusable = |reason: String| CoordinatorError::BadFile { path: path.to_owned(), reason };
     let bytes = match repo.read_file_within(base, path, PROJECT_TEXT_BYTES) {
@@ -115,7 +116,7 @@ pub(crate) fn project_text(repo: &Repo, base: &Oid, path: &Path) -> Result<Optio
     String::from_utf8(bytes).map(Some).map_err(|_| unusable(reason.to_owned()))
 }
 
-/// Fills `{{name}}` in one pass, so that a value is never taken for a place.
+/// Fills `{{name}}` in one pass, so that a value is never taken for a placeholder.
 fn fill(template: &str, places: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -139,7 +140,7 @@ fn fill(template: &str, places: &[(&str, &str)]) -> String {
     out
 }
 
-/// Cuts a text in the middle, head and tail kept, with a mark; never inside a character.
+/// Truncates a text in the middle, keeping head and tail, with a mark; never inside a character.
 pub(crate) fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,7 +1,7 @@
 //! The roles of a run: the shipped ones, the user's, and the project's at the base commit.
 //!
-//! A project's roles are read from the base commit and not from a child's branch, so that no agent can change what
-//! another may do. The nearest scope wins: the project, then the user, then what is shipped.
+//! A project's roles are read from the base commit and not from a child's branch, so that no agent can change another
+//! agent's permissions. The nearest scope takes precedence: the project, then the user, then the shipped roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,24 +25,25 @@ const SHIPPED: [(&str, &str); 6] = [
     ("coordinator", include_str!("../../../../agents/coordinator.md")),
 ];
 
-/// Where a project keeps its roles, nearest first.
+/// The folders of a project's roles, nearest first.
 const PROJECT_FOLDERS: [&str; 4] = [".orchestrate/agents", "agents", ".agents/agents", ".claude/agents"];
 
-/// A role and where it was found.
+/// A role and its origin.
 #[derive(Clone, Debug)]
 pub struct FoundRole {
     /// The role.
     pub role: Role,
     /// `shipped`, or the file.
     pub origin: String,
-    /// What is odd about the file, in words.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
 }
 
 /// The roles of a run, by name.
 ///
-/// Other programs keep their agents in the same folders, so a file that is no role of ours is left out, and said; it
-/// still hides the roles of its names from farther away, which its author did not mean: the file's, and the one in it.
+/// Other programs keep their agents in the same folders, so a file that is not a valid role is ignored with a
+/// warning; it still hides farther roles with its names (the file's name, and the one in it), which its author did
+/// not intend.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     found: BTreeMap<String, FoundRole>,
@@ -50,7 +51,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Collects the shipped roles, those of the user's folder, and those of the project at a commit.
+    /// Loads the shipped roles, those of the user's folder, and those of the project at a commit.
     ///
     /// # Errors
     ///
@@ -69,7 +70,7 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Collects the shipped roles and those of the user's folder.
+    /// Loads the shipped roles and those of the user's folder.
     ///
     /// # Errors
     ///
@@ -101,18 +102,18 @@ impl Roles {
                 return;
             }
         };
-        // What it names and nobody has would silently be a tool less.
+        // An unknown tool would silently be missing.
         let unknown = role.unknown_tools(&builtin_names());
         let warnings = warnings.iter().chain(&unknown).map(ToString::to_string).collect();
         self.found.insert(role.name.clone(), FoundRole { role, origin, warnings });
     }
 
-    /// Says which files are no roles, and why.
+    /// Returns the files that are not valid roles, with the reasons.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Says what is odd about the files of these roles, once of each.
+    /// Returns the warnings about the files of these roles, each once.
     pub fn warnings_of<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let found = names.into_iter().filter_map(|name| self.found.get(name));
@@ -123,7 +124,7 @@ impl Roles {
     ///
     /// # Errors
     ///
-    /// Fails with the known names if there is none of that name.
+    /// Fails with the known names if there is no such role.
     pub fn role(&self, name: &str) -> Result<&Role, CoordinatorError> {
         let known = || self.found.keys().cloned().collect::<Vec<_>>().join(", ");
         let found = self.found.get(name);
@@ -138,7 +139,7 @@ impl Roles {
     }
 }
 
-/// Returns the name in a front matter that may be wrong in any other line.
+/// Returns the name in a front matter that may be malformed elsewhere.
 fn name_in(text: &str) -> Option<&str> {
     let is_fence = |line: &&str| line.trim_end() == "---";
     let mut lines = text.trim_start_matches('\u{feff}').lines();

@@ -1,8 +1,8 @@
-//! What a worker may ask of the coordinator: the only door between the two.
+//! The worker's interface to the coordinator: the only connection between the two.
 //!
-//! What goes through it are facts, ids, texts and bytes, so that it could be a connection; today it calls the run's
-//! journal directly. It speaks for one task: no worker can record or read for another. The run's state, its journal
-//! and its repository stay behind it.
+//! Only events, ids, texts and bytes pass through it, so it could be a network connection; today it calls the run's
+//! journal directly. It is restricted to one task: no worker can record or read for another. The run's state, its
+//! journal and its repository stay behind it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,10 +24,10 @@ use crate::run::retries::Retry;
 use crate::worktree::link::GitLink;
 use crate::worktree::worktrees;
 
-/// The longest call that is told in one line; the whole of it is shown by whoever asks a person.
+/// The maximum length of a call's summary; the user is asked with the full call.
 const SUMMARY_CHARS: usize = 4_000;
 
-/// One worker's door to the coordinator.
+/// One worker's connection to the coordinator.
 #[derive(Clone)]
 pub(crate) struct WorkerLink {
     context: Arc<RunContext>,
@@ -42,7 +42,7 @@ pub(crate) struct Announced {
     pub(crate) model: String,
     /// The request as it is recorded.
     pub(crate) request: Vec<u8>,
-    /// Input counted plus the largest reply.
+    /// The counted input plus the maximum reply.
     pub(crate) tokens: u64,
 }
 
@@ -50,22 +50,22 @@ pub(crate) struct Announced {
 pub(crate) struct Outgoing {
     pub(crate) to: AgentId,
     pub(crate) body: String,
-    /// Seconds from now after which it is no longer of use.
+    /// Seconds from now after which it must not be delivered.
     pub(crate) deadline_seconds: Option<u64>,
 }
 
 impl WorkerLink {
-    /// Opens the door for one task.
+    /// Opens the connection for one task.
     pub(crate) fn new(context: &Arc<RunContext>, task: &TaskId) -> Self {
         Self { context: Arc::clone(context), task: task.clone() }
     }
 
-    /// Returns how the task stands.
+    /// Returns the task's record.
     pub(crate) fn task(&self) -> Result<TaskRecord, CoordinatorError> {
         self.context.task(&self.task)
     }
 
-    /// Reads what has been recorded of the task on a thread that may block.
+    /// Reads recorded data of the task on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         look: impl FnOnce(&WorkerLink) -> Result<T, CoordinatorError> + Send + 'static,
@@ -74,27 +74,27 @@ impl WorkerLink {
         blocking("a reader of the journal", move || look(&link)).await
     }
 
-    /// Returns the task's facts, from the first.
+    /// Returns the task's events, from the first.
     pub(crate) fn history(&self) -> Result<Vec<Recorded>, CoordinatorError> {
         Ok(self.context.store.events_of_task(&self.context.run, &self.task, 0, usize::MAX)?)
     }
 
-    /// Returns how long the attempt may still be worked on, or `None` if nothing limits it.
+    /// Returns the remaining time of the attempt, or `None` if it has no limit.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         self.context.state().time_left_of(&self.task)
     }
 
-    /// Returns the messages that the agent has not read, oldest first.
+    /// Returns the agent's undelivered messages, oldest first.
     pub(crate) fn messages(&self) -> Vec<Envelope> {
         self.context.state().messages_for(&self.task).cloned().collect()
     }
 
-    /// Returns the time of the newest fact, by which deadlines are measured, in Unix milliseconds.
+    /// Returns the time of the newest event, against which deadlines are compared, in Unix milliseconds.
     pub(crate) fn now_ms(&self) -> u64 {
         self.context.state().updated_ms
     }
 
-    /// Returns what people have decided about the agent's calls.
+    /// Returns the user's decisions on the agent's calls.
     pub(crate) fn verdicts(&self) -> BTreeMap<CallHash, Verdict> {
         let state = self.context.state();
         let calls = state.approvals_of(&self.task);
@@ -106,7 +106,7 @@ impl WorkerLink {
         Ok(self.context.store.blob(id)?)
     }
 
-    /// Reads a blob that holds a recorded value.
+    /// Reads a recorded value from a blob.
     pub(crate) fn blob_value<T: DeserializeOwned>(
         &self,
         id: &BlobId,
@@ -115,7 +115,7 @@ impl WorkerLink {
         self.context.blob_value(id, what)
     }
 
-    /// Keeps bytes, and gives the id under which they are found again.
+    /// Stores bytes, and returns their id.
     pub(crate) async fn put_blob(&self, bytes: Vec<u8>) -> Result<BlobId, CoordinatorError> {
         let blob = Blob::new(bytes);
         let id = blob.id().clone();
@@ -123,17 +123,17 @@ impl WorkerLink {
         Ok(id)
     }
 
-    /// Notifies the followers of the run that the task's model is asked again.
+    /// Notifies the followers of the run that a model request is retried.
     pub(crate) fn tell(&self, retry: Retry) {
         self.context.retries.tell(retry);
     }
 
-    /// Records facts; returns when they are durable.
+    /// Records events; returns when they are durable.
     pub(crate) async fn record(&self, facts: Vec<Event>) -> Result<(), CoordinatorError> {
         self.context.record(facts).await
     }
 
-    /// Records facts together with the bytes that they name.
+    /// Records events together with the bytes that they name.
     pub(crate) async fn record_with<F: Into<Batch>>(
         &self,
         bytes: Vec<u8>,
@@ -142,12 +142,12 @@ impl WorkerLink {
         self.context.record_with(bytes, facts).await
     }
 
-    /// Keeps a place in the journal for a fact that must be recordable whatever happens.
+    /// Reserves a slot in the journal for an event that must be recordable in any case.
     pub(crate) async fn keep_place(&self) -> Result<JournalSlot, CoordinatorError> {
         Ok(JournalSlot(self.context.journal.reserve().await?))
     }
 
-    /// Records that a request is about to be sent, if every budget can carry it; or that it waits for others.
+    /// Records that a request is about to be sent, if every budget covers it; otherwise that it waits.
     pub(crate) async fn reserve(&self, request: Announced) -> Result<Reservation, CoordinatorError> {
         let (task, blob) = (self.task.clone(), Blob::new(request.request));
         let Announced { turn, model, tokens, .. } = request;
@@ -170,12 +170,12 @@ impl WorkerLink {
         Ok(refusal)
     }
 
-    /// Reports whether a budget limits what the task may reserve.
+    /// Reports whether a budget limits the task.
     pub(crate) fn is_capped(&self) -> bool {
         self.context.state().budget.is_capped(&self.task)
     }
 
-    /// Records that a request waits, unless it need not any more or that is recorded already.
+    /// Records that a request waits, unless it need not any more or this is recorded already.
     async fn record_wait(&self, turn: u32, tokens: u64) -> Result<(), CoordinatorError> {
         let task = self.task.clone();
         let waited = self.context.journal.append_if(move |state| {
@@ -187,14 +187,14 @@ impl WorkerLink {
         waited.await?.map(|_| ()).map_err(|never| match never {})
     }
 
-    /// Waits until a request for so many tokens need not wait for others any more.
+    /// Waits until a request for this many tokens no longer has to wait.
     pub(crate) async fn until_decided(&self, tokens: u64) -> Result<(), CoordinatorError> {
         let mut state = self.context.journal.watch();
         let decided = state.wait_for(|state| state.budget.ask(&self.task, tokens) != Reservation::Waits).await;
         decided.map(|_| ()).map_err(|_| CoordinatorError::Ended(self.context.run.clone()))
     }
 
-    /// Asks a person about a call, as a rule wants; the answer is among the verdicts once it is there.
+    /// Parks a call for approval, as a rule requires; the decision is among the verdicts once it is made.
     pub(crate) async fn ask(&self, call: ToolCall, hash: CallHash, rule: String) -> Result<(), CoordinatorError> {
         let asked = Event::ApprovalRequested {
             task: self.task.clone(),
@@ -208,7 +208,7 @@ impl WorkerLink {
         self.record(vec![asked]).await
     }
 
-    /// Sends another agent a message and gives its number.
+    /// Sends another agent a message and returns its number.
     pub(crate) async fn send(&self, message: Outgoing) -> Result<Result<u64, MessageRefused>, CoordinatorError> {
         let from = Sender::Agent(self.task.clone());
         let now = self.now_ms();
@@ -216,7 +216,8 @@ impl WorkerLink {
         self.context.send(from, message.to, message.body, deadline).await
     }
 
-    /// Records that the agent hands its work over, unless a message has come that it has to read first; tells which.
+    /// Records that the agent hands its work over, unless it has to read a message first; returns whether it was
+    /// recorded.
     pub(crate) async fn hand_over(&self, fact: Event) -> Result<bool, CoordinatorError> {
         let task = self.task.clone();
         let handed = self.context.journal.append_if(move |state| match state.messages_for(&task).next() {
@@ -226,17 +227,17 @@ impl WorkerLink {
         Ok(handed.await?.is_ok())
     }
 
-    /// Ends the task without success, unless its work has been handed over; what its worktree holds is kept.
+    /// Fails the task, unless its work has been handed over; its worktree is kept.
     pub(crate) async fn fail(&self, cause: FailureCause, message: String) -> Result<(), CoordinatorError> {
         worktrees::fail(&self.context, &self.task, cause, message).await
     }
 
-    /// Calls the task off, unless it has ended.
+    /// Cancels the task, unless it has ended.
     pub(crate) async fn call_off(&self, why: &'static str) -> Result<(), CoordinatorError> {
         worktrees::call_off(&self.context, vec![self.task.clone()], why).await
     }
 
-    /// Turns an error of this task alone into its failure; any other is given back, since nobody can go on.
+    /// Turns an error of this task alone into its failure; returns any other error, since the run cannot continue.
     pub(crate) async fn contain(&self, error: CoordinatorError) -> Result<(), CoordinatorError> {
         match error.own_failure() {
             Some(cause) => self.fail(cause, error.to_string()).await,
@@ -244,16 +245,16 @@ impl WorkerLink {
         }
     }
 
-    /// Opens the task's worktree and branch; a worktree that is not there is made.
+    /// Opens the task's worktree and branch, creating a missing worktree.
     pub(crate) async fn git(&self) -> Result<GitLink, CoordinatorError> {
         GitLink::open(&self.context, &self.task).await
     }
 }
 
-/// Writes a call in one line, for a person who decides about it; what is left out is counted.
+/// Formats a call in one line, for the user who decides about it; omitted characters are counted.
 fn summary(call: &ToolCall) -> String {
     let whole = format!("{} {}", call.name, call.arguments);
-    // The arguments are JSON, whose line ends are escaped already; what else could deceive the eye is escaped here.
+    // JSON has escaped the line ends of the arguments already; other deceptive characters are escaped here.
     let plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() && !is_invisible(c);
     let mut shown: String = whole
         .chars()
@@ -267,11 +268,11 @@ fn summary(call: &ToolCall) -> String {
     shown
 }
 
-/// A place in the journal that is kept for one fact.
+/// A journal slot reserved for one event.
 pub(crate) struct JournalSlot(Slot);
 
 impl JournalSlot {
-    /// Hands a fact and the bytes that it names over at once; the future resolves when they are durable.
+    /// Submits an event and the bytes that it names; the future resolves when they are durable.
     pub(crate) fn record(
         self,
         bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Assigns tasks to workers: records that an attempt begins, and collects what the worker has to know.
+//! Assigns tasks to workers: records the start of an attempt, and collects the worker's input.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::worker::link::WorkerLink;
 use crate::worker::work;
 use crate::worktree::commit;
 
-/// Assigns a task to a worker; ends with it.
+/// Runs a worker for a task until the worker ends.
 pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shutdown) -> Result<(), CoordinatorError> {
     let link = WorkerLink::new(&context, &task);
     match assign(&context, &task).await {
@@ -29,7 +29,8 @@ pub(crate) async fn start(context: Arc<RunContext>, task: TaskId, shutdown: Shut
     }
 }
 
-/// Makes the assignment of a task; one that is ready begins its next attempt. `None` if there is nothing more to do.
+/// Creates the assignment of a task, starting its next attempt if it is ready; returns `None` if there is nothing to
+/// do.
 async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment>, CoordinatorError> {
     if matches!(context.task(task)?.next_work(), Some(WorkStep::Begin { .. })) {
         spawn(context, task).await?;
@@ -68,17 +69,17 @@ async fn assign(context: &RunContext, task: &TaskId) -> Result<Option<Assignment
     }))
 }
 
-/// The run's rules, and those of the role that narrow them.
+/// Returns the run's rules and those of the role, which narrow them.
 fn rules(of_run: &[RuleText], role: Option<&Role>) -> Vec<RuleText> {
     let own = role.into_iter().flat_map(|role| &role.rules);
     of_run.iter().chain(own.filter(|rule| rule.decision != RuleDecision::Allow)).cloned().collect()
 }
 
-/// Records that an attempt begins, with everything that the agent is made from.
+/// Records the start of an attempt, with the agent's specification.
 async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let (record, state) = (context.task(task)?, context.state());
     let base = match record.base() {
-        // Work that had been merged goes on from the merged result; other work from where it was left.
+        // Merged work continues from the merged result; other work from where it was left.
         Some(base) if record.returns() > 0 && !record.is_command() && !commit::is_merged(context, &record).await? => {
             base.clone()
         }
@@ -103,7 +104,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
         spec: spec.as_ref().map(|blob| blob.id().clone()),
     };
     let batch = Batch { events: vec![spawned], blobs: spec.into_iter().collect(), ..Batch::default() };
-    // To choose a model may take a while, and the task may have been called off since.
+    // Choosing a model may take a while, and the task may have been cancelled since.
     let decided = move |state: &RunState| {
         let is_next = |record: &TaskRecord| record.next_work() == Some(WorkStep::Begin { attempt });
         if state.task(&id).is_some_and(is_next) { batch } else { Batch::default() }
@@ -111,7 +112,7 @@ async fn spawn(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorErr
     context.decide(decided).await
 }
 
-/// Makes what an agent is made from: its role, the project's instructions, its tools and its bounds.
+/// Creates an agent's specification: its role, the project's instructions, its tools and its limits.
 async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) -> Result<AgentSpec, CoordinatorError> {
     let (task, role, state) = (&record.task, context.roles.role(role_name)?, context.state());
     let settings = &state.settings;
@@ -127,7 +128,7 @@ async fn agent_spec(context: &RunContext, record: &TaskRecord, role_name: &str) 
     })
 }
 
-/// Words the task as the agent's first message.
+/// Formats the task as the agent's first message.
 fn instruction(context: &RunContext, task: &Task) -> String {
     let details = task.details.join("\n");
     let places = [("id", task.id.as_str()), ("title", &task.title), ("details", &details)];

@@ -1,8 +1,8 @@
-//! One worker: takes one task from where its facts left it to where somebody else has to act.
+//! One worker: takes one task from its recorded state to the point where another party has to act.
 //!
-//! A worker owns its worktree, its agent and nothing else; the run it reaches through its link only. It looks at the
-//! task's recorded state, does what that state asks for, records what came of it, and looks again; so it does not
-//! matter whether the worker is the first one or one that takes over from a dead process.
+//! A worker owns its worktree and its agent, and reaches the run only through its link. It reads the task's recorded
+//! state, carries out the next step, records the outcome, and repeats; so it makes no difference whether the worker
+//! is the first one or takes over from a dead process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::worker::link::WorkerLink;
 use crate::worker::workplace::Workplace;
 use crate::worktree::link::Unresolved;
 
-/// The tools that can decide about a file that is no text: keep it, bring a version back, or do without it.
+/// The tools that can resolve a conflict in a file that is not text: keep it, restore a version, or delete it.
 const DECIDING_TOOLS: [&str; 2] = ["run_shell_command", "delete_file"];
 
-/// The most files that are named where nothing but ignored ones were written.
+/// The maximum number of files named if only ignored files were written.
 const SHOWN_IGNORED: usize = 10;
 
-/// Works on a task until it needs somebody else, waits for a person, has ended, or is interrupted.
+/// Works on a task until another party has to act, the user is needed, the task has ended, or it is interrupted.
 pub(crate) async fn work(
     assignment: Assignment,
     link: WorkerLink,
@@ -51,8 +51,8 @@ pub(crate) async fn work(
         ended = &mut working => return after(&link, &shutdown, ended).await,
         () = &mut expired => shutdown.raise(ShutdownLevel::Stop),
     }
-    // The work is interrupted, not dropped: its facts are recorded before the time-out is, and if it was handed over by
-    // them, it was done in time.
+    // The work is interrupted, not dropped: its events are recorded before the timeout, and if they hand the work
+    // over, it was done in time.
     let ended = working.await;
     let mut text = format!("the attempt exceeded the task's `timeout` of {} s", limit.unwrap_or_default().as_secs());
     if let Err(error) = ended {
@@ -79,7 +79,7 @@ async fn after(
     Ok(())
 }
 
-/// Does what the task's state asks for, until it asks for nothing that a worker does.
+/// Carries out steps of the task until there is none for a worker.
 async fn work_until_blocked(
     assignment: Assignment,
     link: WorkerLink,
@@ -102,7 +102,7 @@ async fn work_until_blocked(
     }
 }
 
-/// Makes a new worktree ready, with the project's setup command; tells whether the agent can begin.
+/// Prepares a new worktree with the project's setup command; returns whether the agent can start.
 async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     workplace.git.begin().await?;
     if let Some(command) = &workplace.assignment.setup {
@@ -120,7 +120,8 @@ async fn set_up(workplace: &Workplace) -> Result<bool, CoordinatorError> {
     Ok(true)
 }
 
-/// Merges what work was returned onto into the worktree; tells whether its author goes on, or a person has to.
+/// Merges the commit that work was returned onto into the worktree; returns whether the agent can continue, or the
+/// user has to.
 async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, CoordinatorError> {
     let binary = workplace.git.write_return(onto.clone()).await?;
     let task = workplace.task().clone();
@@ -128,13 +129,12 @@ async fn merge_return(workplace: &Workplace, onto: Oid) -> Result<bool, Coordina
     let asked = left_to_a_person(workplace, &binary);
     let asked = asked.map(|message| Event::TaskConflicted { task, cause: ReturnCause::Conflict, message });
     let goes_on = asked.is_none();
-    // What a person makes of the merge is what another attempt goes on from.
+    // Another attempt continues from the user's resolution of the merge.
     workplace.link.record(std::iter::once(prepared).chain(asked).collect()).await?;
     Ok(goes_on)
 }
 
-/// Says why a person is asked about the files of a merge that are no text, if its author has no means to decide about
-/// them.
+/// Returns why the user has to resolve conflicts in files that are not text, if the agent has no tool to do so.
 fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> {
     if binary.is_empty() || can_decide(workplace) {
         return None;
@@ -147,18 +147,18 @@ fn left_to_a_person(workplace: &Workplace, binary: &[String]) -> Option<String> 
     ))
 }
 
-/// Says where a person finds the work.
+/// Returns where the user finds the work.
 fn kept(workplace: &Workplace) -> String {
     format!("the branch and its worktree {} are kept", workplace.git.path().display())
 }
 
-/// Reports whether the agent can decide about a file that is no text.
+/// Reports whether the agent can resolve a conflict in a file that is not text.
 fn can_decide(workplace: &Workplace) -> bool {
     let role = workplace.assignment.role.as_ref();
     role.is_some_and(|role| role.spec.tools.iter().any(|tool| DECIDING_TOOLS.contains(&tool.name.as_str())))
 }
 
-/// Drives the agent through one stretch; tells whether there may be more to do.
+/// Drives the agent until it stops; returns whether there may be more to do.
 async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let mut driver: Box<dyn AgentDriver> = match &record.task.work {
         Work::Run(command) => Box::new(CommandDriver { command: command.clone() }),
@@ -173,7 +173,7 @@ async fn drive(workplace: &Workplace, record: &TaskRecord) -> Result<bool, Coord
     Ok(false)
 }
 
-/// Hands finished work over; what cannot be stored goes back to its author.
+/// Hands finished work over; work that cannot be stored is returned to its agent.
 async fn hand_over_or_send_back(
     workplace: &Workplace,
     record: &TaskRecord,
@@ -204,24 +204,24 @@ async fn hand_over(workplace: &Workplace, record: &TaskRecord, summary: String) 
     let message = format!("{}\n\n{}", record.task.subject(), summary.trim());
     git.commit(&message, &workplace.policy).await?;
     let (commit, tree) = git.tip().await?;
-    // What a person sent back unchanged is not done either.
+    // Work that is identical to the rejected work is not done.
     let is_as_rejected = record.rejection_stands() && record.tree() == Some(&tree);
     if record.base() == Some(&commit) || is_as_rejected {
         return no_changes(workplace, record, summary).await;
     }
-    // Whether it is checked next or reads a message first: there is more to do.
+    // Either a check or a message is next, so there is more to do.
     link.hand_over(Event::TaskCommitted { task: workplace.task().clone(), commit, tree, summary }).await?;
     Ok(true)
 }
 
-/// Ends a task whose result is its report; there is more to do only if a message has come meanwhile.
+/// Ends a task whose result is its report; there is more to do only if a message has arrived meanwhile.
 async fn report(workplace: &Workplace, summary: String) -> Result<bool, CoordinatorError> {
     let task = workplace.task().clone();
     let merged = Event::TaskMerged { task, commit: None, target: None, summary: Some(summary) };
     Ok(!workplace.link.hand_over(merged).await?)
 }
 
-/// Names what a worktree without a change holds all the same: files that git ignores. Nothing if there are none.
+/// Lists the ignored files in a worktree without changes; empty if there are none.
 async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError> {
     let files = workplace.git.uncommitted().await?;
     let shown: Vec<String> = files.iter().take(SHOWN_IGNORED).map(|file| shown_path(file)).collect();
@@ -236,8 +236,8 @@ async fn only_ignored(workplace: &Workplace) -> Result<String, CoordinatorError>
     })
 }
 
-/// A command that changes nothing has done what it should, unless a person has sent back the same; an agent whose role
-/// delivers changes has not.
+/// A command that changes nothing has succeeded, unless this same result was rejected; an agent whose role delivers
+/// changes has failed.
 async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String) -> Result<bool, CoordinatorError> {
     let ignored = only_ignored(workplace).await?;
     let summary = format!("{ignored}{}", summary.trim());
@@ -251,7 +251,7 @@ async fn no_changes(workplace: &Workplace, record: &TaskRecord, summary: String)
     Ok(false)
 }
 
-/// Reports whether work with this fault goes back to its author once more.
+/// Reports whether work with this fault is returned to its agent once more.
 fn goes_back(workplace: &Workplace, record: &TaskRecord, fault: ReturnCause) -> bool {
     record.after_fault(fault, workplace.assignment.limits.merge_rounds) == AfterFault::Return
 }
@@ -282,7 +282,8 @@ async fn send_back_conflict(
     Ok(true)
 }
 
-/// Returns the author the reason why its work could not be stored; most of its files may be gone once it has answered.
+/// Returns work that could not be stored to its agent, with the reason; the agent may confirm that most files are to
+/// go.
 async fn send_back_unstored(
     workplace: &Workplace,
     record: &TaskRecord,
@@ -323,7 +324,7 @@ async fn check_task(
     after_red_check(workplace, record, &command, &result).await
 }
 
-/// Says how often work has been returned to its agent, or its command has run again; nothing if it never was.
+/// Describes how often work was returned to its agent, or its command rerun; empty if it never was.
 pub(crate) fn after_rounds(record: &TaskRecord) -> String {
     match record.rounds() {
         0 => String::new(),
@@ -335,7 +336,7 @@ pub(crate) fn after_rounds(record: &TaskRecord) -> String {
     }
 }
 
-/// Adds to what happened the lines of an output that tell of it.
+/// Appends to a message the lines of an output that describe a failure.
 pub(crate) fn with_failing_lines(text: String, output: &str) -> String {
     std::iter::once(text).chain(failing_lines(output)).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! Where one agent works: its assignment, its link, its worktree, what it may do there, and what stops it.
+//! An agent's environment: its assignment, its link, its worktree, its permissions there, and its level of shutdown.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::run::shutdown::Shutdown;
 use crate::worker::link::WorkerLink;
 use crate::worktree::link::GitLink;
 
-/// Where one agent works.
+/// An agent's environment.
 #[derive(Clone)]
 pub(crate) struct Workplace {
     pub(crate) assignment: Arc<Assignment>,
@@ -27,7 +27,7 @@ pub(crate) struct Workplace {
 }
 
 impl Workplace {
-    /// Opens the worktree of an assignment; one that is not there is made.
+    /// Opens the worktree of an assignment, creating a missing one.
     pub(crate) async fn open(
         assignment: Assignment,
         link: WorkerLink,
@@ -48,7 +48,7 @@ impl Workplace {
         &self.assignment.agent
     }
 
-    /// Runs a shell command in the worktree, confined; interrupted when the level reaches `Stop`.
+    /// Runs a shell command in the worktree, in the sandbox; interrupted when the level reaches `Stop`.
     pub(crate) async fn run(&self, command: &str) -> Result<CheckResult, CoordinatorError> {
         let check = Check {
             command,

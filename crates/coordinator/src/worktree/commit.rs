@@ -1,7 +1,7 @@
-//! Turns what a worktree holds into commits, on the agent's behalf.
+//! Commits the content of a worktree, on the agent's behalf.
 //!
-//! A commit is made and anchored by a keep-ref, then the fact is recorded, then the branch moves by compare-and-swap;
-//! killed in between, recovery moves the branch to where the fact says.
+//! A commit is created and held by a ref of ours, then the event is recorded, then the branch moves by
+//! compare-and-swap; if killed in between, recovery moves the branch to its recorded position.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,31 +17,31 @@ use serde_json::Value;
 use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 
-/// The tool that deletes a file, whose calls are the record of it.
+/// The tool that deletes files, whose calls record the deletions.
 const DELETING_TOOL: &str = "delete_file";
-/// The tools that change a file by its path, whose calls are the record of it.
+/// The tools that change a file by its path, whose calls record the changes.
 const WRITING_TOOLS: [&str; 3] = ["write_file", "update_file", DELETING_TOOL];
-/// How many paths that git cannot store a fact names before it only counts them.
+/// How many paths that git cannot store an event names before only counting them.
 const LEFT_OUT_PATHS: usize = 20;
 
-/// A commit that was made.
+/// A new commit.
 pub(crate) struct Made {
     pub(crate) commit: Oid,
-    /// What git cannot store of the worktree.
+    /// The paths in the worktree that git cannot store.
     pub(crate) left_out: Vec<String>,
     /// Unix seconds.
     pub(crate) time: i64,
 }
 
-/// What a worktree is committed as.
+/// The commit that a worktree becomes.
 #[derive(Clone, Copy)]
 pub(crate) struct NewTip<'a> {
     pub(crate) message: &'a str,
-    /// Says which of the files that configure agents the user has opened.
+    /// The policy, which says which of the files that configure agents the user has opened.
     pub(crate) policy: &'a Policy,
 }
 
-/// Commits the worktree as it stands onto the task's branch, or `None` if there is nothing to commit.
+/// Commits the worktree to the task's branch, or returns `None` if there is nothing to commit.
 pub(crate) async fn commit_worktree(
     context: &RunContext,
     record: &TaskRecord,
@@ -51,7 +51,7 @@ pub(crate) async fn commit_worktree(
     store(context, record, worktree, Some(tip)).await
 }
 
-/// Keeps the worktree as it stands under a keep-ref, without moving the branch.
+/// Stores the worktree under a ref of ours, without moving the branch.
 pub(crate) async fn keep_worktree(
     context: &RunContext,
     record: &TaskRecord,
@@ -61,7 +61,7 @@ pub(crate) async fn keep_worktree(
     Ok(())
 }
 
-/// Stores the worktree; as the branch's new tip, or as a snapshot beside it.
+/// Stores the worktree, as the branch's new tip or as a snapshot beside it.
 async fn store(
     context: &RunContext,
     record: &TaskRecord,
@@ -70,7 +70,7 @@ async fn store(
 ) -> Result<Option<Made>, CoordinatorError> {
     let Some(tip) = record.tip().cloned() else { return Ok(None) };
     if let Some(NewTip { policy, .. }) = as_tip {
-        // Before the snapshot, whose index would be taken for what a person has staged.
+        // Before the snapshot, whose index would be mistaken for staged changes of the user.
         let looked_at = Arc::clone(worktree);
         let tree = context.git(move |repo| repo.current_tree(&looked_at)).await?;
         let protected = configuring(context, policy, &tree, std::iter::once(&tip).chain(record.onto())).await?;
@@ -107,8 +107,7 @@ async fn store(
     Ok(Some(Made { commit, left_out, time }))
 }
 
-/// Returns the files that configure agents and that a tree changes; what one of the commits that it goes on from holds
-/// is as it was.
+/// Returns the files that configure agents and that a tree changes, compared with the commits that it continues from.
 async fn configuring(
     context: &RunContext,
     policy: &Policy,
@@ -132,8 +131,8 @@ async fn configuring(
     Ok(paths)
 }
 
-/// Requires that no program has changed these files, which configure agents: only a tool changes them, and that only
-/// by a rule of the user's.
+/// Requires that no program has changed these files, which configure agents: only a tool may change them, and only
+/// under a rule of the user's.
 async fn require_unconfigured(
     context: &RunContext,
     record: &TaskRecord,
@@ -147,7 +146,7 @@ async fn require_unconfigured(
     if paths.is_empty() { Ok(()) } else { Err(CoordinatorError::Configuration { paths }) }
 }
 
-/// Returns the files that a task's agent has changed through the executor, which had been asked whether it may.
+/// Returns the files that a task's agent has changed through the executor, which had checked its permission.
 async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<BTreeSet<PathBuf>, CoordinatorError> {
     let (mut begun, mut written) = (BTreeMap::new(), BTreeSet::new());
     let (run, task) = (context.run.clone(), record.task.id.clone());
@@ -157,7 +156,7 @@ async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<B
                 let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
                 begun.extend(path.map(|path| (call_id, path)));
             }
-            // Nobody saw the end of one that was interrupted, so the file may be as it was to be.
+            // The end of an interrupted call was not observed, so the file may have been written.
             Event::ToolFinished { call_id, outcome: ToolOutcome::Ok | ToolOutcome::Interrupted, deleted, .. } => {
                 written.extend(begun.remove(&call_id));
                 written.extend(deleted.into_iter().map(PathBuf::from));
@@ -168,8 +167,8 @@ async fn written_by_tools(context: &RunContext, record: &TaskRecord) -> Result<B
     Ok(written)
 }
 
-/// Keeps what a person has staged in a worktree, since a snapshot of its files takes its place in the index;
-/// the trees that are known to be held are those of the tip and of the newest snapshot.
+/// Keeps changes that the user has staged in a worktree, since a snapshot of its files replaces the index; the trees
+/// known to be held are those of the tip and of the newest snapshot.
 async fn keep_staged(
     context: &RunContext,
     record: &TaskRecord,
@@ -190,7 +189,8 @@ async fn keep_staged(
     keep_commit(context, spec, format!("{}/staged", record.task.id.branch_component())).await.map(drop)
 }
 
-/// Makes a commit and anchors it; the ref's name holds the commit's, so a repeated step never meets its own ref.
+/// Creates a commit and a ref that holds it; the ref's name contains the commit's id, so a repeated step never
+/// collides with its own ref.
 pub(crate) async fn keep_commit(context: &RunContext, spec: CommitSpec, name: String) -> Result<Oid, CoordinatorError> {
     let prefix = context.run.keep_prefix();
     context
@@ -203,7 +203,7 @@ pub(crate) async fn keep_commit(context: &RunContext, spec: CommitSpec, name: St
         .await
 }
 
-/// Stores the worktree's content as a tree, and says what git cannot store of it; no program runs for it.
+/// Stores the worktree's content as a tree, and returns the paths that git cannot store; runs no program.
 async fn snapshot_tree(
     context: &RunContext,
     record: &TaskRecord,
@@ -216,7 +216,7 @@ async fn snapshot_tree(
         context.git(move |repo| repo.snapshot(&worktree, &rules))
     };
     let taken = match take(Vec::new()).await {
-        // Only now does it matter what was deleted through the executor: it takes all facts of the task to know.
+        // Only now do deletions through the executor matter: finding them takes all events of the task.
         Err(error) if error.return_cause() == Some(ReturnCause::Deletions) => {
             take(recorded_deletions(context, record).await?).await?
         }
@@ -231,8 +231,8 @@ async fn snapshot_tree(
     Ok((taken.tree, left_out))
 }
 
-/// Returns what may be gone without a record: a person wrote what a command does, and an author may confirm that most
-/// files have to go. That nothing is left is no agent's word.
+/// Returns which files may be gone without a record: the user is responsible for a command, and an agent may confirm
+/// that most files are to go, but not that all are.
 fn permitted_loss(record: &TaskRecord) -> Loss {
     if record.is_command() {
         Loss::Everything
@@ -243,7 +243,7 @@ fn permitted_loss(record: &TaskRecord) -> Loss {
     }
 }
 
-/// Returns what a task's agent has deleted through the executor.
+/// Returns the files that a task's agent has deleted through the executor.
 async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result<Vec<PathBuf>, CoordinatorError> {
     let (mut begun, mut recorded_deletions) = (BTreeMap::new(), Vec::new());
     let (run, task) = (context.run.clone(), record.task.id.clone());
@@ -253,7 +253,7 @@ async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result
                 let path = arguments.get("path").and_then(Value::as_str).map(PathBuf::from);
                 begun.extend(path.filter(|path| path.file_name().is_some()).map(|path| (call_id, path)));
             }
-            // Nobody saw its end, so the file may be gone: it was to be.
+            // Its end was not observed, so the file may have been deleted.
             Event::ToolFinished { call_id, outcome: ToolOutcome::Interrupted, .. } => {
                 recorded_deletions.extend(begun.remove(&call_id));
             }
@@ -264,7 +264,7 @@ async fn recorded_deletions(context: &RunContext, record: &TaskRecord) -> Result
     Ok(recorded_deletions)
 }
 
-/// The trailers of every commit of ours.
+/// Returns the trailers of all our commits.
 pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String, String)> {
     let mut trailers = Vec::new();
     if let Some(model) = record.model() {
@@ -278,7 +278,7 @@ pub(crate) fn trailers(context: &RunContext, record: &TaskRecord) -> Vec<(String
     trailers
 }
 
-/// Reports whether the integration branch holds what a task has committed; a branch without a commit holds nothing.
+/// Reports whether the integration branch contains a task's commit; always false without a commit.
 pub(crate) async fn is_merged(context: &RunContext, record: &TaskRecord) -> Result<bool, CoordinatorError> {
     let own = record.tip().cloned().filter(|tip| record.base() != Some(tip));
     let (Some(tip), integration) = (own, context.state().integration.clone()) else { return Ok(false) };

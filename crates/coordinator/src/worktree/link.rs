@@ -1,6 +1,6 @@
-//! One agent's worktree and branch: everything that is done to them with git, on the agent's behalf.
+//! One agent's worktree and branch: all git operations on them, on the agent's behalf.
 //!
-//! It is the git of a worker's link. The worker says what should happen and is told ids and texts; the repository
+//! This is the git part of a worker's link. The worker requests operations and receives ids and texts; the repository
 //! stays behind it.
 
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ pub(crate) struct GitLink {
     worktree: Arc<Worktree>,
 }
 
-/// What is left of a conflict that an agent is mending.
+/// The unresolved files of a conflict that an agent is resolving.
 #[derive(Default)]
 pub(crate) struct Unresolved {
-    /// Files that hold conflict markers, each with the line of the first.
+    /// Files with conflict markers, each with the line of the first.
     pub(crate) marked: Vec<String>,
-    /// Files without markers, with git's name of the conflict, about which nothing has been decided.
+    /// Files without markers that are unresolved, with git's name of the conflict.
     pub(crate) untouched: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Unresolved {
 }
 
 impl GitLink {
-    /// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
+    /// Opens the worktree of a started task, recreating a directory that was deleted by hand.
     pub(crate) async fn open(context: &Arc<RunContext>, task: &TaskId) -> Result<Self, CoordinatorError> {
         let record = context.task(task)?;
         worktrees::record_loss(context, &record).await?;
@@ -60,7 +60,7 @@ impl GitLink {
         self.worktree.path()
     }
 
-    /// Returns where the files are, for the tools.
+    /// Returns the scope of the tools.
     pub(crate) fn scope(&self) -> Result<WorktreeScope, CoordinatorError> {
         let path = self.worktree.path().to_owned();
         let root = self.worktree.root().try_clone_to_owned();
@@ -68,12 +68,12 @@ impl GitLink {
         Ok(WorktreeScope { path, root: Arc::new(root), view: self.worktree.view() })
     }
 
-    /// Brings a worktree to where its attempt begins, with the files that the project wants in every worktree.
+    /// Brings a worktree to the start of its attempt, with the files that the project wants in every worktree.
     pub(crate) async fn begin(&self) -> Result<(), CoordinatorError> {
         let (record, tip) = self.record()?;
         let branch = format!("refs/heads/{}", self.context.run.task_branch(&self.task));
         let before = self.context.git(move |repo| repo.read_ref(&branch)).await?;
-        // An agent goes on from its own files; a command begins in a clean worktree.
+        // An agent continues from its own files; a command starts in a clean worktree.
         let replaced = before.filter(|before| *before != tip || record.is_command());
         if replaced.is_some() {
             self.keep_replaced().await?;
@@ -81,7 +81,7 @@ impl GitLink {
         let (worktree, run, task) = (Arc::clone(&self.worktree), self.context.run.clone(), self.task.clone());
         let begun = self.context.git(move |repo| {
             if let Some(before) = replaced {
-                // A person may have committed on the branch since.
+                // The user may have committed on the branch since.
                 if !repo.contains(&tip, &before)? && !repo.kept(&run)?.iter().any(|kept| kept.target == before) {
                     repo.keep(&format!("{}{}/replaced", run.keep_prefix(), task.branch_component()), &before)?;
                 }
@@ -92,11 +92,11 @@ impl GitLink {
         begun.await
     }
 
-    /// Merges what work was returned onto into the worktree, conflict markers included; names the files in conflict
-    /// that hold no text: a tool that writes text can neither keep them nor bring a version back.
+    /// Merges the commit that work was returned onto into the worktree, including conflict markers; returns the files
+    /// in conflict that are not text: a tool that writes text can neither keep them nor restore a version.
     ///
-    /// The worktree is put back to the branch's tip first, so doing it twice does no harm: no agent has edited it since
-    /// the work was handed over, or the merge would have been recorded as written. A person may have, so it is kept.
+    /// The worktree is reset to the branch's tip first, so doing it twice is harmless: no agent has edited it since
+    /// the work was handed over, or the merge would have been recorded. The user may have, so it is saved first.
     pub(crate) async fn write_return(&self, onto: Oid) -> Result<Vec<String>, CoordinatorError> {
         self.keep_replaced().await?;
         let (worktree, (_, tip)) = (Arc::clone(&self.worktree), self.record()?);
@@ -115,9 +115,9 @@ impl GitLink {
         written.await
     }
 
-    /// Returns what is left of the conflict that the agent is mending.
+    /// Returns the unresolved files of the conflict that the agent is resolving.
     ///
-    /// The two sides are those that were written into the worktree: a commit that the agent made since holds both.
+    /// The two sides are those that were written into the worktree: a commit that the agent made since contains both.
     pub(crate) async fn unresolved(&self, repair: &Repair) -> Result<Unresolved, CoordinatorError> {
         let (worktree, Repair { onto, tip }) = (Arc::clone(&self.worktree), repair.clone());
         let found = self.context.git(move |repo| {
@@ -134,7 +134,7 @@ impl GitLink {
         found.await
     }
 
-    /// Commits the worktree as it stands onto the branch, or `None` if there is nothing to commit.
+    /// Commits the worktree to the branch, or returns `None` if there is nothing to commit.
     pub(crate) async fn commit(&self, message: &str, policy: &Policy) -> Result<Option<GitCommit>, CoordinatorError> {
         let (record, _) = self.record()?;
         let made = commit::commit_worktree(&self.context, &record, &self.worktree, NewTip { message, policy }).await?;
@@ -146,13 +146,13 @@ impl GitLink {
         Ok(made.map(commit))
     }
 
-    /// Keeps the worktree as it stands, without moving the branch.
+    /// Stores the worktree, without moving the branch.
     pub(crate) async fn keep(&self) -> Result<(), CoordinatorError> {
         let (record, _) = self.record()?;
         commit::keep_worktree(&self.context, &record, &self.worktree).await
     }
 
-    /// Keeps what is about to be replaced: an attempt's work, or what a person has put there since.
+    /// Saves files that are about to be replaced: an attempt's work, or later changes of the user's.
     async fn keep_replaced(&self) -> Result<(), CoordinatorError> {
         self.keep().await.map_err(|error| match error {
             CoordinatorError::Git(source) if error.return_cause().is_some() => {
@@ -175,7 +175,7 @@ impl GitLink {
         self.context.git(move |repo| repo.ignores(&worktree, &file)).await
     }
 
-    /// Lists what the worktree holds that no commit of it will have, such as files that git ignores.
+    /// Lists the files of the worktree that no commit of it will contain, such as ignored files.
     pub(crate) async fn uncommitted(&self) -> Result<Vec<PathBuf>, CoordinatorError> {
         let worktree = Arc::clone(&self.worktree);
         self.context.git(move |repo| repo.uncommitted(&worktree)).await
@@ -191,7 +191,7 @@ impl GitLink {
         Ok(GitStatus { branch, head: Some(tip), changes: changes.collect() })
     }
 
-    /// Returns the difference of the worktree to the tip, or of the tip to where the attempt began.
+    /// Returns the diff from the tip to the worktree, or from the start of the attempt to the tip.
     pub(crate) async fn diff(&self, committed: bool) -> Result<String, CoordinatorError> {
         let (worktree, (record, tip)) = (Arc::clone(&self.worktree), self.record()?);
         let Some(base) = record.base().cloned() else { return Ok(String::new()) };
@@ -220,7 +220,7 @@ impl GitLink {
         Ok(commits.into_iter().map(commit).collect())
     }
 
-    /// Returns the task's record and where its branch stands.
+    /// Returns the task's record and its branch's tip.
     fn record(&self) -> Result<(TaskRecord, Oid), CoordinatorError> {
         let missing = || CoordinatorError::UnknownTask { run: self.context.run.clone(), task: self.task.clone() };
         let record = self.context.task(&self.task)?;
@@ -229,7 +229,7 @@ impl GitLink {
     }
 }
 
-/// Names a file in conflict, with git's name of the conflict.
+/// Formats a file in conflict, with git's name of the conflict.
 fn named(file: &ConflictFile) -> String {
     shown(&file.to_string())
 }

@@ -1,4 +1,4 @@
-//! Makes, commits and loses the worktrees of tasks.
+//! Creates, commits and replaces the worktrees of tasks.
 
 pub(crate) mod commit;
 pub(crate) mod link;

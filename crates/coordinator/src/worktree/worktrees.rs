@@ -1,4 +1,4 @@
-//! The worktrees of a run: made or taken over, and kept before anything could lose them.
+//! The worktrees of a run: created or taken over, and stored before they could be lost.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::CoordinatorError;
 use crate::run::context::RunContext;
 use crate::worktree::commit;
 
-/// Opens the worktree of a task that has been spawned; a directory that was deleted by hand is made again.
+/// Opens the worktree of a started task, recreating a directory that was deleted by hand.
 pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Arc<Worktree>, CoordinatorError> {
     let task = record.task.id.clone();
     let unknown = || CoordinatorError::UnknownTask { run: context.run.clone(), task: task.clone() };
@@ -19,7 +19,7 @@ pub(crate) async fn open(context: &RunContext, record: &TaskRecord) -> Result<Ar
     Ok(Arc::new(context.git(move |repo| repo.add_worktree(&spec)).await?))
 }
 
-/// Makes git's entry for a task's worktree again, if somebody has deleted it: the files are there, and stay.
+/// Recreates git's entry for a task's worktree if it was deleted: the files still exist, and are kept.
 pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
     let Some(tip) = record.tip().cloned() else { return Ok(()) };
     let spec = worktree_spec(context, &record.task.id, tip);
@@ -31,20 +31,19 @@ pub(crate) async fn restore(context: &RunContext, record: &TaskRecord) -> Result
     restored.await
 }
 
-/// Returns the ref that holds the merge which was written into a task's worktree.
+/// Returns the ref that holds the merge written into a task's worktree.
 pub(crate) fn conflict_anchor(context: &RunContext, task: &TaskId) -> String {
     format!("{}{}/conflict", context.run.keep_prefix(), task.branch_component())
 }
 
-/// Records that the worktree of a task is there no more, before it is made anew: what was set up and merged in it must
-/// be again.
+/// Records that a task's worktree is gone before it is recreated: its setup and merges have to be repeated.
 pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Result<(), CoordinatorError> {
     restore(context, record).await?;
     let task = record.task.id.clone();
     let path = context.layout.worktree(&context.run, &task);
     let look = move |repo: &Repo| match repo.open_worktree(&path) {
         Err(GitError::NoWorktree { .. }) => Ok(true),
-        // What else stands against using it is told where it is used.
+        // Other problems are reported where the worktree is used.
         _ => Ok(false),
     };
     if record.is_prepared() && context.git(look).await? {
@@ -53,7 +52,7 @@ pub(crate) async fn record_loss(context: &RunContext, record: &TaskRecord) -> Re
     Ok(())
 }
 
-/// Keeps what a task's worktree holds, if it has one.
+/// Stores the content of a task's worktree, if it has one.
 pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), CoordinatorError> {
     let record = context.task(task)?;
     if record.tip().is_none() || !context.layout.worktree(&context.run, task).exists() {
@@ -63,7 +62,7 @@ pub(crate) async fn keep(context: &RunContext, task: &TaskId) -> Result<(), Coor
     commit::keep_worktree(context, &record, &worktree).await
 }
 
-/// Ends without success what a worker has in hand; work that it has handed over meanwhile is others' to decide about.
+/// Fails a worker's task, unless its work has been handed over meanwhile.
 pub(crate) async fn fail(
     context: &RunContext,
     task: &TaskId,
@@ -73,12 +72,12 @@ pub(crate) async fn fail(
     end(context, task, (cause, message), |_, record| record.state().is_workable()).await
 }
 
-/// Ends a task for which the run has no time left; nobody works on anything any more.
+/// Fails a task for which the run has no time left; no worker is active any more.
 pub(crate) async fn time_out(context: &RunContext, task: &TaskId, message: String) -> Result<(), CoordinatorError> {
     end(context, task, (FailureCause::Timeout, message), RunState::can_go_on).await
 }
 
-/// Ends a task without success if it still may be; what its worktree holds is kept first.
+/// Ends a task that may still fail; its worktree is stored first.
 async fn end(
     context: &RunContext,
     task: &TaskId,
@@ -89,7 +88,7 @@ async fn end(
         return Ok(());
     }
     if let Err(error) = keep(context, task).await {
-        // The worktree itself is never removed without a snapshot, so nothing is lost; the failure still stands.
+        // The worktree itself is never removed without a snapshot, so nothing is lost; the task still fails.
         tracing::warn!(%task, %error, "could not snapshot the worktree of a task that failed");
     }
     let task = task.clone();
@@ -102,7 +101,7 @@ async fn end(
     context.decide(failed).await
 }
 
-/// Calls tasks off that have not ended and are not being merged at this moment.
+/// Cancels tasks that have not ended and are not being merged at this moment.
 pub(crate) async fn call_off(
     context: &RunContext,
     tasks: Vec<TaskId>,
@@ -116,7 +115,7 @@ pub(crate) async fn call_off(
     context.decide(decided).await
 }
 
-/// Reports whether a task fails since it was denied something and could not ask anybody, unless a limit ended it.
+/// Reports whether a task fails because a permission was denied without asking, unless a limit ended it.
 fn was_denied(state: &RunState, record: &TaskRecord, cause: FailureCause) -> bool {
     let limit =
         matches!(cause, FailureCause::Turns | FailureCause::Budget | FailureCause::Timeout | FailureCause::Context);

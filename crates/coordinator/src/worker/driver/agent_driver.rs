@@ -1,4 +1,4 @@
-//! What every driver is, and how its work ends.
+//! The interface of drivers, and how their work ends.
 
 use async_trait::async_trait;
 use orchestrate_core::event::FailureCause;
@@ -6,22 +6,22 @@ use orchestrate_core::event::FailureCause;
 use crate::error::CoordinatorError;
 use crate::worker::workplace::Workplace;
 
-/// How a stretch of work ended.
+/// How a driver's work ended.
 #[derive(Debug)]
 pub(crate) enum DriverEnd {
-    /// The agent says that it is done; the text is its closing report.
+    /// The agent declared the task done; the text is its final report.
     Finished(String),
-    /// It cannot be done, and this is why.
+    /// The task failed for this reason.
     Failed(FailureCause, String),
-    /// A call waits for a person; the facts are recorded.
+    /// A call is parked; the events are recorded.
     Parked,
-    /// It was interrupted and is taken up again later.
+    /// It was interrupted and will be resumed later.
     Interrupted,
 }
 
-/// Drives one agent; everything that it does is recorded through the workplace's link.
+/// Drives one agent; every action is recorded through the workplace's link.
 #[async_trait]
 pub(crate) trait AgentDriver: Send {
-    /// Works until the agent ends, waits for a person, or is interrupted.
+    /// Works until the agent ends, a call is parked, or it is interrupted.
     async fn drive(&mut self, workplace: &Workplace) -> Result<DriverEnd, CoordinatorError>;
 }

@@ -1,6 +1,6 @@
-//! What one agent's tools reach beyond its worktree: its branch, the other agents, the journal.
+//! The services available to one agent's tools beyond its worktree: its branch, the other agents, the journal.
 //!
-//! Every value here belongs to one agent, so no tool can speak for another.
+//! Every value here belongs to one agent, so no tool can act for another.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::run::codec::value_bytes;
 use crate::worker::link::{JournalSlot, Outgoing};
 use crate::worker::workplace::Workplace;
 
-/// One agent's desk: everything that its tools reach.
+/// The services of one agent's tools.
 pub(super) struct AgentServices {
     workplace: Workplace,
     artifacts: Mutex<Vec<Artifact>>,
@@ -32,9 +32,9 @@ impl AgentServices {
         Arc::new(Self { workplace: workplace.clone(), artifacts: Mutex::new(artifacts), lost: Lost::default() })
     }
 
-    /// Takes why the start or the end of a call could not be recorded, if one could not.
+    /// Takes the error that prevented recording the start or end of a call, if there was one.
     ///
-    /// The agent must not go on then: a reply to a result that is not recorded could never be replayed.
+    /// The agent must not continue then: a reply to an unrecorded result could never be replayed.
     pub(super) fn lost(&self) -> Option<CoordinatorError> {
         self.lost.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -45,7 +45,7 @@ impl AgentServices {
 struct Lost(Arc<Mutex<Option<CoordinatorError>>>);
 
 impl Lost {
-    /// Notes the failure for the driver, and words it for the tool.
+    /// Stores the failure for the driver, and words it for the tool.
     fn note(&self, error: CoordinatorError) -> ServiceError {
         let told = service_error(&error);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -106,7 +106,7 @@ impl AgentService for AgentServices {
 impl CallRecorder for AgentServices {
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError> {
         let link = &self.workplace.link;
-        // The place first: an end must be recordable whatever happens after the start.
+        // The slot is reserved first: the end must be recordable whatever happens after the start.
         let place = link.keep_place().await.map_err(|error| self.lost.note(error))?;
         link.record(vec![self.start_of(record)?]).await.map_err(|error| self.lost.note(error))?;
         let (task, turn) = (self.workplace.task().clone(), self.turn()?);
@@ -140,7 +140,7 @@ impl AgentServices {
     }
 }
 
-/// The kept place of one call's end in the journal.
+/// The journal slot reserved for the end of one call.
 struct KeptPlace {
     place: JournalSlot,
     lost: Lost,
@@ -161,7 +161,7 @@ impl EndSlot for KeptPlace {
     }
 }
 
-/// Writes down the end of a call.
+/// Serializes the end of a call.
 fn bytes_of(end: &ToolOutput) -> Result<Vec<u8>, ServiceError> {
     value_bytes(end, "tool result").map_err(|error| service_error(&error))
 }

@@ -1,21 +1,21 @@
-//! The fact of a call's end, the same for every driver.
+//! The event of a call's end, the same for every driver.
 
 use orchestrate_core::event::{ErrorKind, Event, ToolOutcome};
 use orchestrate_core::{BlobId, TaskId};
 use orchestrate_tools::ToolOutput;
 
-/// The longest error that stands in the fact itself; the whole is in the result that it names.
+/// The maximum length of the error in the event itself; the result that it names contains the whole.
 const MAX_ERROR_CHARS: usize = 500;
 
-/// Whose call it was.
+/// The call that ended.
 pub(super) struct CallOf {
     pub(super) task: TaskId,
     pub(super) turn: u32,
-    /// The tool's canonical name, or what the model called it.
+    /// The tool's canonical name, or the name used by the model.
     pub(super) tool: String,
 }
 
-/// Returns the fact of a call's end; `result` is the blob that holds it.
+/// Returns the event of a call's end; `result` is the blob that holds it.
 pub(super) fn finished(end: &ToolOutput, of: CallOf, result: BlobId) -> Event {
     let CallOf { task, turn, tool } = of;
     Event::ToolFinished {

@@ -1,7 +1,7 @@
 //! Drives a `run:` task: one shell command in the task's worktree, without a model.
 //!
-//! The command is deterministic, so an interrupted one is run again, in a worktree that is prepared anew: on what it
-//! had made itself, a command that adds to a file would add twice. One whose result is committed is not run again.
+//! The command is deterministic, so an interrupted one is rerun, in a fresh worktree: a command that appends to a
+//! file would otherwise append twice. A command whose result is committed is not rerun.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::texts::prompts::{EVIDENCE_BYTES, cut};
 use crate::worker::link::WorkerLink;
 use crate::worker::workplace::Workplace;
 
-/// The name under which the command stands among the tool calls.
+/// The name of the command among the tool calls.
 const TOOL: &str = "run";
 
 /// Drives one `run:` task.
@@ -60,7 +60,7 @@ impl AgentDriver for CommandDriver {
 }
 
 impl CommandDriver {
-    /// Records the command's end; `None` means that nobody saw it.
+    /// Records the command's end; `None` means that it was not observed.
     async fn record_end(
         &self,
         workplace: &Workplace,
@@ -74,7 +74,7 @@ impl CommandDriver {
     }
 }
 
-/// Returns a command's end as that of a call.
+/// Returns a command's end in the form of a call's end.
 fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
     ToolOutput {
         success: result.passed,
@@ -89,7 +89,7 @@ fn output_of(call: &CallId, result: &CheckResult) -> ToolOutput {
     }
 }
 
-/// Returns what the command said that made the branch's tip.
+/// Returns the output of the command whose result is the branch's tip.
 fn last_output(link: &WorkerLink) -> Result<String, CoordinatorError> {
     let mut results = link.history()?.into_iter().filter_map(|fact| match fact.event {
         Event::ToolFinished { result, outcome: ToolOutcome::Ok, .. } => Some(result),

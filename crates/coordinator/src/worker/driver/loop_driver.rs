@@ -1,8 +1,8 @@
 //! Drives our own agent loop: carries out each step of [`AgentLoop`], records it, and feeds it back.
 //!
-//! The order is always record → apply → act for what we do, and act → record → apply for what the world answers, so an
-//! agent can be killed anywhere and taken up again by replay. Streaming stays out of the loop: of what arrives before a
-//! reply is whole, only that it is asked for again is told.
+//! The order is always record → apply → act for our actions, and act → record → apply for external answers, so an
+//! agent can be killed anywhere and resumed by replay. Streaming stays out of the loop: until a reply is complete,
+//! only retries are reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::run::shutdown::ShutdownLevel;
 use crate::worker::link::{Announced, WorkerLink};
 use crate::worker::workplace::Workplace;
 
-/// The least that a result may have, however many calls a turn has: a message, and the mark of what is left out.
+/// The minimum size of a result, however many calls a turn has: a message, and the mark of what is left out.
 const LEAST_RESULT_TOKENS: u64 = 128;
 
 /// Drives one agent with a model.
@@ -42,7 +42,7 @@ pub(crate) struct LoopDriver {
 }
 
 impl LoopDriver {
-    /// Takes an agent up where its recorded facts left it; calls whose end nobody saw are recorded as interrupted.
+    /// Restores an agent from its recorded events; calls whose end was not observed are recorded as interrupted.
     pub(crate) async fn open(workplace: &Workplace) -> Result<Self, CoordinatorError> {
         let (link, assignment) = (&workplace.link, &workplace.assignment);
         let record = link.task()?;
@@ -65,8 +65,8 @@ impl LoopDriver {
         })
     }
 
-    /// Hears the messages that wait, but for those whose deadline has passed; the agent that has just ended is reopened
-    /// by them.
+    /// Delivers the pending messages, except those whose deadline has passed; they reopen an agent that has just
+    /// ended.
     async fn deliver_messages(&mut self, workplace: &Workplace) -> Result<(), CoordinatorError> {
         if !self.agent.can_hear() {
             return Ok(());
@@ -89,7 +89,7 @@ impl LoopDriver {
         Ok(())
     }
 
-    /// Sends a request; `None` means that the agent goes on.
+    /// Sends a request; returns `None` if the agent continues.
     async fn ask(
         &mut self,
         workplace: &Workplace,
@@ -130,7 +130,7 @@ impl LoopDriver {
         }
     }
 
-    /// Records that a request is about to be sent, as soon as every budget can carry it.
+    /// Records that a request is about to be sent, as soon as every budget covers it.
     async fn announce(
         &self,
         workplace: &Workplace,
@@ -138,7 +138,7 @@ impl LoopDriver {
     ) -> Result<Option<DriverEnd>, CoordinatorError> {
         let (link, body) = (&workplace.link, value_bytes(request, "model request")?);
         if link.is_capped() {
-            // By a bound that is several times too large, it would hold up others who share the budget.
+            // An upper bound that is several times too large would block others that share the budget.
             workplace.host.counter.wait().await?;
         }
         loop {
@@ -148,7 +148,8 @@ impl LoopDriver {
             let (turn, model) = (request.origin.turn, request.model.clone());
             match link.reserve(Announced { turn, model, request: body.clone(), tokens }).await? {
                 Reservation::Fits => return Ok(None),
-                // By a bound on the tokens a request may be sent, but nothing is held back: it may have become capped.
+                // A request may be sent on an upper bound, but nothing is reserved: a budget may have become limited
+                // meanwhile.
                 _ if !counter.is_exact() => {
                     workplace.host.counter.wait().await?;
                 }
@@ -163,7 +164,7 @@ impl LoopDriver {
         }
     }
 
-    /// Runs calls in their order; `None` means that the agent goes on.
+    /// Runs calls in order; returns `None` if the agent continues.
     async fn call(
         &mut self,
         workplace: &Workplace,
@@ -185,7 +186,7 @@ impl LoopDriver {
                     self.agent.apply(AgentFact::ToolEnded { answer: output.to_answer() })?;
                 }
                 CallOutcome::NeedsApproval { call: hash, tool, arguments, rule } => {
-                    // As it would run, under the tool's own name: that is what the hash covers.
+                    // As it would run, under the tool's own name: the hash covers exactly that.
                     let asking = ToolCall { id: call.id, name: tool, arguments };
                     workplace.link.ask(asking, hash, rule).await?;
                     return Ok(Some(DriverEnd::Parked));
@@ -247,14 +248,14 @@ impl AgentDriver for LoopDriver {
     }
 }
 
-/// Returns how large a result may be in a turn of so many calls: at most a quarter of the bound, and half of it
-/// together, so that the turn and those before it still leave a context that can work.
+/// Returns the maximum size of a result in a turn with this many calls: at most a quarter of the context, and half of
+/// it for all results, so that the turn and its predecessors leave enough room to work.
 fn result_tokens(context_tokens: u64, calls: usize) -> u64 {
     let calls = u64::try_from(calls).unwrap_or(u64::MAX).max(1);
     (context_tokens / 4).min(context_tokens / 2 / calls).max(LEAST_RESULT_TOKENS)
 }
 
-/// What people have decided about this agent's calls.
+/// Returns the user's decisions on this agent's calls.
 fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
     let decided = workplace.link.verdicts().into_iter().map(|(call, Verdict { allowed, message })| {
         let reason = message.unwrap_or_else(|| "the user denied it".to_owned());
@@ -263,7 +264,7 @@ fn approvals(workplace: &Workplace) -> BTreeMap<CallHash, Approval> {
     decided.collect()
 }
 
-/// Records that a request failed for good, which releases its reservation.
+/// Records that a request failed permanently, which releases its reservation.
 async fn failed(
     workplace: &Workplace,
     turn: u32,
@@ -275,7 +276,7 @@ async fn failed(
     Ok(DriverEnd::Failed(cause, error))
 }
 
-/// Returns the name of the tool that a call started.
+/// Returns the name of the tool that a call used.
 fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
     let started = facts.iter().rev().find_map(|fact| match &fact.event {
         Event::ToolStarted { call_id, tool, .. } if call_id == call => Some(tool.clone()),
@@ -284,7 +285,7 @@ fn tool_of(call: &CallId, facts: &[Recorded]) -> String {
     started.unwrap_or_default()
 }
 
-/// Records the end of a call that nobody saw, so that the model is told and nothing is assumed.
+/// Records the end of a call that was not observed, so that the model is told and nothing is assumed.
 async fn close_interrupted(
     workplace: &Workplace,
     call: &CallId,
@@ -296,7 +297,7 @@ async fn close_interrupted(
     workplace.link.record_with(value_bytes(&end, "tool result")?, fact).await
 }
 
-/// Reports how an agent's end ends the stretch of work.
+/// Returns how an agent's end ends the driver's work.
 fn end_of(finish: Finish) -> DriverEnd {
     let (cause, text) = match finish {
         Finish::Done(report) => return DriverEnd::Finished(report),

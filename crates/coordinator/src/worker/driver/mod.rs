@@ -1,4 +1,4 @@
-//! What drives an agent from its start to the end of a stretch of work.
+//! Drives an agent from its start until it stops.
 
 mod agent_driver;
 mod agent_services;

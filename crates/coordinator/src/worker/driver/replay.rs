@@ -1,4 +1,4 @@
-//! Brings an agent's loop to where its recorded facts left it.
+//! Restores an agent's loop from its recorded events.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use orchestrate_tools::{ReadLedger, ToolOutput};
 use crate::error::CoordinatorError;
 use crate::worker::link::WorkerLink;
 
-/// An agent as its facts left it.
+/// An agent restored from its events.
 pub(crate) struct Replayed {
     pub(crate) agent: AgentLoop,
-    /// The files that it has seen.
+    /// The files that it has read.
     pub(crate) ledger: ReadLedger,
-    /// How many artifacts it has been given.
+    /// The artifacts that it has been given.
     pub(crate) artifacts: Vec<orchestrate_tools::Artifact>,
 }
 
-/// Replays a task's facts into a new loop made from `spec`.
+/// Replays a task's events into a new loop created from `spec`.
 pub(crate) fn replay(link: &WorkerLink, spec: AgentSpec, facts: &[Recorded]) -> Result<Replayed, CoordinatorError> {
     let mut agent = AgentLoop::new(spec);
     let mut messages: BTreeMap<(Sender, u64), &Envelope> = BTreeMap::new();

@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn only_a_wait_that_is_noticed_has_a_line() {
         let line = |ms| {
-            let (task, error) = ("T1".into(), "get an answer\nof x".to_owned());
+            let (task, error) = ("T1".into(), "get an answer\nfrom x".to_owned());
             retry_line(&Retry { task, error, attempt: 3, most: 8, wait: Duration::from_millis(ms) })
         };
         let told = "T1: failed to get an answer from x; retrying in 8 s (3 of 8)";

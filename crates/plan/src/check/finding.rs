@@ -65,9 +65,9 @@ pub enum FindingCode {
     TooDeep,
     /// Nothing in the file is a task.
     NoTasks,
-    /// There are more tasks than [`crate::MAX_TASKS`].
+    /// There are more tasks than `MAX_TASKS`.
     TooManyTasks,
-    /// There are more dependencies than [`crate::MAX_DEPENDENCIES`].
+    /// There are more dependencies than `MAX_DEPENDENCIES`.
     TooManyDependencies,
     /// The front matter is not a YAML mapping.
     FrontMatter,

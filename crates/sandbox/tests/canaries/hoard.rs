@@ -54,8 +54,9 @@ fn memory_files() -> io::Result<Vec<File>> {
     (0..PIECES).map(|_| memory_file()).collect()
 }
 
+/// One that was killed before it could take the name away has left an empty file of that name to the next.
 fn unlinked_file() -> io::Result<File> {
-    let mut file = File::options().read(true).write(true).create_new(true).open("unlinked")?;
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open("unlinked")?;
     std::fs::remove_file("unlinked")?;
     file.write_all(&vec![1; PIECE])?;
     Ok(file)

@@ -3,6 +3,7 @@
 //! Its rows are what ran: every test of a test program whose module is named for attacks ([`suites`]). The short form
 //! is one attack of this very program; `ORCHESTRATE_HOSTILE=all` runs all programs and prints the table.
 
+mod attacks;
 mod controls;
 mod suites;
 mod table;
@@ -33,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let by_root = judging("table_of_attacks::every_attack_is_held_off_as_root_and_as_a_user", every_attack_is_held_off);
     let by_user = judging("table_of_attacks::every_attack_is_held_off_as_a_user", every_attack_is_held_off);
     let whole = if Who::here().contains(&Who::Root) { by_root } else { by_user };
-    own.into_iter().chain([whole]).collect()
+    own.into_iter().chain([whole]).chain(attacks::cases()).collect()
 }
 
 fn every_attack_is_held_off(required: bool) -> Result<Completion, Failed> {

@@ -45,18 +45,19 @@ fn cleaning() -> Outcome {
     for fault in ["before:1", "after:1"] {
         let scene = Scene::of(&plays::commands())?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        let refs = scene.repository.git(&["for-each-ref"])?;
+        let refs = scene.world.repository.git(&["for-each-ref"])?;
         let unkept = scene.worktree("T2")?.join("unkept.txt");
         std::fs::write(&unkept, "nowhere else\n")?;
         for (fault, code) in [(fault, KILLED), (NO_FAULT, 0)] {
             scene.act(Deed::Clean, fault)?.exits(code)?;
-            if std::fs::read_to_string(&unkept)? != "nowhere else\n" || scene.repository.git(&["for-each-ref"])? != refs
+            if std::fs::read_to_string(&unkept)? != "nowhere else\n"
+                || scene.world.repository.git(&["for-each-ref"])? != refs
             {
                 return fail(format!("{fault} lost something"));
             }
             scene.require_untouched()?;
         }
-        let left = scene.repository.git(&["worktree", "list"])?;
+        let left = scene.world.repository.git(&["worktree", "list"])?;
         if left.lines().count() != 2 {
             return fail(format!("{fault} left worktrees:\n{left}"));
         }

@@ -9,7 +9,7 @@ use libtest_mimic::Failed;
 use super::plays::Play;
 use super::scene::{Deed, FAILED, KILLED, PLAN, Scene};
 use super::{CHILD_ARGUMENT, NO_FAULT};
-use crate::land::look;
+use crate::person::look;
 use crate::support::{Case, Invocation, Outcome, Script, case, fail};
 
 /// Changes a file, adds one whose name comes later, and deletes none that [`look`] reads.
@@ -54,7 +54,7 @@ impl Landable {
         let mut run = Self::of(TASKS, "kept.txt", "kept\n")?;
         if has_moved {
             commit(&run.scene, "meanwhile.txt", "m\n")?;
-            run.tip = run.scene.repository.git(&["rev-parse", "main"])?;
+            run.tip = run.scene.world.repository.git(&["rev-parse", "main"])?;
         }
         Ok(run)
     }
@@ -62,17 +62,17 @@ impl Landable {
     /// Runs these tasks where a file had this text.
     fn of(tasks: &'static str, file: &str, text: &str) -> Result<Self, Failed> {
         let scene = Scene::of(&Play { plan: tasks, script: Script::default() })?;
-        scene.repository.write(PLAN, tasks)?;
+        scene.world.repository.write(PLAN, tasks)?;
         commit(&scene, file, text)?;
         scene.coordinate(NO_FAULT)?.exits(0)?;
-        let tip = scene.repository.git(&["rev-parse", "main"])?;
+        let tip = scene.world.repository.git(&["rev-parse", "main"])?;
         Ok(Self { scene, tip })
     }
 
     /// Everything that landing may move; a merge that is made again has another time, so its commit is not named.
     fn look(&self) -> Result<String, Failed> {
-        let main = self.scene.repository.git(&["rev-parse", "main"])?;
-        let seen = look(&self.scene.repository)?;
+        let main = self.scene.world.repository.git(&["rev-parse", "main"])?;
+        let seen = look(&self.scene.world.repository)?;
         Ok(if main == self.tip { seen } else { seen.replace(&main, "landed") })
     }
 
@@ -97,9 +97,9 @@ impl Landable {
 }
 
 fn commit(scene: &Scene, file: &str, text: &str) -> Outcome {
-    scene.repository.write(file, text)?;
-    scene.repository.git(&["add", file])?;
-    scene.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile", "--", file]).map(drop)
+    scene.world.repository.write(file, text)?;
+    scene.world.repository.git(&["add", file])?;
+    scene.world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile", "--", file]).map(drop)
 }
 
 fn at_each_append(has_moved: bool) -> Outcome {
@@ -164,15 +164,15 @@ impl Moment {
 
 /// Sets something in the user's own configuration: a filter of the repository's is never run.
 fn configure(run: &Landable, key: &str, value: &str) -> Outcome {
-    let home = run.scene.home.path().join("home");
+    let home = run.scene.world.home.path().join("home");
     std::fs::create_dir_all(&home)?;
     let file = home.join(".gitconfig").display().to_string();
-    run.scene.repository.git(&["config", "--file", &file, key, value]).map(drop)
+    run.scene.world.repository.git(&["config", "--file", &file, key, value]).map(drop)
 }
 
 /// Makes a program `git` of a script, in a folder of this name.
 fn program_of(run: &Landable, name: &str, script: &str) -> Result<PathBuf, Failed> {
-    let folder = run.scene.home.path().join(name);
+    let folder = run.scene.world.home.path().join(name);
     std::fs::create_dir(&folder)?;
     let path = folder.join("git");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
@@ -196,8 +196,8 @@ fn real_git() -> Result<PathBuf, Failed> {
 fn around_git(moment: Moment) -> Outcome {
     let run = Landable::new(false)?;
     configure(&run, "filter.stop.smudge", "cat")?;
-    let attributes = run.scene.repository.path().join(".git/info/attributes");
-    std::fs::create_dir_all(run.scene.repository.path().join(".git/info"))?;
+    let attributes = run.scene.world.repository.path().join(".git/info/attributes");
+    std::fs::create_dir_all(run.scene.world.repository.path().join(".git/info"))?;
     std::fs::write(attributes, "one.txt filter=stop\nkept.txt filter=stop\n")?;
     let before = run.look()?;
     run.act(Deed::Land)?;
@@ -242,7 +242,7 @@ fn without_room(then: &str, code: i32) -> Outcome {
     for (next, expected) in [(Deed::Land, &landed), (Deed::Undo, &before)] {
         let program = program_of(&run, &format!("full-{next:?}"), &script)?;
         found_first(&program, run.scene.child(Deed::Land, NO_FAULT)?)?.run()?.exits(code)?;
-        let half = run.scene.repository.read("kept.txt")?;
+        let half = run.scene.world.repository.read("kept.txt")?;
         if half.is_empty() || !half.trim_matches('o').is_empty() || half.len() >= 6_000 {
             return fail(format!("{} bytes are not half of what is put back", half.len()));
         }

@@ -68,9 +68,9 @@ impl End {
     fn of(scene: &Scene, printed: &str) -> Result<Self, Failed> {
         let report: Value = serde_json::from_str(printed)?;
         let commit = report["integration_commit"].as_str().unwrap_or_default().to_owned();
-        let files = scene.repository.git(&["diff", EMPTY_TREE, &commit])?;
+        let files = scene.world.repository.git(&["diff", EMPTY_TREE, &commit])?;
         let branch = report["integration_branch"].as_str().unwrap_or_default();
-        if scene.repository.git(&["rev-parse", branch])? != commit {
+        if scene.world.repository.git(&["rev-parse", branch])? != commit {
             return fail(format!("{branch} is not at {commit}"));
         }
         Ok(Self { files, report: without_what_differs(report) })

@@ -13,8 +13,7 @@ use orchestrate_core::{RunId, TaskId};
 use orchestrate_journal::{Store, fault};
 
 use super::plays::{LOUDER, Play, SENT_BACK};
-use crate::run::{plan_input, runtime};
-use crate::support::{Fingerprint, Home, Invocation, Outcome, Ran, Repository, Running, fail};
+use crate::support::{Fingerprint, Invocation, Outcome, Ran, Running, World, fail, plan_input, runtime};
 
 /// How a shell says that SIGKILL ended a program.
 pub(super) const KILLED: i32 = 137;
@@ -56,20 +55,18 @@ impl Deed {
     }
 }
 
-/// A repository as people leave theirs, and a state folder for one run.
+/// A world with one run, and what of it was the user's before.
 pub(super) struct Scene {
-    pub(super) repository: Repository,
-    pub(super) home: Home,
+    pub(super) world: World,
     before: Fingerprint,
 }
 
 impl Scene {
     pub(super) fn of(play: &Play) -> Result<Self, Failed> {
-        let (repository, home) = (Repository::lived_in()?, Home::new()?);
-        std::fs::write(home.path().join(PLAN), play.plan)?;
-        play.script.write_to(&home.path().join("script.jsonl"))?;
-        let before = repository.fingerprint()?;
-        Ok(Self { repository, home, before })
+        let world = World::with_plan_outside(play.plan)?;
+        world.script(&play.script)?;
+        let before = world.repository.fingerprint()?;
+        Ok(Self { world, before })
     }
 
     /// Begins the run in a child, or resumes it, until the child ends by itself or by the fault.
@@ -90,15 +87,15 @@ impl Scene {
     /// Prepares to start a child.
     pub(super) fn child(&self, deed: Deed, fault: &str) -> Result<Invocation, Failed> {
         let program = std::env::current_exe()?;
-        let home = self.home.path().display().to_string();
+        let home = self.world.home.path().display().to_string();
         let arguments = [super::CHILD_ARGUMENT, &home, deed.name()];
-        let child = self.home.command(&program.display().to_string(), self.repository.path(), &arguments);
+        let child = self.world.home.command(&program.display().to_string(), self.world.repository.path(), &arguments);
         Ok(child.env(fault::VARIABLE, fault))
     }
 
     /// Fails if anything of the user's has changed.
     pub(super) fn require_untouched(&self) -> Outcome {
-        self.before.require_same(&self.repository.fingerprint()?)
+        self.before.require_same(&self.world.repository.fingerprint()?)
     }
 
     /// Returns the facts of the run.
@@ -129,7 +126,7 @@ impl Scene {
 
     /// Returns the folder of the only repository that the state folder knows.
     pub(super) fn folder(&self) -> Result<PathBuf, Failed> {
-        let folders = std::fs::read_dir(self.home.state().join("repos"))?.collect::<Result<Vec<_>, _>>()?;
+        let folders = std::fs::read_dir(self.world.home.state().join("repos"))?.collect::<Result<Vec<_>, _>>()?;
         let [only] = &folders[..] else { return fail(format!("{folders:?}")) };
         Ok(only.path())
     }

@@ -101,11 +101,11 @@ fn a_command_of_the_plan_runs_again() -> Outcome {
     first.signal(Signal::KILL)?;
     first.end()?.exits(KILLED)?;
 
-    std::fs::write(scene.repository.path().join(".git/objects/go"), "")?;
+    std::fs::write(scene.world.repository.path().join(".git/objects/go"), "")?;
     let end = End::of(&scene, &scene.coordinate(NO_FAULT)?.exits(0)?.stdout)?;
     scene.require_untouched()?;
-    let commit = scene.repository.git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;
-    if scene.repository.show(&commit, "log.txt")? != "1" {
+    let commit = scene.world.repository.git(&["rev-parse", scene.run()?.integration_branch().as_str()])?;
+    if scene.world.repository.show(&commit, "log.txt")? != "1" {
         return fail(format!("{end:#?}"));
     }
     require_interrupted_once(&scene)
@@ -143,7 +143,7 @@ fn a_half_written_file() -> Outcome {
 
 fn a_moved_integration_branch() -> Outcome {
     meanwhile(|scene| {
-        let (repository, reference) = (&scene.repository, scene.run()?.integration_ref());
+        let (repository, reference) = (&scene.world.repository, scene.run()?.integration_ref());
         let left = scene.store()?.state(&scene.run()?)?.integration.to_string();
         // The kill may have left git's lock on the branch, which somebody else removes first, as git says.
         let _ = std::fs::remove_file(repository.path().join(".git").join(format!("{reference}.lock")));
@@ -207,7 +207,7 @@ fn an_interrupted_deletion() -> Outcome {
 /// What is there at first is what a run leaves that was killed while git merged.
 fn the_temporary_folder() -> Outcome {
     let scene = Scene::of(&plays::commands())?;
-    let folder = scene.home.path().join("temporary");
+    let folder = scene.world.home.path().join("temporary");
     std::fs::create_dir_all(folder.join("orchestrate-room-1a2b3c/refs/heads"))?;
     let coordinate = |fault| scene.child(Deed::Run, fault)?.env("TMPDIR", &folder).run();
     coordinate("after:9")?.exits(KILLED)?;

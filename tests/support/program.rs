@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,13 @@ impl Home {
     /// Returns the directory that holds the program's state.
     pub(crate) fn state(&self) -> PathBuf {
         self.path().join("state/orchestrate")
+    }
+
+    /// Opens the lock of the only repository that there has been.
+    pub(crate) fn lock(&self) -> Result<File, Failed> {
+        let mut folders = std::fs::read_dir(self.state().join("git"))?;
+        let folder = folders.next().ok_or("no repository has a folder")??;
+        Ok(File::options().read(true).write(true).open(folder.path().join("lock"))?)
     }
 
     /// Prepares to start the built program in a directory.
@@ -271,6 +279,19 @@ impl Ran {
     pub(crate) fn json(&self) -> Result<Value, Failed> {
         serde_json::from_str(&self.stdout).map_err(|error| Failed::from(format!("{error} in {:?}", self.stdout)))
     }
+}
+
+/// Requires that a text contains all of these.
+pub(crate) fn require_words(text: &str, words: &[&str]) -> Result<(), Failed> {
+    match words.iter().find(|word| !text.contains(**word)) {
+        Some(missing) => Err(Failed::from(format!("no {missing:?} in\n{text}"))),
+        None => Ok(()),
+    }
+}
+
+/// Requires that a program printed all of these, to either of its outputs.
+pub(crate) fn says(ran: &Ran, words: &[&str]) -> Result<(), Failed> {
+    require_words(&format!("{}{}", ran.stdout, ran.stderr), words)
 }
 
 /// Waits until a look at the world gives something; the only wait of the tests that looks again and again.

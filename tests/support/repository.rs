@@ -152,6 +152,13 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
+    /// Returns the worktree whose folder has a task's name.
+    pub(crate) fn worktree(&self, task: &str) -> Result<PathBuf, Failed> {
+        let listed = self.git(&["worktree", "list", "--porcelain"])?;
+        let mut paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+        paths.find(|path| path.ends_with(task)).ok_or_else(|| Failed::from(listed.as_str()))
+    }
+
     /// Returns the text of a file in a commit.
     pub(crate) fn show(&self, revision: &str, name: &str) -> Result<String, Failed> {
         self.git(&["show", &format!("{revision}:{name}")])

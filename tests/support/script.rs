@@ -113,3 +113,13 @@ impl Rule {
         Value::Object(fields)
     }
 }
+
+/// Has a task's agent write a file in its first turn.
+pub(crate) fn write(task: &str, path: &str, content: &str) -> Rule {
+    Rule::task(task).turn(1).call("write_file", &json!({"path": path, "content": content}))
+}
+
+/// Has a task's agent end its work.
+pub(crate) fn done(task: &str) -> Rule {
+    Rule::task(task).text("Done.")
+}

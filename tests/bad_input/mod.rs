@@ -1,0 +1,30 @@
+//! What a user's machine, repository and plan may be like instead of fine: each says what to do next, and loses
+//! nothing.
+
+mod machine;
+mod models;
+mod plans;
+mod repositories;
+
+use libtest_mimic::Failed;
+
+use crate::support::{Case, Outcome, World, require_words};
+
+pub(crate) fn cases() -> Vec<Case> {
+    [plans::cases, repositories::cases, machine::cases, models::cases].iter().flat_map(|cases| cases()).collect()
+}
+
+/// A plan of one command.
+const PLAN: &str = "- [ ] T1 Make it (run: touch made)\n";
+
+/// Creates a world whose plan is [`PLAN`].
+fn world() -> Result<World, Failed> {
+    World::with_plan_outside(PLAN)
+}
+
+/// Requires that the plan is refused with these words before anything has begun.
+fn refuses(world: &World, said: &[&str]) -> Outcome {
+    let before = world.repository.fingerprint()?;
+    require_words(&world.types(&["run", &world.file("plan.md")], 2)?.stderr, said)?;
+    before.require_same(&world.repository.fingerprint()?)
+}

@@ -1,0 +1,92 @@
+//! Scripted models that cannot be read, and model servers that refuse.
+
+use rustix::process::Signal;
+
+use crate::support::{Case, ModelServer, Outcome, Reply, Script, done, fail, require_words, sandboxed, write};
+
+use super::{PLAN, world};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        sandboxed("bad_input::a_script_with_a_broken_line_is_refused", a_script_with_a_broken_line_is_refused),
+        sandboxed(
+            "bad_input::a_script_that_nobody_asks_again_is_not_read",
+            a_script_that_nobody_asks_again_is_not_read,
+        ),
+        sandboxed("bad_input::endpoints_that_refuse_say_what_to_do", endpoints_that_refuse_say_what_to_do),
+        sandboxed("bad_input::a_wait_for_a_server_is_shown", a_wait_for_a_server_is_shown),
+    ]
+}
+
+fn a_script_with_a_broken_line_is_refused() -> Outcome {
+    let world = world()?;
+    let (before, file) = (world.repository.fingerprint()?, world.file("model.jsonl"));
+    let rule = r#"{"reply": {"text": "done"}}"#;
+    let table = [
+        (format!("{rule}\n{{\"reply\": \n"), "line 2: EOF while parsing a value"),
+        (format!("{rule}\n\n{{\"reply\": {{}}}}\n"), "line 3: `reply` has neither `text` nor `tool_calls`"),
+        ("\n".to_owned(), "has no rules"),
+    ];
+    // An agent that starts late would be the first to read it.
+    let plan = world.write("plan.md", "- [ ] T1 Make it (run: touch made)\n- [ ] T2 Write it (depends: T1)\n")?;
+    for (text, words) in table {
+        std::fs::write(&file, text)?;
+        let ran = world.types(&["run", &plan, "--model", &format!("script:{file}")], 2)?;
+        require_words(&ran.stderr, &[&format!("failed to load the script {file}"), words])?;
+        if world.home.state().exists() {
+            return fail("there is a state of nothing");
+        }
+    }
+    // Commands need no model.
+    let plan = world.write("plan.md", PLAN)?;
+    world.types(&["run", &plan, "--model", &format!("script:{file}")], 0)?;
+    before.require_same(&world.repository.fingerprint()?)
+}
+
+fn a_script_that_nobody_asks_again_is_not_read() -> Outcome {
+    let world = world()?;
+    let plan = world.write("plan.md", "- [ ] T1 Write it\n")?;
+    let file = world.home.path().join("model.jsonl");
+    let model = Script::default().rule(write("T1", "one.txt", "one\n").turn(1)).rule(done("T1")).write_to(&file)?;
+    world.types(&["run", &plan, "--model", &model, "--merge", "review"], 3)?;
+    std::fs::write(&file, "no rule\n")?;
+    // Its author would read it.
+    let ran = world.types(&["reject", "T1", "-m", "Write two."], 2)?;
+    require_words(&ran.stderr, &["failed to load the script", "line 1"])?;
+    world.types(&["approve", "T1"], 0).map(drop)
+}
+
+fn endpoints_that_refuse_say_what_to_do() -> Outcome {
+    // A server that has just gone: nobody listens on its port.
+    let gone = ModelServer::scripted(Vec::new())?.openai_base();
+    let refusing = |status: u16| ModelServer::answering(move |_, _| Reply::error(status, "no"));
+    let (locked, empty) = (refusing(401)?, refusing(404)?);
+    let table = [
+        (gone, "set OPENAI_BASE_URL to its address"),
+        (locked.openai_base(), "check the key in OPENAI_API_KEY"),
+        (empty.openai_base(), "find the model openai/test"),
+    ];
+    for (base, words) in table {
+        let world = world()?;
+        let before = world.repository.fingerprint()?;
+        let plan = world.write("plan.md", "- [ ] T1 Write it\n- [ ] T2 Make it (run: touch made)\n")?;
+        let arguments = ["run", &plan, "--model", "openai/test"];
+        let typed = world.orchestrate(&arguments);
+        let ran = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).run()?.exits(1)?;
+        require_words(&ran.stdout, &["T1    failed", "T2    merged", words, "orchestrate retry T1 -m TEXT"])?;
+        before.require_same(&world.repository.fingerprint()?)?;
+    }
+    Ok(())
+}
+
+fn a_wait_for_a_server_is_shown() -> Outcome {
+    let world = world()?;
+    let server = ModelServer::answering(|_, _| Reply::error(503, "too busy").header("retry-after", "290"))?;
+    let (plan, base) = (world.write("plan.md", "- [ ] T1 Write it\n")?, server.openai_base());
+    let typed = world.orchestrate(&["run", &plan, "--model", "openai/test"]);
+    let running = typed.env("OPENAI_API_KEY", "k").env("OPENAI_BASE_URL", &base).start()?;
+    running.says(&format!("T1: failed to get an answer from openai/test at {base} (HTTP 503): too busy; "))?;
+    running.says("retrying in 290 s (1 of 8)\n")?;
+    running.signal(Signal::TERM)?;
+    running.end()?.exits(143).map(drop)
+}

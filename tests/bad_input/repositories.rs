@@ -1,0 +1,169 @@
+//! Repositories that a run cannot start from, and those that change while it works.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Ran, Rule, Script, World, at, case, done, fail, lines, require_words, sandboxed};
+
+use super::{PLAN, refuses, world};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case("bad_input::a_bare_repository_is_refused", a_bare_repository_is_refused),
+        case("bad_input::a_branch_in_the_way_is_refused", a_branch_in_the_way_is_refused),
+        case("bad_input::a_state_inside_the_checkout_is_refused", a_state_inside_the_checkout_is_refused),
+        sandboxed("bad_input::a_merge_or_a_rebase_is_finished_first", a_merge_or_a_rebase_is_finished_first),
+        sandboxed("bad_input::a_dirty_tree_and_a_detached_head_are_warnings", dirty_and_detached_are_warnings),
+        sandboxed("bad_input::a_base_branch_that_moves_is_landed_on", || the_base_branch_changes(false)),
+        sandboxed("bad_input::a_base_branch_that_goes_is_not_landed_on", || the_base_branch_changes(true)),
+        sandboxed("bad_input::a_worktree_deleted_while_running_fails_its_task_alone", a_worktree_is_deleted),
+    ]
+}
+
+fn a_bare_repository_is_refused() -> Outcome {
+    let world = world()?;
+    let bare = world.file("bare.git");
+    world.repository.git(&["clone", "-q", "--bare", ".", &bare])?;
+    let ran = world.home.orchestrate(Path::new(&bare), &["run", &world.file("plan.md")]).run()?.exits(2)?;
+    require_words(&ran.stderr, &["it is bare, which is not supported yet; run from a clone with a working tree"])
+}
+
+fn a_branch_in_the_way_is_refused() -> Outcome {
+    let world = world()?;
+    world.repository.git(&["branch", "orchestrate"])?;
+    refuses(&world, &["its branch `orchestrate` blocks the names of runs", "git branch -m orchestrate NAME"])
+}
+
+fn a_state_inside_the_checkout_is_refused() -> Outcome {
+    let world = world()?;
+    let (inside, before) = (world.repository.path().join("state"), world.repository.fingerprint()?);
+    for command in [&["run", &world.file("plan.md")][..], &["doctor"]] {
+        let typed = world.orchestrate(command).env("XDG_STATE_HOME", &inside);
+        let ran = typed.run()?.exits(2)?;
+        require_words(&format!("{}{}", ran.stdout, ran.stderr), &["set XDG_STATE_HOME to a folder outside it"])?;
+    }
+    before.require_same(&world.repository.fingerprint()?)
+}
+
+fn a_merge_or_a_rebase_is_finished_first() -> Outcome {
+    for (command, words) in [("merge", "a merge is in progress"), ("rebase", "a rebase is in progress")] {
+        let world = World::plain()?;
+        world.write("plan.md", PLAN)?;
+        let repository = &world.repository;
+        repository.git(&["checkout", "-q", "-b", "theirs"])?;
+        repository.write("README.md", "# theirs\n")?;
+        repository.commit_all("Theirs")?;
+        repository.git(&["checkout", "-q", "main"])?;
+        repository.write("README.md", "# ours\n")?;
+        repository.commit_all("Ours")?;
+        if repository.git(&[command, "theirs"]).is_ok() {
+            return fail(format!("{command} has no conflict"));
+        }
+        refuses(&world, &[words, "finish or abort it first"])?;
+        repository.git(&[command, "--abort"])?;
+        world.types(&["run", &world.file("plan.md")], 0)?;
+    }
+    Ok(())
+}
+
+fn dirty_and_detached_are_warnings() -> Outcome {
+    let world = world()?;
+    world.repository.git(&["checkout", "-q", "--detach"])?;
+    let before = world.repository.fingerprint()?;
+    let ran = world.types(&["run", &world.file("plan.md")], 0)?;
+    let warnings = ["3 files have uncommitted changes", "no branch is checked out"];
+    require_words(&ran.stderr, &warnings)?;
+    if ran.stderr.matches("warning: ").count() != warnings.len() || ran.stdout.contains("orchestrate land") {
+        return fail(format!("{ran:?}"));
+    }
+    let result =
+        ran.stdout.lines().find_map(|line| line.trim().strip_prefix("git merge ")).unwrap_or_default().to_owned();
+    if world.repository.show(&result, "made").is_err() {
+        return fail(ran.stdout);
+    }
+    let refused = world.types(&["land"], 3)?;
+    require_words(&refused.stderr, &["HEAD was detached", &format!("git merge {result}")])?;
+    before.require_same(&world.repository.fingerprint()?)
+}
+
+/// A task whose command can be waited for, and lasts until the test has done what it does.
+fn while_it_runs(world: &World, acts: impl FnOnce(&Path) -> Outcome) -> Result<Ran, Failed> {
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": "until test -e go -o ! -e .git; do sleep 0.05; done"})),
+        )
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"));
+    let model = script.write_to(&world.home.path().join("model.jsonl"))?;
+    let plan = world.write("plan.md", "- [ ] T1 Wait\n- [ ] T2 Make it (run: touch made)\n")?;
+    // One agent: git itself dies where another worktree is just being made.
+    let arguments = ["run", &plan, "--model", &model, "--max-agents", "1", "--output-format", "stream-json"];
+    let running = world.orchestrate(&arguments).start()?;
+    let line = running.line(|line| line.contains("\"tool.started\"") && line.contains("until test"))?;
+    let run = at(&lines(&line)?[0], "/run_id")?.as_str().unwrap_or_default().to_owned();
+    let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    let place = listed
+        .lines()
+        .find_map(|line| line.strip_prefix("worktree ")?.ends_with(&format!("{run}/T1")).then_some(&line[9..]));
+    let Some(place) = place else { return fail(listed) };
+    acts(Path::new(place))?;
+    running.end()
+}
+
+fn the_base_branch_changes(goes: bool) -> Outcome {
+    let world = World::plain()?;
+    let repository = &world.repository;
+    repository.git(&["checkout", "-q", "-b", "base"])?;
+    let ran = while_it_runs(&world, |worktree| {
+        if goes {
+            repository.git(&["checkout", "-q", "main"])?;
+            repository.git(&["branch", "-D", "base"])?;
+        } else {
+            repository.write("theirs.txt", "theirs\n")?;
+            repository.commit_all("Theirs")?;
+        }
+        Ok(std::fs::write(worktree.join("go"), "")?)
+    })?;
+    let before = repository.fingerprint()?;
+    let report = lines(&ran.exits(0)?.stdout)?.pop().unwrap_or_default();
+    let branch = at(&report, "/integration_branch")?.as_str().unwrap_or_default().to_owned();
+    if repository.show(&branch, "one.txt")? != "1" {
+        return fail("the result is not there");
+    }
+    if goes {
+        let refused = world.types(&["land"], 3)?;
+        require_words(&refused.stderr, &["land on base: the branch is gone", "git branch base COMMIT"])?;
+        return before.require_same(&repository.fingerprint()?);
+    }
+    world.types(&["land"], 0)?;
+    let landed = ["theirs.txt", "one.txt", "made"].map(|file| repository.path().join(file).exists());
+    if landed == [true; 3] { Ok(()) } else { fail(format!("{landed:?}")) }
+}
+
+fn a_worktree_is_deleted() -> Outcome {
+    let world = world()?;
+    let before = world.repository.fingerprint()?;
+    let ran = while_it_runs(&world, |worktree| Ok(std::fs::remove_dir_all(worktree)?))?.exits(1)?;
+    let report = lines(&ran.stdout)?.pop().unwrap_or_default();
+    let states = [at(&report, "/tasks/0/state")?, at(&report, "/tasks/1/state")?];
+    if states != ["failed", "merged"] {
+        return fail(report);
+    }
+    require_words(&report.to_string(), &["its directory is gone"])?;
+    // Cleaning takes what git still knows of it, and nothing of the work.
+    world.types(&["clean"], 0)?;
+    let listed = world.repository.git(&["worktree", "list", "--porcelain"])?;
+    if listed.matches("worktree ").count() != 1 {
+        return fail(listed);
+    }
+    before.require_same(&world.repository.fingerprint()?)?;
+    // A further attempt has its worktree again.
+    let again =
+        world.orchestrate(&["retry", "T1", "-m", "The folder was deleted.", "--output-format", "json"]).run()?;
+    let report = again.json()?;
+    if at(&report, "/tasks/0/attempt")? == 2 { Ok(()) } else { fail(report) }
+}

@@ -1,0 +1,281 @@
+//! Programs that an agent plants for git to run: whole runs in which none of them does, and nothing is lost.
+
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::ConfinementChoice;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::FailureCause;
+use orchestrate_sandbox::Confinement;
+use serde_json::json;
+
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, git};
+
+pub(crate) fn cases() -> Vec<Case> {
+    type Attack = fn(Confinement) -> Outcome;
+    let attacks: [(&str, Attack); 3] = [
+        ("a_filter_of_a_nested_repository_is_silent", a_filter_of_a_nested_repository_is_silent),
+        ("a_tampered_git_file_is_silent", a_tampered_git_file_is_silent),
+        ("a_file_system_monitor_is_silent", a_file_system_monitor_is_silent),
+    ];
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let links = tiers.map(|(tier, word)| {
+        let name = format!("attacks::a_hard_link_leads_nowhere_{word}");
+        case(name, move || a_hard_link_leads_nowhere(tier)).in_tier(tier)
+    });
+    let each = tiers.into_iter().flat_map(|(tier, word)| {
+        attacks.map(move |(name, attack)| case(format!("attacks::{name}_{word}"), move || attack(tier)).in_tier(tier))
+    });
+    let tokens = tiers.into_iter().chain([(Confinement::Unconfined, "unconfined")]).map(|(tier, word)| {
+        let name = format!("attacks::a_token_beside_the_commits_is_unreadable_{word}");
+        let locks = format!("attacks::the_repository_cannot_be_locked_{word}");
+        [
+            case(name, move || a_token_beside_the_commits_is_unreadable(tier)).in_tier(tier),
+            case(locks, move || the_repository_cannot_be_locked(tier)).in_tier(tier),
+        ]
+    });
+    let programs =
+        case("attacks::a_program_in_the_repository_is_never_ours", a_program_in_the_repository_is_never_ours);
+    each.chain(links).chain(tokens.flatten()).chain([programs]).collect()
+}
+
+/// Plants by a command and commits; the planted program leaves a canary wherever it can write. At the end a plain git,
+/// asked where the agent planted, runs the program: so it was no dud.
+fn play(tier: Confinement, plant: &str, plain: &[&str]) -> Outcome {
+    let world = World::lived_in()?;
+    // Both places: one that only a program outside the sandbox can write, and one below the worktree.
+    let outside = world.home.path().join("canary");
+    let program = format!("#!/bin/sh\necho trip >> '{}'\necho trip >> \"$0.canary\"\ncat\n", outside.display());
+    let plant = format!("cat > evil.sh <<'END'\n{program}END\nchmod +x evil.sh\necho kept > work.txt\n{plant}");
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": plant}))
+                .call("git_status", &json!({}))
+                .call("git_diff", &json!({}))
+                .call("git_commit", &json!({"message": "Plant"})),
+        )
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "more.txt", "content": "more\n"})))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 plant (verify: test -e work.txt)\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    let worktree = played.coordinator.layout().worktree(&played.report.run_id, &"T1".into());
+    if outside.exists() || worktree.join("evil.sh.canary").exists() {
+        return fail(format!("the planted program ran on our behalf\n{}", played.story()));
+    }
+    let is_tampered = std::fs::read_to_string(worktree.join(".git")).is_ok_and(|text| text.contains("fake"));
+    if is_tampered {
+        // Only the weaker sandbox lets an agent write there; such a worktree is trusted no more, and left as it is.
+        played.require(1, &[("T1", FailedTask)])?;
+        played.require_failure("T1", FailureCause::Worktree, "has changed since git wrote it; its files are kept")?;
+    } else {
+        played.require(0, &[("T1", Merged)])?;
+        if world.merged(&played.report, "work.txt")? != "kept" || world.merged(&played.report, "more.txt")? != "more" {
+            return fail("the agent's files are not in the merged result");
+        }
+    }
+    if std::fs::read_to_string(worktree.join("work.txt"))? != "kept\n" {
+        return fail("the agent's files are gone");
+    }
+    // What it answers does not matter, only whom it starts.
+    let _ = git(&worktree, plain);
+    if worktree.join("evil.sh.canary").exists() { Ok(()) } else { fail("what was planted trips nobody") }
+}
+
+fn a_filter_of_a_nested_repository_is_silent(tier: Confinement) -> Outcome {
+    play(
+        tier,
+        "git init -q nested && cd nested && git config filter.x.clean \"$PWD/../evil.sh\" && \
+         git config filter.x.smudge \"$PWD/../evil.sh\" && echo '* filter=x' > .gitattributes && echo data > data.txt; \
+         cd .. ; echo '* filter=x' > .gitattributes; true",
+        &["-C", "nested", "add", "-A"],
+    )
+}
+
+fn a_tampered_git_file_is_silent(tier: Confinement) -> Outcome {
+    // Where the file cannot be written, as in the full sandbox, the attack has failed already.
+    play(
+        tier,
+        "mkdir -p fake/objects fake/refs; echo 'ref: refs/heads/main' > fake/HEAD; \
+         printf '[core]\\n\\tfsmonitor = %s\\n\\trepositoryformatversion = 0\\n[filter \"x\"]\\n\\tclean = %s\\n' \
+         \"$PWD/evil.sh\" \"$PWD/evil.sh\" > fake/config; echo '* filter=x' > .gitattributes; \
+         echo \"gitdir: $PWD/fake\" > .git 2>/dev/null; true",
+        &["--git-dir=fake", "--work-tree=.", "add", "-A"],
+    )
+}
+
+fn a_file_system_monitor_is_silent(tier: Confinement) -> Outcome {
+    play(
+        tier,
+        "git config core.fsmonitor \"$PWD/evil.sh\" 2>/dev/null; git config core.hooksPath \"$PWD\" 2>/dev/null; \
+         cp evil.sh pre-commit; cp evil.sh post-checkout; git init -q sub; \
+         git -C sub config core.fsmonitor \"$PWD/evil.sh\"; echo s > sub/s.txt; true",
+        &["-C", "sub", "status"],
+    )
+}
+
+/// Files of the user's checkout may be hard links to files elsewhere. An agent's files are copies, and a link to what
+/// is outside its worktree cannot be made.
+fn a_hard_link_leads_nowhere(tier: Confinement) -> Outcome {
+    let world = World::lived_in()?;
+    let (repository, outside) = (&world.repository, world.home.path().join("outside"));
+    std::fs::create_dir(&outside)?;
+    for file in ["kept.txt", "debug.log"] {
+        std::fs::copy(repository.path().join(file), outside.join(file))?;
+        std::fs::remove_file(repository.path().join(file))?;
+        std::fs::hard_link(outside.join(file), repository.path().join(file))?;
+    }
+    repository.write(".worktreeinclude", "debug.log\n")?;
+    let secret = outside.join("secret");
+    std::fs::write(&secret, "secret\n")?;
+    let command = format!(
+        "test -e debug.log && echo mine >> kept.txt && echo mine >> debug.log && echo mine > made.txt; \
+         ln '{0}' stolen.txt; ln -f made.txt '{0}'; echo mine >> stolen.txt; true",
+        secret.display()
+    );
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 write\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    if world.merged(&played.report, "kept.txt")? != "kept\nmine" || world.merged(&played.report, "made.txt")? != "mine"
+    {
+        return fail("the agent's own files are not in the merged result");
+    }
+    let texts = [("kept.txt", "kept\n"), ("debug.log", "ignored\n"), ("secret", "secret\n")];
+    for (file, text) in texts {
+        if std::fs::read_to_string(outside.join(file))? != text {
+            return fail(format!("the agent wrote {file} outside its worktree"));
+        }
+    }
+    // A plain link, made where nothing forbids it, leads there: so it was no dud.
+    std::fs::OpenOptions::new().append(true).open(repository.path().join("kept.txt"))?.write_all(b"mine\n")?;
+    if std::fs::read_to_string(outside.join("kept.txt"))? == "kept\nmine\n" { Ok(()) } else { fail("no such link") }
+}
+
+/// Programs in the repository that have the names of ours are found first by whoever goes by `PATH` alone.
+fn a_program_in_the_repository_is_never_ours() -> Outcome {
+    let world = World::lived_in()?;
+    let outside = world.home.path().join("programs");
+    std::fs::create_dir_all(&outside)?;
+    let canary = world.home.path().join("canary");
+    let git = "/usr/local/bin:/usr/bin:/bin";
+    let program = format!("#!/bin/sh\necho trip >> '{}'\nPATH={git} exec \"${{0##*/}}\" \"$@\"\n", canary.display());
+    for folder in [world.repository.path().join("tools"), outside.clone()] {
+        std::fs::create_dir_all(&folder)?;
+        for name in ["git", "bwrap"] {
+            let path = folder.join(name);
+            std::fs::write(&path, &program)?;
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+        }
+    }
+    let (linked, open) = (world.home.path().join("linked"), world.home.path().join("open"));
+    std::os::unix::fs::symlink(world.repository.path().join("tools"), &linked)?;
+    std::fs::create_dir_all(&open)?;
+    std::os::unix::fs::symlink(world.repository.path().join("tools/git"), open.join("git"))?;
+    let tools = world.repository.path().join("tools");
+    for first in [tools.to_str().unwrap_or_default(), "tools", "", ".", linked.to_str().unwrap_or_default()]
+        .into_iter()
+        .chain(open.to_str())
+    {
+        world.orchestrate(&["doctor"]).env("PATH", format!("{first}:{git}")).run()?;
+        if canary.exists() {
+            return fail(format!("a program of the repository ran with PATH={first}:…"));
+        }
+    }
+    // Elsewhere it is what the user wants: so it was no dud.
+    world.orchestrate(&["doctor"]).env("PATH", format!("{}:{git}", outside.display())).run()?;
+    if canary.exists() { Ok(()) } else { fail("the control does not run") }
+}
+
+/// What people and their tools keep in the repository's directory beside what git reads.
+const SECRETS: [&str; 11] = [
+    "config.worktree",
+    "config.orig",
+    "credentials",
+    "git-crypt/keys/default",
+    "modules/sub/config",
+    "worktrees/other/config.worktree",
+    "FETCH_HEAD",
+    "logs/refs/remotes/origin/main",
+    "hooks/pre-push",
+    "lfs/cache/token",
+    "info/token",
+];
+
+/// A token in whatever file of the repository's directory cannot be read by a command, which still asks git about all
+/// that it tells of commits and files.
+fn a_token_beside_the_commits_is_unreadable(tier: Confinement) -> Outcome {
+    let world = World::lived_in()?;
+    let config = world.repository.read(".git/config")?;
+    let plain =
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.org:a/b\n";
+    let identity = "[user]\n\tname = Ann\n\temail = ann@example.org\n";
+    world.repository.write(".git/config", &format!("{plain}{identity}"))?;
+    for file in SECRETS {
+        world.repository.write(&format!(".git/{file}"), "token canary-4711\n")?;
+    }
+    let (found, told) = look_around(&world, tier)?;
+    if !told.contains("work.txt") || !told.ends_with("without complaints") {
+        return fail(format!("git does not tell all: {told}"));
+    }
+    // What was configured may hold a secret, too; then git works only where another configuration can be shown.
+    world.repository.write(".git/config", &format!("{config}[http]\n\textraHeader = canary-4711\n"))?;
+    let (more, told) = look_around(&world, tier)?;
+    if tier == Confinement::Full && !told.ends_with("without complaints") {
+        return fail(format!("git does not tell all: {told}"));
+    }
+    let [first, second] = [found, more].map(|text| text.matches("canary-4711").count());
+    match tier {
+        Confinement::Unconfined if first >= SECRETS.len() && second > first => Ok(()),
+        Confinement::Unconfined => fail(format!("the control reads too little: {first}, {second}")),
+        _ if (first, second) == (0, 0) => Ok(()),
+        _ => fail(format!("a command read what it must not: {first}, {second}")),
+    }
+}
+
+/// Whoever can open the repository's directory can lock it against us.
+fn the_repository_cannot_be_locked(tier: Confinement) -> Outcome {
+    let world = World::lived_in()?;
+    let command = "common=$(sed 's/gitdir: //' .git)/../..; \
+                   sh -c 'exec 9< \"$1\" && stat -Lc %d:%i /proc/self/fd/9' sh \"$common\" > found.txt 2>&1; true";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 lock\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let found = world.merged(&played.report, "found.txt")?;
+    let directory = std::fs::metadata(world.repository.path().join(".git"))?;
+    let is_opened = found.trim() == format!("{}:{}", directory.dev(), directory.ino());
+    if is_opened == (tier == Confinement::Unconfined) { Ok(()) } else { fail(found) }
+}
+
+/// Returns what a command finds of the secrets, and what git tells it.
+///
+/// The command does not name the secret, or its redaction would change the command.
+fn look_around(world: &World, tier: Confinement) -> Result<(String, String), Failed> {
+    let files = SECRETS.map(|file| format!("\"$common/{file}\"")).join(" ");
+    let command = format!(
+        "echo kept > work.txt; common=$(sed 's/gitdir: //' .git)/../..; \
+         (cat {files} \"$common/config\"; cat \"$common\"/*; cat \"$common\"/worktrees/*/*) 2>/dev/null | \
+         grep -a -o 'canary-471.' > found.txt; \
+         (git status --short && git log --oneline && git diff HEAD --stat && git show --stat HEAD && \
+         git blame kept.txt && git describe --always && git rev-parse HEAD && git branch --show-current && \
+         git ls-files && git log -g --oneline) > told.txt 2>&1 && echo without complaints >> told.txt; true"
+    );
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("run_shell_command", &json!({ "command": command })))
+        .rule(done("T1"));
+    let played = world.play("- [ ] T1 look\n", &script, |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    Ok((world.merged(&played.report, "found.txt")?, world.merged(&played.report, "told.txt")?))
+}

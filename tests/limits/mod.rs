@@ -1,0 +1,16 @@
+//! What bounds a run: budgets, time, resources, the policy, privacy and secrets.
+
+mod bounds;
+mod private;
+mod programs;
+mod secrets;
+
+use crate::support::{Case, Need};
+
+/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+pub(crate) fn cases() -> Vec<Case> {
+    let others = [programs::cases, private::cases];
+    let runs = [bounds::cases, secrets::cases];
+    let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    others.iter().flat_map(|cases| cases()).chain(runs).collect()
+}

@@ -1,0 +1,154 @@
+//! What others on the machine can reach: nothing that a run makes outside of worktrees, whatever the umask is.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use orchestrate_sandbox::Confinement;
+
+use crate::support::{Case, Home, Need, Outcome, WITHOUT_BUBBLEWRAP, World, case, fail, sandboxed};
+
+/// Takes nothing away from the rights with which files are made, and then does what follows.
+const OPEN: &str = "umask 000; exec \"$@\"";
+
+pub(crate) fn cases() -> Vec<Case> {
+    let tiers = [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")];
+    let runs = tiers.map(|(tier, word)| {
+        let name = format!("private::what_a_run_makes_is_its_users_alone_{word}");
+        let made = case(name, move || what_a_run_makes(tier)).in_tier(tier);
+        if tier == Confinement::Fallback { made.needs(Need::MOUNTS) } else { made }
+    });
+    let others = [
+        case("private::a_state_folder_of_somebody_else_is_refused", a_state_folder_of_somebody_else),
+        sandboxed("private::what_the_demo_makes_is_its_users_alone", what_the_demo_makes),
+    ];
+    runs.into_iter().chain(others).collect()
+}
+
+/// Types a command where the umask takes nothing away; what git is given as its own directory is noted by a `git` that
+/// is found before the real one.
+fn type_in(tier: Confinement, home: &Home, directory: &Path, arguments: &[&str]) -> Result<String, Failed> {
+    let bin = home.path().join("bin");
+    let temporary = home.path().join("tmp");
+    for folder in [&bin, &temporary] {
+        std::fs::create_dir_all(folder)?;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    }
+    let noted = home.path().join("noted");
+    let script = format!(
+        "#!/bin/sh\nPATH=${{PATH#*:}}\ncase \"$GIT_DIR\" in */orchestrate-room-*|*/room) \
+         find \"$GIT_DIR\" -printf '%m %y %p\\n' >> '{}';; esac\nexec git \"$@\"\n",
+        noted.display()
+    );
+    std::fs::write(bin.join("git"), script)?;
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755))?;
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let search = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&search)))?;
+    let without = format!("{WITHOUT_BUBBLEWRAP}; {OPEN}");
+    let shell: &[&str] = match tier {
+        Confinement::Fallback => &["--user", "--map-root-user", "--mount", "sh", "-c", &without, "sh"],
+        _ => &["sh", "-c", OPEN, "sh"],
+    };
+    let start = if tier == Confinement::Fallback { "unshare" } else { "env" };
+    let program = [shell, &[env!("CARGO_BIN_EXE_orchestrate")], arguments].concat();
+    let ran = home.command(start, directory, &program).env("PATH", search).env("TMPDIR", temporary).run()?;
+    Ok(ran.exits(0)?.stdout)
+}
+
+/// Lists what lies below a folder, without the worktrees of runs, that others than its owner may do something with.
+fn open_to_others(folder: &Path) -> Result<Vec<String>, Failed> {
+    let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(path) = open.pop() {
+        let meta = path.symlink_metadata()?;
+        let mode = meta.permissions().mode() & 0o7777;
+        let is_worktree = path.join(".git").is_file();
+        if meta.is_symlink() || is_worktree {
+            continue;
+        }
+        if mode & 0o077 != 0 {
+            found.push(format!("{mode:o} {}", path.display()));
+        }
+        if meta.is_dir() {
+            for entry in std::fs::read_dir(&path)? {
+                open.push(entry?.path());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn require_closed(folder: &Path) -> Outcome {
+    let open = open_to_others(folder)?;
+    if open.is_empty() { Ok(()) } else { fail(open.join("\n")) }
+}
+
+fn what_a_run_makes(tier: Confinement) -> Outcome {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 look (run: stat -c %a \"$HOME\" \"$TMPDIR\" > modes.txt)\n\
+                - [ ] T2 make (run: echo 2 > two.txt)\n";
+    world.repository.write("plan.md", plan)?;
+    world.repository.commit_all("Plan")?;
+    let type_in = |arguments: &[&str]| type_in(tier, &world.home, world.repository.path(), arguments);
+    type_in(&["run", "plan.md", "--verify", "test -d ."])?;
+    type_in(&["review", "T1"])?;
+    type_in(&["land"])?;
+    type_in(&["config", "set", "max_agents", "2"])?;
+    for made in ["state", "config", "tmp"] {
+        require_closed(&world.home.path().join(made))?;
+    }
+    type_in(&["clean"])?;
+    require_closed(&world.home.path().join("state"))?;
+    let modes = world.repository.read("modes.txt")?;
+    if tier == Confinement::Fallback && modes != "700\n700\n" {
+        return fail(format!("a command's own folders: {modes}"));
+    }
+    let noted = std::fs::read_to_string(world.home.path().join("noted"))?;
+    let open: Vec<&str> =
+        noted.lines().filter(|line| !line.starts_with("700 d") && !line.starts_with("600 f")).collect();
+    let rooms = noted.lines().filter(|line| line.ends_with("/config")).count();
+    if open.is_empty() && rooms > 1 { Ok(()) } else { fail(format!("{rooms} rooms\n{}", open.join("\n"))) }
+}
+
+fn what_the_demo_makes() -> Outcome {
+    let home = Home::new()?;
+    type_in(Confinement::Full, &home, home.path(), &["demo"])?;
+    let folders = std::fs::read_dir(home.path().join("tmp"))?.collect::<Result<Vec<_>, _>>()?;
+    let folders: Vec<PathBuf> = folders.into_iter().map(|entry| entry.path()).collect();
+    let [folder] = &folders[..] else { return fail(format!("{folders:?}")) };
+    let mode = folder.metadata()?.permissions().mode() & 0o777;
+    if mode != 0o700 {
+        return fail(format!("{mode:o} {}", folder.display()));
+    }
+    require_closed(&home.path().join("state"))
+}
+
+fn a_state_folder_of_somebody_else() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 make (run: touch made)\n")?;
+    let above = world.home.path().join("state");
+    std::fs::create_dir_all(above.join("orchestrate"))?;
+    let refused = |reason: &str| -> Outcome {
+        let ran = world.types(&["run", "plan.md"], 2)?;
+        let is_told = ran.stderr.contains(reason) && ran.stderr.contains("XDG_STATE_HOME");
+        if is_told && world.home.state().read_dir()?.next().is_none() { Ok(()) } else { fail(ran.stderr) }
+    };
+    std::fs::set_permissions(&above, std::fs::Permissions::from_mode(0o777))?;
+    refused("every user can write to")?;
+    std::fs::set_permissions(&above, std::fs::Permissions::from_mode(0o700))?;
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(above.join("orchestrate"), Some(65_534), Some(65_534))?;
+        refused("belongs to another user")?;
+        // What is only looked at is not believed either, also behind a link.
+        let elsewhere = world.home.path().join("elsewhere");
+        std::fs::rename(&above, &elsewhere)?;
+        std::os::unix::fs::symlink(&elsewhere, &above)?;
+        refused("belongs to another user")?;
+        for looking in [&["status"][..], &["status", "--all"], &["log"], &["review"], &["check", "plan.md"]] {
+            let ran = world.types(looking, 2)?;
+            if !(ran.stderr + &ran.stdout).contains("belongs to another user") {
+                return fail(format!("{looking:?} does not say it"));
+            }
+        }
+    }
+    Ok(())
+}

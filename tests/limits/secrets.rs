@@ -1,0 +1,210 @@
+//! Secrets of a run: whole runs in which models, files and commands say them in every form, and nobody is shown one.
+
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use serde_json::json;
+
+use crate::support::{Case, ModelServer, Outcome, Reply, Rule, Script, World, case, done, fail, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("secrets::what_a_tool_reads_is_redacted", what_a_tool_reads_is_redacted),
+        case("secrets::what_was_redacted_is_never_written_back", what_was_redacted_is_never_written_back),
+        case("secrets::ordinary_words_stay_what_they_are", ordinary_words_stay_what_they_are),
+        case("secrets::what_a_check_says_is_redacted", what_a_check_says_is_redacted),
+        case("secrets::what_a_server_echoes_is_shown_to_nobody", what_a_server_echoes),
+        case("secrets::a_plan_that_holds_a_key_is_refused", a_plan_that_holds_a_key),
+    ]
+}
+
+const KEY: &str = "sk-test-0123456789-ABCDEFGHIJ-never-shown";
+
+/// The password of the repository's remote.
+const PASSWORD: &str = "password-of-the-remote-1";
+
+/// Writes the secrets in every form, each on its own line.
+const PRINT: &str = "k=$(cat secret.txt); echo \"$k\"; echo \"$k\" | tr a-zA-Z A-Za-z; printf %s \"$k\" | rev; echo; \
+    printf %s \"$k\" | base64; printf %s \"x$k\" | base64; printf %s \"xy$k\" | base64 -w 0 | tr +/ -_; echo; \
+    printf %s \"$k\" | od -An -v -tx1 | tr -d ' \\n'; echo; printf %s \"$k\" | od -An -v -tx1 | tr -d '\\n' | tr ' ' %; \
+    echo; cat remote.txt";
+
+/// Returns the beginnings of the forms in lower case, as short as tells one from anything else.
+fn traces() -> Vec<String> {
+    let backwards: String = KEY.chars().rev().collect();
+    let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = KEY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let base64 = ["c2stdGVzdC0wMTIz", "zay10ZXN0LTAxMj", "rlXRlc3QtMDEyMz"].map(str::to_owned);
+    let cut = |text: &str| text.chars().take(14).collect::<String>().to_lowercase();
+    let plain = [KEY, &backwards, &hex, &percent, PASSWORD].map(cut);
+    plain.into_iter().chain(base64.map(|text| cut(&text))).collect()
+}
+
+/// Returns the first trace in a text.
+fn trace_in(text: &str) -> Option<String> {
+    let text = text.to_lowercase();
+    traces().into_iter().find(|trace| text.contains(trace))
+}
+
+/// Requires that no trace is in a journal: its database and its blobs.
+fn require_unwritten(state: &Path) -> Outcome {
+    let mut folders = vec![state.to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let is_tree = entry.file_name() == "runs";
+            if entry.file_type()?.is_dir() && !is_tree {
+                folders.push(entry.path());
+            } else if entry.file_type()?.is_file() && !entry.file_name().to_string_lossy().ends_with("script.jsonl") {
+                seen += 1;
+                if let Some(trace) = trace_in(&String::from_utf8_lossy(&std::fs::read(entry.path())?)) {
+                    return fail(format!("{trace} is in {}", entry.path().display()));
+                }
+            }
+        }
+    }
+    if seen > 0 { Ok(()) } else { fail("there is no journal to look at") }
+}
+
+/// A repository whose files hold the secrets, and that has a remote with a password.
+fn world() -> Result<World, Failed> {
+    let world = World::lived_in()?;
+    let remote = format!("https://me:{PASSWORD}@host.invalid/x.git");
+    world.repository.write("secret.txt", KEY)?;
+    world.repository.write("remote.txt", &format!("{remote}\n{PASSWORD}\n"))?;
+    world.repository.commit_all("Add what nobody should")?;
+    world.repository.git(&["remote", "add", "origin", &remote])?;
+    Ok(world)
+}
+
+fn what_a_tool_reads_is_redacted() -> Outcome {
+    let script = Script::default()
+        .rule(
+            Rule::task("T1")
+                .turn(1)
+                .call("run_shell_command", &json!({"command": PRINT}))
+                .call("read_file", &json!({"path": "secret.txt"}))
+                .call("grep", &json!({"pattern": "password"}))
+                .call("run_shell_command", &json!({"command": "yes \"$(cat secret.txt)\" | head -n 4000"})),
+        )
+        .rule(write("T1", "one.txt", "1\n").turn(2))
+        .rule(done("T1"));
+    let play = |key: Option<&str>| {
+        let world = world()?;
+        let played = world.play("- [ ] T1 read\n", &script, |settings| {
+            settings.environment = key.map(|key| ("OPENAI_API_KEY".to_owned(), key.to_owned())).into_iter().collect();
+        })?;
+        played.require(0, &[("T1", Merged)])?;
+        Ok::<_, Failed>((world, played))
+    };
+    let (world, played) = play(Some(KEY))?;
+    let told = format!("{:?}{}", played.requests()?, played.story());
+    if let Some(trace) = trace_in(&told) {
+        return fail(format!("{trace} in {told}"));
+    }
+    if told.matches("[redacted:OPENAI_API_KEY]").count() < 8 || !told.contains("[redacted:git configuration]") {
+        return fail(told);
+    }
+    require_unwritten(&world.home.state())?;
+    // A run without the key has no such secret: then every form is there.
+    let (_kept, played) = play(None)?;
+    let told = format!("{:?}", played.requests()?).to_lowercase();
+    let missing: Vec<String> = traces().into_iter().filter(|trace| !told.contains(trace)).collect();
+    if missing == [PASSWORD[..14].to_lowercase()] { Ok(()) } else { fail(format!("{missing:?} in {told}")) }
+}
+
+/// An agent that writes back what it read would put the mark in the place of the key.
+fn what_was_redacted_is_never_written_back() -> Outcome {
+    let marked = "key = [redacted:OPENAI_API_KEY]";
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "secret.txt", "content": marked})))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "new.txt", "content": format!("k={KEY}")})))
+        .rule(write("T1", "one.txt", "1\n").turn(3))
+        .rule(done("T1"));
+    let play = |name: &str| {
+        let world = world()?;
+        let played = world.play("- [ ] T1 write\n", &script, |settings| {
+            let key = if name == "OPENAI_API_KEY" { KEY } else { "another-0a1b2c3d4e5f6g" };
+            settings.environment = [(name.to_owned(), key.to_owned())].into();
+        })?;
+        played.require(0, &[("T1", Merged)])?;
+        let merged = world.merged(&played.report, "secret.txt")?;
+        Ok::<_, Failed>((merged, world.merged(&played.report, "new.txt").ok(), played))
+    };
+    let (kept, new, played) = play("OPENAI_API_KEY")?;
+    if kept != KEY || new.is_some() || !format!("{:?}", played.requests()?).contains("nothing was done") {
+        return fail(format!("{kept} {new:?} {}", played.story()));
+    }
+    // Without that secret the same words are words.
+    let (kept, new, _) = play("ANTHROPIC_API_KEY")?;
+    if kept == marked && new == Some(format!("k={KEY}")) { Ok(()) } else { fail(format!("{kept} {new:?}")) }
+}
+
+/// A password that is a word hides neither the word nor what an agent writes with it.
+fn ordinary_words_stay_what_they_are() -> Outcome {
+    let code = "def check(password): return password != 'postgres'";
+    let script = Script::default().rule(write("T1", "check.py", code)).rule(done("T1"));
+    let world = world()?;
+    let played = world.play("- [ ] T1 write\n", &script, |settings| {
+        let given = [("https_proxy", "http://me:password@127.0.0.1:1"), ("POSTGRES_PASSWORD", "postgres")];
+        settings.environment = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    })?;
+    played.require(0, &[("T1", Merged)])?;
+    let merged = world.merged(&played.report, "check.py")?;
+    if merged == code { Ok(()) } else { fail(merged) }
+}
+
+fn what_a_check_says_is_redacted() -> Outcome {
+    let world = world()?;
+    world.repository.write("check.sh", &format!("{PRINT}\nexit 1\n"))?;
+    world.repository.commit_all("Add a check")?;
+    let plan = "- [ ] T1 make (run: sh check.sh; true)\n- [ ] T2 make (run: echo 2 > two.txt) (verify: sh check.sh)\n";
+    let played = world.play(plan, &Script::default(), |settings| {
+        settings.environment = [("OPENAI_API_KEY".to_owned(), KEY.to_owned())].into();
+    })?;
+    played.require(1, &[("T1", Merged), ("T2", FailedTask)])?;
+    if let Some(trace) = trace_in(&format!("{}{:?}", played.story(), played.report)) {
+        return fail(format!("{trace} in {}", played.story()));
+    }
+    require_unwritten(&world.home.state())
+}
+
+fn what_a_server_echoes() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 ask\n- [ ] T2 ask (after: T1)\n")?;
+    // One refuses and says the key, the other calls a tool with it.
+    let backwards: String = KEY.chars().rev().collect();
+    let server = ModelServer::answering(move |request, number| match number {
+        0 => Reply::text(&format!("I was given {KEY}.")).call("write_file", json!({"path": KEY, "content": KEY})),
+        _ if request.body.to_string().contains("T2") => Reply::error(400, &format!("bad key {KEY} {backwards}")),
+        1 => Reply::text(&format!("Done with {KEY}")),
+        _ => Reply::error(400, &format!("bad key {KEY} {backwards}")),
+    })?;
+    let ran = world
+        .orchestrate(&["run", "plan.md", "--model", "openai/test", "--verbose", "--output-format", "stream-json"])
+        .env("OPENAI_API_KEY", KEY)
+        .env("OPENAI_BASE_URL", server.openai_base())
+        .run()?;
+    let without_key = |typed: &[&str]| world.orchestrate(typed).run();
+    let later = [without_key(&["log", "--transcript"])?, without_key(&["status", "--json"])?];
+    let shown: String = [&ran].into_iter().chain(&later).map(|ran| format!("{}{}", ran.stdout, ran.stderr)).collect();
+    match trace_in(&shown) {
+        Some(trace) => fail(format!("{trace} in {shown}")),
+        None if !shown.contains("[redacted:OPENAI_API_KEY]") => fail(shown),
+        None => require_unwritten(&world.home.state()),
+    }
+}
+
+fn a_plan_that_holds_a_key() -> Outcome {
+    let world = World::lived_in()?;
+    let plan = format!("- [ ] T1 make (run: true)\n- [ ] T2 publish with {KEY}\n");
+    let played = world.play(&plan, &Script::default(), |settings| {
+        settings.environment = [("OPENAI_API_KEY".to_owned(), KEY.to_owned())].into();
+    });
+    let Err(error) = played else { return fail("the plan was run") };
+    let told = error.message().unwrap_or_default().to_owned();
+    let says = told.contains("line 2 of the plan contains the secret OPENAI_API_KEY") && trace_in(&told).is_none();
+    if says { require_unwritten(&world.home.state()) } else { fail(told) }
+}

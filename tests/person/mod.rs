@@ -1,0 +1,27 @@
+//! What a person sees, types and decides: status, review, approval, landing, settings.
+
+mod approvals;
+mod cli;
+mod display;
+mod land;
+mod next_steps;
+mod output;
+mod review;
+mod run_land;
+mod settings;
+mod status;
+mod subcommands;
+mod waiting;
+
+pub(crate) use land::look;
+
+use crate::support::{Case, Need};
+
+/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+pub(crate) fn cases() -> Vec<Case> {
+    let others = [cli::cases, next_steps::cases, settings::cases, status::cases, subcommands::cases];
+    let runs =
+        [approvals::cases, display::cases, land::cases, output::cases, review::cases, run_land::cases, waiting::cases];
+    let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    others.iter().flat_map(|cases| cases()).chain(runs).collect()
+}

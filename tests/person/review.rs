@@ -1,0 +1,559 @@
+//! Looking at branches, approving, rejecting and retrying: what a person decides, also after the run has ended.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Coordinator, Takeover};
+use orchestrate_core::event::FailureCause;
+use orchestrate_core::request::{Request, RequestRefused};
+use orchestrate_core::review::{ReviewEntry, Risk};
+use orchestrate_core::run_state::EndCause;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, TaskState};
+use serde_json::json;
+
+use crate::support::{
+    Case, Outcome, Rule, Script, World, at, case, done, fail, plan_input, runtime, sandboxed, says, write,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("review::branches_are_listed_with_risk_and_overlaps", branches_are_listed),
+        case("review::a_branch_that_deletes_most_files_is_a_high_risk", deleting_most_is_a_risk),
+        case("review::a_rejection_goes_back_to_the_same_agent", a_rejection_goes_back_to_the_same_agent),
+        case(
+            "review::a_rejected_command_runs_on_what_it_started_from",
+            a_rejected_command_runs_on_what_it_started_from,
+        ),
+        case("review::a_failed_task_is_tried_again", a_failed_task_is_tried_again),
+        sandboxed("review::a_result_that_was_committed_on_is_refused", a_result_that_was_committed_on_is_refused),
+        sandboxed("review::a_merged_branch_may_be_committed_on", a_merged_branch_may_be_committed_on),
+        sandboxed("review::each_landing_is_taken_back_by_itself", each_landing_is_taken_back_by_itself),
+        case("review::a_landing_is_taken_back_after_a_rejection", a_landing_is_taken_back_after_a_rejection),
+        sandboxed("review::a_landed_filter_is_taken_back", a_landed_filter_is_taken_back),
+        sandboxed("review::a_result_is_landed_beside_a_new_filter", a_result_is_landed_beside_a_new_filter),
+        sandboxed("review::what_is_not_part_of_a_landing_is_named", what_is_not_part_of_a_landing_is_named),
+        sandboxed("review::a_result_that_is_checked_out_is_left_alone", a_result_that_is_checked_out_is_left_alone),
+        sandboxed("review::a_verifier_that_is_damaged_is_made_anew", a_verifier_that_is_damaged_is_made_anew),
+        sandboxed("review::what_is_staged_alone_is_kept", what_is_staged_alone_is_kept),
+        sandboxed("review::what_is_staged_beside_an_agent_is_kept", what_is_staged_beside_an_agent_is_kept),
+        sandboxed("review::an_unfinished_merge_in_a_worktree_goes_on", an_unfinished_merge_in_a_worktree_goes_on),
+        sandboxed("review::a_worktree_on_another_branch_is_brought_back", a_worktree_on_another_branch_is_brought_back),
+        sandboxed("review::the_landing_of_another_run_is_named", the_landing_of_another_run_is_named),
+        sandboxed("review::a_commit_of_a_persons_in_a_worktree_is_kept", a_commit_of_a_persons_is_kept),
+        case("review::the_program_reviews_approves_and_lands", the_program_reviews_approves_and_lands),
+    ]
+}
+
+/// A run, and what opens it again.
+struct Reviewed {
+    world: World,
+    coordinator: Coordinator,
+    report: Report,
+}
+
+impl Reviewed {
+    fn new(plan: &str, script: &Script, merge: MergeMode) -> Result<Self, Failed> {
+        let world = World::lived_in()?;
+        let coordinator = world.coordinator(script, |settings| settings.run.merge = merge)?;
+        let before = world.repository.fingerprint()?;
+        let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
+        before.require_same(&world.repository.fingerprint()?)?;
+        Ok(Self { world, coordinator, report })
+    }
+
+    fn review(&self) -> Result<Vec<ReviewEntry>, Failed> {
+        let runs = self.world.archive()?;
+        Ok(runs.review(&self.report.run_id)?)
+    }
+
+    /// Takes the run over with a command; gives the report, or why the command was refused.
+    fn ask(&self, command: Request) -> Result<Result<Report, RequestRefused>, Failed> {
+        let before = self.world.repository.fingerprint()?;
+        let outcome = runtime()?.block_on(async {
+            match self.coordinator.resume_with(&self.report.run_id, command).await? {
+                Takeover::Begun { run, .. } => Ok::<_, Failed>(Ok(run.wait().await?)),
+                Takeover::Refused(why) => Ok(Err(why)),
+                Takeover::Answered => fail("it was answered"),
+            }
+        })?;
+        before.require_same(&self.world.repository.fingerprint()?)?;
+        Ok(outcome)
+    }
+}
+
+fn mends(task: &str, said: &str, path: &str, content: &str) -> Rule {
+    Rule::task(task).last_contains(said).call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn require(report: &Report, task: &str, state: TaskState, attempt: u32) -> Outcome {
+    match report.tasks.iter().find(|found| found.id.as_str() == task) {
+        Some(found) if (found.state, found.attempt) == (state, attempt) => Ok(()),
+        _ => fail(format!("{report:#?}")),
+    }
+}
+
+fn branches_are_listed() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "src/lib.txt", "one\ntwo\nthree\nfour\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "Makefile", "all:\n"))
+        .rule(Rule::task("T2").turn(2).call("write_file", &json!({"path": "src/lib.txt", "content": "one\n"})))
+        .rule(done("T2"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n- [ ] T2 b\n", &script, MergeMode::Review)?;
+    let found: Vec<_> = reviewed
+        .review()?
+        .into_iter()
+        .map(|entry| {
+            let files: Vec<_> = entry.files.iter().map(|file| (file.path.clone(), file.added, file.removed)).collect();
+            let overlaps: Vec<_> = entry.overlaps.iter().map(|other| other.task.to_string()).collect();
+            json!([entry.task, entry.state, files, entry.risk, overlaps, entry.commit.is_some(), entry.tree.is_some()])
+        })
+        .collect();
+    let expected = vec![
+        json!(["T1", "awaiting_review", [["src/lib.txt", 1, 0]], Risk::Low, ["T2"], true, true]),
+        json!(["T2", "awaiting_review", [["Makefile", 1, 0], ["src/lib.txt", 0, 2]], Risk::High, ["T1"], true, true]),
+    ];
+    if found == expected { Ok(()) } else { fail(format!("{found:#?}")) }
+}
+
+fn a_rejection_goes_back_to_the_same_agent() -> Outcome {
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(mends("T1", "src/lib.txt:2: say it in words", "one.txt", "one\n"))
+        .rule(done("T1"));
+    let reviewed = Reviewed::new("- [ ] T1 a\n", &script, MergeMode::Review)?;
+    let at = Some("src/lib.txt:2".to_owned());
+    let command = Request::Reject { task: "T1".into(), message: "say it in words".to_owned(), at };
+    let report = reviewed.ask(command)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::AwaitingReview, 2)?;
+    let branch = format!("orchestrate/{}/T1", report.run_id);
+    let text = reviewed.world.repository.show(&branch, "one.txt")?;
+    if text == "one" { Ok(()) } else { fail(text) }
+}
+
+/// A command that adds to a file would add twice, were it run on what it has made itself.
+fn a_rejected_command_runs_on_what_it_started_from() -> Outcome {
+    let reviewed = Reviewed::new("- [ ] T1 add (run: echo 1 >> log.txt)\n", &Script::default(), MergeMode::Review)?;
+    require(&reviewed.report, "T1", TaskState::AwaitingReview, 1)?;
+    let reject = Request::Reject { task: "T1".into(), message: "differently".to_owned(), at: None };
+    let report = reviewed.ask(reject)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Failed, 2)?;
+    let why = report.tasks[0].error.as_ref().map(|error| (error.cause, error.message.as_str()));
+    if !why.is_some_and(|(cause, message)| {
+        cause == EndCause::Failed(FailureCause::NoChanges) && message.contains("repeated what was rejected")
+    }) {
+        return fail(format!("{report:#?}"));
+    }
+    let branch = format!("orchestrate/{}/T1", report.run_id);
+    let text = reviewed.world.repository.show(&branch, "log.txt")?;
+    if text != "1" {
+        return fail(format!("{branch} has {text:?}"));
+    }
+    // What was rejected is up for review again, and not taken for merged.
+    let retry = Request::Retry { task: "T1".into(), message: None };
+    require(&reviewed.ask(retry)?.map_err(Failed::from)?, "T1", TaskState::AwaitingReview, 3)
+}
+
+fn a_failed_task_is_tried_again() -> Outcome {
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).text("I changed nothing."))
+        .rule(mends("T1", "do write it", "one.txt", "1\n"))
+        .rule(done("T1"));
+    let reviewed =
+        Reviewed::new("- [ ] T1 a\n- [ ] T2 b (run: echo 2 > two.txt) (depends: T1)\n", &script, MergeMode::Auto)?;
+    require(&reviewed.report, "T1", TaskState::Failed, 1)?;
+    require(&reviewed.report, "T2", TaskState::Skipped, 0)?;
+    let command = Request::Retry { task: "T1".into(), message: Some("do write it".to_owned()) };
+    let report = reviewed.ask(command)?.map_err(Failed::from)?;
+    require(&report, "T1", TaskState::Merged, 2)?;
+    require(&report, "T2", TaskState::Merged, 1)
+}
+
+/// Runs two commands, of which the second waits for a person.
+fn one_waits_for_review() -> Result<World, Failed> {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 one (run: touch one)\n- [ ] T2 two (depends: T1) (run: touch two) (review: required)\n";
+    std::fs::write(world.home.path().join("plan.md"), plan)?;
+    let plan = world.home.path().join("plan.md").display().to_string();
+    world.types(&["run", &plan], 3)?;
+    Ok(world)
+}
+
+/// A person looks at the result by checking its branch out, and then lets the run go on.
+fn a_result_that_is_checked_out_is_left_alone() -> Outcome {
+    let world = one_waits_for_review()?;
+    let branch = at(&world.types(&["status", "--json"], 0)?.json()?, "/integration_branch")?
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    world.repository.git(&["switch", "-q", &branch])?;
+    world.repository.write("two", "mine\n")?;
+    let (before, log) = (world.repository.fingerprint()?, world.types(&["log"], 0)?.stdout);
+    world.types(&["retry", "T1"], 2)?;
+    if world.types(&["log"], 0)?.stdout != log {
+        return fail("a refused command has left facts");
+    }
+    let approved = world.types(&["approve", "T2"], 0)?;
+    if approved.stderr.matches("git merge --ff-only ").count() != 1 {
+        return fail(approved.stderr);
+    }
+    before.require_same(&world.repository.fingerprint()?)?;
+    let stash = approved.stderr.split('`').find(|part| part.starts_with("git stash")).unwrap_or_default();
+    world.repository.git(&stash.split(' ').skip(1).collect::<Vec<_>>())?;
+    let told = approved.stderr.split('`').find(|part| part.starts_with("git merge --ff-only "));
+    let commit =
+        told.and_then(|command| command.split(' ').next_back()).ok_or_else(|| Failed::from(approved.stderr.clone()))?;
+    world.repository.git(&["merge", "-q", "--ff-only", commit])?;
+    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.repository.git(&["switch", "-q", "main"])?;
+    world.types(&["land"], 0)?;
+    // The branch follows once nobody stands on it.
+    if world.repository.path().join("two").exists()
+        && world.repository.git(&["rev-parse", &branch])?.starts_with(commit)
+    {
+        Ok(())
+    } else {
+        fail(world.repository.git(&["log", "--oneline", "--all"])?)
+    }
+}
+
+/// A person who has committed on the result's branch is told to keep that first, and what has ended stays ended.
+fn a_result_that_was_committed_on_is_refused() -> Outcome {
+    let world = one_waits_for_review()?;
+    let before = world.types(&["status", "--json"], 0)?.json()?;
+    let branch = at(&before, "/integration_branch")?.as_str().unwrap_or_default();
+    world.repository.git(&["switch", "-q", branch])?;
+    world.repository.write("mine", "1\n")?;
+    let mine = world.repository.commit_all("Mine")?;
+    let looked = world.types(&["status", "--json"], 0)?;
+    if looked.json()? != before || !looked.stderr.contains(&format!("{branch} was moved to {mine}")) {
+        return fail(looked.stderr);
+    }
+    let on_it = world.types(&["approve", "T2"], 3)?.stderr;
+    if !on_it.contains(&format!("switch {} to another branch", world.repository.path().display())) {
+        return fail(on_it);
+    }
+    world.repository.git(&["switch", "-q", "main"])?;
+    let refused = world.types(&["approve", "T2"], 3)?.stderr;
+    let after = world.types(&["status", "--json"], 0)?.json()?;
+    if !refused.contains(&format!("git branch NAME {}", world.repository.git(&["rev-parse", branch])?))
+        || after != before
+    {
+        return fail(format!("{mine}: {refused}\n{before:#}\n{after:#}"));
+    }
+    world.types(&["resume"], 3)?;
+    let after = world.types(&["status", "--json"], 0)?.json()?;
+    if after != before {
+        return fail(format!("{before:#}\n{after:#}"));
+    }
+    let landed = world.types(&["land"], 0)?.stderr;
+    if landed.contains(&format!("another process moved {branch} to")) { Ok(()) } else { fail(landed) }
+}
+
+/// A person who tries something on a branch whose work is merged keeps nobody from going on, and loses nothing.
+fn a_merged_branch_may_be_committed_on() -> Outcome {
+    let world = one_waits_for_review()?;
+    let place = world.repository.worktree("T1")?;
+    let git = |arguments: &[&str]| world.repository.git(&[&["-C", &place.display().to_string()], arguments].concat());
+    std::fs::write(place.join("mine"), "1\n")?;
+    git(&["add", "mine"])?;
+    git(&["commit", "-qm", "Mine"])?;
+    let mine = git(&["rev-parse", "HEAD"])?;
+    world.types(&["approve", "T2"], 0)?;
+    world.types(&["reject", "T1", "-m", "Again."], 1)?;
+    let held = world.repository.git(&["for-each-ref", "--contains", &mine, "refs/orchestrate"])?;
+    if held.is_empty() { fail("what the person had committed is not kept") } else { Ok(()) }
+}
+
+/// Nobody works in the verifier, so it is made anew where git does not know it any more, or where it is damaged.
+fn a_verifier_that_is_damaged_is_made_anew() -> Outcome {
+    let world = World::plain()?;
+    let tasks = (2..=4).map(|task| format!("- [ ] T{task} next (run: touch {task}) (review: required)\n"));
+    world.repository.write("plan.md", &format!("- [ ] T1 one (run: touch one)\n{}", tasks.collect::<String>()))?;
+    world.types(&["run", "plan.md", "--verify", "test -e one"], 3)?;
+    let verifier = world.repository.worktree(".verifier")?;
+    std::fs::write(world.repository.path().join(".git/worktrees/-verifier/index"), "cut off")?;
+    world.types(&["approve", "T2"], 3)?;
+    std::fs::remove_dir_all(&verifier)?;
+    std::fs::write(&verifier, "a file")?;
+    world.types(&["approve", "T3"], 3)?;
+    std::fs::remove_dir_all(world.repository.path().join(".git/worktrees"))?;
+    world.types(&["approve", "T4"], 0).map(drop)
+}
+
+/// What a person has staged in a task's worktree, and only there, stops `clean` and is kept before new work begins.
+fn what_is_staged_alone_is_kept() -> Outcome {
+    let world = one_waits_for_review()?;
+    let place = world.repository.worktree("T2")?;
+    std::fs::write(place.join("staged"), "precious\n")?;
+    world.repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    std::fs::remove_file(place.join("staged"))?;
+    let kept = world.types(&["clean"], 0)?.stdout;
+    if !kept.contains("its staged changes are stored nowhere else") || !place.exists() {
+        return fail(kept);
+    }
+    world.types(&["reject", "T2", "-m", "Again."], 1)?;
+    let recovered = world.types(&["recover", "--json"], 0)?.json()?;
+    let names = recovered.as_array().into_iter().flatten().filter_map(|kept| kept["name"].as_str());
+    let name = names.into_iter().find(|name| name.starts_with("T2/staged-"));
+    world.types(&["recover", "--restore", name.unwrap_or_default(), "--branch", "rescued"], 0)?;
+    let rescued = world.repository.show("rescued", "staged")?;
+    if rescued == "precious" { Ok(()) } else { fail(rescued) }
+}
+
+/// An agent goes on in its worktree, where what is staged is taken by the next snapshot.
+fn what_is_staged_beside_an_agent_is_kept() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 one\n")?;
+    let script = Script::default()
+        .rule(write("T1", "one", "1\n"))
+        .rule(Rule::task("T1").last_contains("Again").call("write_file", &json!({"path": "one", "content": "2\n"})))
+        .rule(done("T1"));
+    let model = script.write_to(&world.home.path().join("model.jsonl"))?;
+    world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    let place = world.repository.worktree("T1")?;
+    std::fs::write(place.join("staged"), "precious\n")?;
+    world.repository.git(&["-C", &place.display().to_string(), "add", "staged"])?;
+    std::fs::remove_file(place.join("staged"))?;
+    world.types(&["reject", "T1", "-m", "Again."], 3)?;
+    let held = world.repository.git(&["log", "--glob=refs/orchestrate", "--format=%s", "--", "staged"])?;
+    if held.contains("Staged by a person") { Ok(()) } else { fail(held) }
+}
+
+/// A person has begun a merge in a task's worktree, mended the file, and not told git so.
+fn an_unfinished_merge_in_a_worktree_goes_on() -> Outcome {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 one (run: echo 1 > file)\n- [ ] T2 two\n";
+    world.repository.write("plan.md", plan)?;
+    let script = Script::default()
+        .rule(write("T2", "file", "2\n"))
+        .rule(Rule::task("T2").last_contains("Mended").call("read_file", &json!({"path": "file"})))
+        .rule(done("T2"));
+    let model = script.write_to(&world.home.path().join("model.jsonl"))?;
+    world.types(&["run", "plan.md", "--model", &model, "--merge", "review"], 3)?;
+    let (one, two) = (world.repository.worktree("T1")?, world.repository.worktree("T2")?);
+    let (one, place) = (world.repository.git(&["-C", &one.display().to_string(), "rev-parse", "HEAD"])?, two.display());
+    let merge = format!("! git -C {place} merge -q {}", one.trim());
+    world.home.command("sh", world.repository.path(), &["-c", &merge]).run()?.exits(0)?;
+    let refused = world.types(&["reject", "T2", "-m", "Mended."], 1)?.stdout;
+    if !refused.contains("conflict markers in file:1") || refused.contains("(attempt 3)") {
+        return fail(refused);
+    }
+    // Nor is it resolved by what a person says of it to git.
+    world.repository.git(&["-C", &place.to_string(), "add", "file"])?;
+    says(&world.types(&["retry", "T2", "-m", "Mended."], 1)?, &["conflict markers in file:1"])?;
+    std::fs::write(two.join("file"), "both\n")?;
+    let rejected = world.types(&["retry", "T2", "-m", "Mended."], 3)?;
+    let file = world.repository.show(&format!("{}~0", branch_of(&rejected.stdout, "T2")?), "file")?;
+    if file == "both" { Ok(()) } else { fail(format!("{file}\n{}", rejected.stdout)) }
+}
+
+/// Finds a task's branch in a report.
+fn branch_of<'a>(report: &'a str, task: &str) -> Result<&'a str, Failed> {
+    let branches = report.split_whitespace().filter(|word| word.starts_with("orchestrate/"));
+    branches.into_iter().find(|word| word.ends_with(task)).ok_or_else(|| Failed::from(report))
+}
+
+/// A person commits in a task's worktree as `clean` advises, and only then rejects the work.
+fn a_worktree_on_another_branch_is_brought_back() -> Outcome {
+    let world = one_waits_for_review()?;
+    let place = world.repository.worktree("T2")?;
+    let in_the_way = "git switch -q -C mine HEAD~1 && echo mine > two";
+    let rebase = "! git rebase -q --exec false HEAD~1";
+    for leave in ["git switch -q -c mine", rebase, "git switch -q --orphan none", in_the_way] {
+        world.home.command("sh", &place, &["-c", leave]).run()?.exits(0)?;
+        let failed = world.types(&["reject", "T2", "-m", "Again."], 1)?.stdout;
+        let told = failed.split('`').find(|part| part.starts_with("git "));
+        let told = told.ok_or_else(|| Failed::from(failed.clone()))?;
+        world.home.command("sh", world.repository.path(), &["-c", told]).run()?.exits(0)?;
+        let again = world.types(&["retry", "T2"], 3)?.stdout;
+        if !again.contains("T2    awaiting_review") {
+            return fail(again);
+        }
+    }
+    says(&world.home.command("git", &place, &["show", "stash^3:two"]).run()?, &["mine"])?;
+    let merge = "git switch -q -C mine HEAD~1 && git merge -q --no-ff --no-commit @{-1}";
+    world.home.command("sh", &place, &["-c", merge]).run()?.exits(0)?;
+    says(&world.types(&["reject", "T2", "-m", "Again."], 1)?, &["a merge is in progress; finish or abort it first"])
+}
+
+fn the_landing_of_another_run_is_named() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("one.md", "- [ ] T1 one (run: touch one)\n")?;
+    world.repository.write("two.md", "- [ ] T1 two (run: touch two)\n")?;
+    world.types(&["run", "one.md"], 0)?;
+    let landed = at(&world.types(&["land", "--json"], 0)?.json()?, "/run_id")?.as_str().unwrap_or_default().to_owned();
+    world.types(&["run", "two.md"], 0)?;
+    let refused = world.types(&["land", "--undo"], 3)?.stderr;
+    if !refused.contains(&format!("`orchestrate land --undo {landed}`")) {
+        return fail(refused);
+    }
+    world.types(&["land", "--undo", &landed], 0).map(drop)
+}
+
+/// What was landed before a rejection stays landed, ticked and to be taken back, when the second landing is undone.
+fn each_landing_is_taken_back_by_itself() -> Outcome {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 one (run: date +%N >> one)\n- [ ] T2 two (run: touch two)\n";
+    world.repository.write("plan.md", plan)?;
+    world.repository.commit_all("Plan")?;
+    let tip = || world.repository.git(&["rev-parse", "main"]);
+    let is_ticked = || Ok::<_, Failed>(world.repository.read("plan.md")? == plan.replace("[ ]", "[x]"));
+    let start = tip()?;
+    world.types(&["run", "plan.md"], 0)?;
+    world.types(&["land"], 0)?;
+    let first = tip()?;
+    // The user goes on meanwhile, with the boxes that were ticked.
+    world.repository.commit_all("Tick")?;
+    let between = tip()?;
+    world.types(&["reject", "T1", "-m", "Once more."], 0)?;
+    world.types(&["land"], 0)?;
+    let second = tip()?;
+    world.types(&["land", "--undo"], 0)?;
+    if second == between || tip()? != between || !is_ticked()? {
+        return fail(format!("{start} {first} {between} {second}: {}\n{}", tip()?, world.repository.read("plan.md")?));
+    }
+    world.types(&["land", "--undo"], 3)?;
+    world.repository.git(&["reset", "-q", "--hard", &first])?;
+    world.types(&["land", "--undo"], 0)?;
+    if tip()? != start || world.repository.read("plan.md")? != plan {
+        return fail(format!("{start} {first} {second}: {}\n{}", tip()?, world.repository.read("plan.md")?));
+    }
+    world.types(&["land", "--undo"], 3).map(drop)
+}
+
+/// Work that was landed and then sent back, of which nothing new came, has a box that is opened again.
+fn a_landing_is_taken_back_after_a_rejection() -> Outcome {
+    let world = World::plain()?;
+    let plan = "- [ ] T1 one\n";
+    world.repository.write("plan.md", plan)?;
+    world.repository.commit_all("Plan")?;
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(Rule::task("T1").text("Done."));
+    let model = script.write_to(&world.home.path().join("model.jsonl"))?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
+    world.types(&["land"], 0)?;
+    world.types(&["reject", "T1", "-m", "Once more."], 1)?;
+    let undone = world.types(&["land", "--undo"], 0)?;
+    if world.repository.read("plan.md")? == plan { Ok(()) } else { fail(format!("{}{}", undone.stdout, undone.stderr)) }
+}
+
+/// A result that no run could start from is still taken back.
+fn a_landed_filter_is_taken_back() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 ask for a filter (run: echo '*.up filter=up' > .gitattributes)\n")?;
+    world.repository.commit_all("Plan")?;
+    world.types(&["run", "plan.md"], 0)?;
+    world.repository.git(&["config", "filter.up.clean", "cat"])?;
+    world.types(&["land"], 0)?;
+    world.types(&["run", "plan.md"], 2)?;
+    world.types(&["land", "--undo"], 0)?;
+    if world.repository.path().join(".gitattributes").exists() { fail("it is still there") } else { Ok(()) }
+}
+
+/// A run that has ended needs no more of the checkout than to move it.
+fn a_result_is_landed_beside_a_new_filter() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write(".gitattributes", "*.up filter=up\n")?;
+    world.repository.write("plan.md", "- [ ] T1 make (run: echo 1 > one.txt)\n")?;
+    world.repository.commit_all("Plan")?;
+    world.types(&["run", "plan.md"], 0)?;
+    world.repository.git(&["config", "filter.up.clean", "cat"])?;
+    world.types(&["land"], 0)?;
+    if world.repository.read("one.txt")? == "1\n" { Ok(()) } else { fail("it is not there") }
+}
+
+/// Who lands the half of a run is told which half it is not.
+fn what_is_not_part_of_a_landing_is_named() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 one (run: false)\n- [ ] T2 two (run: touch two)\n- [-] T3 three\n")?;
+    world.types(&["run", "plan.md"], 1)?;
+    let landed = world.types(&["land", "--json"], 0)?.json()?;
+    let expected = json!(["T1 is failed: it is not included"]);
+    if *at(&landed, "/warnings")? == expected { Ok(()) } else { fail(format!("{landed:#}")) }
+}
+
+/// The base has four files; moving them loses none.
+fn deleting_most_is_a_risk() -> Outcome {
+    let plan = "- [ ] T1 three (run: rm README.md kept.txt .gitignore)\n- [ ] T2 two (run: rm kept.txt .gitignore)\n\
+                - [ ] T3 all (run: mkdir lib; mv README.md kept.txt src lib)\n";
+    let reviewed = Reviewed::new(plan, &Script::default(), MergeMode::Review)?;
+    let seen: Vec<_> = reviewed.review()?.iter().map(|entry| (entry.risk, entry.loses_most)).collect();
+    let expected = [(Risk::High, true), (Risk::Low, false), (Risk::Low, false)];
+    if seen == expected { Ok(()) } else { fail(format!("{seen:?}")) }
+}
+
+/// The way of a person through the commands, with the exit codes that scripts rely on.
+fn the_program_reviews_approves_and_lands() -> Outcome {
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 one (run: echo 1 > one.txt)\n- [ ] T2 two (run: echo 2 > tests.txt)\n";
+    world.repository.write("plan.md", plan)?;
+    let before = world.repository.fingerprint()?;
+    world.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let reviewed = world.types(&["review", "--json"], 0)?.json()?;
+    let seen = json!([at(&reviewed, "/0/task")?, at(&reviewed, "/0/state")?, at(&reviewed, "/0/files")?]);
+    if seen != json!(["T1", "awaiting_review", [{"path": "one.txt", "added": 1, "removed": 0}]]) {
+        return fail(format!("{reviewed:#}"));
+    }
+    let patch = world.types(&["diff", "T1"], 0)?.stdout;
+    if !patch.ends_with("@@ -0,0 +1 @@\n+1\n") {
+        return fail(patch);
+    }
+    world.types(&["review", "T3"], 2)?;
+    world.types(&["reject", "T1", "-m", " "], 2)?;
+    world.types(&["reject", "T1", "-m", "Louder.", "--at", "one.txt"], 2)?;
+    world.types(&["approve", "T1"], 3)?;
+    world.types(&["approve", "T1"], 2)?;
+    let ended = world.types(&["approve", "T2", "--json"], 0)?.json()?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    let landed = world.types(&["land", "--json"], 0)?.json()?;
+    if at(&landed, "/to")? != at(&ended, "/integration_commit")? {
+        return fail(format!("{landed:#}\n{ended:#}"));
+    }
+    let reviewed = world.types(&["review", "T1"], 0)?.stdout;
+    if reviewed.contains("orchestrate land") {
+        return fail(reviewed);
+    }
+    let written = [world.repository.read("one.txt")?, world.repository.read("plan.md")?];
+    if written != ["1\n".to_owned(), plan.replace("[ ]", "[x]")] {
+        return fail(written.join("\n"));
+    }
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["land", "--undo"], 3)?;
+    if world.repository.read("plan.md")? != plan || world.repository.path().join("one.txt").exists() {
+        return fail("the landing was not undone");
+    }
+    let planned = world.types(&["clean", "--dry-run", "--json"], 0)?.json()?;
+    let cleaned = world.types(&["clean", "--json"], 0)?.json()?;
+    if at(&planned, "/removed")? != at(&cleaned, "/removed")? || at(&cleaned, "/kept")? != &json!([]) {
+        return fail(format!("{planned:#}\n{cleaned:#}"));
+    }
+    let kept = world.types(&["recover", "--json"], 0)?.json()?;
+    let name = at(&kept, "/0/name")?.as_str().unwrap_or_default();
+    let taken = world.types(&["recover", "--restore", name, "--branch", "main"], 3)?;
+    if !taken.stderr.contains("branch main exists already") {
+        return fail(taken.stderr);
+    }
+    world.types(&["recover", "--restore", name, "--branch", "rescued"], 0)?;
+    let rescued = world.repository.show("rescued", "one.txt")?;
+    if rescued == "1" { Ok(()) } else { fail(rescued) }
+}
+
+fn a_commit_of_a_persons_is_kept() -> Outcome {
+    let world = World::plain()?;
+    world
+        .repository
+        .write("plan.md", "- [ ] T1 Make one (run: echo 1 > one)\n- [ ] T2 Make two (run: echo 2 > two)\n")?;
+    world.types(&["run", "plan.md", "--merge", "review"], 3)?;
+    let place = world.repository.worktree("T1")?.display().to_string();
+    world.repository.git(&["-C", &place, "commit", "-q", "--allow-empty", "-m", "Mended by hand"])?;
+    let refused = world.types(&["approve", "T2"], 3)?.stderr;
+    let commands: Vec<&str> = refused.split('`').filter_map(|part| part.strip_prefix("git ")).collect();
+    for command in &commands {
+        world.repository.git(&command.split_whitespace().collect::<Vec<_>>())?;
+    }
+    let kept = world.repository.git(&["log", "-1", "--format=%s", "NAME"])?;
+    world.types(&["approve", "T2"], 3)?;
+    world.types(&["approve", "T1"], 0)?;
+    if commands.len() == 2 && kept.trim_end() == "Mended by hand" { Ok(()) } else { fail(refused) }
+}

@@ -1,0 +1,216 @@
+//! `run --land`: landing is a setting of the run, so whoever brings the run to its end lands it, and nobody does so
+//! twice.
+
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::support::{
+    Case, Outcome, Rule, Script, WAITING, World, at, case, done, fail, git_program, says, with_program, write,
+};
+
+/// Work that a person has to approve.
+const REVIEWED: &str = "- [ ] T1 one (run: touch one) (review: required)\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("run_land::whoever_resumes_a_killed_run_lands_it", whoever_resumes_a_killed_run_lands_it),
+        case("run_land::whoever_resumes_after_a_killed_landing_finishes_it", whoever_resumes_finishes_a_landing),
+        case("run_land::a_killed_landing_is_done_after_a_commit", a_killed_landing_is_done_after_a_commit),
+        case("run_land::what_was_in_the_way_of_a_landing_is_moved_away", what_was_in_the_way_is_moved_away),
+        case("run_land::what_was_reset_by_hand_is_not_landed_again", what_was_reset_by_hand_is_not_landed_again),
+        case("run_land::new_work_lands_after_the_old_was_taken_back", new_work_lands_after_the_old_was_taken_back),
+        case("run_land::new_work_lands_after_the_old_was_reset", new_work_lands_after_the_old_was_reset),
+        case("run_land::a_killed_landing_that_was_taken_back_stays_so", a_killed_landing_taken_back_stays_so),
+        case("run_land::whoever_approves_the_last_task_lands_it", whoever_approves_the_last_task_lands_it),
+        case("run_land::what_was_taken_back_is_not_landed_again", what_was_taken_back_is_not_landed_again),
+        case("run_land::work_that_came_back_is_landed_too", work_that_came_back_is_landed_too),
+        case("run_land::whoever_cannot_land_it_is_told", whoever_cannot_land_it_is_told),
+    ]
+}
+
+fn killed(options: &[&str]) -> Result<World, Failed> {
+    let world = World::with_plan(WAITING)?;
+    let typed = [&["run", "plan.md", "--output-format", "stream-json", "--land"], options].concat();
+    let running = world.orchestrate(&typed).start()?;
+    running.line(|line| line.contains("\"tool.started\""))?;
+    running.signal(Signal::KILL)?;
+    running.end()?.exits(137)?;
+    world.repository.write(".git/objects/go", "")?;
+    Ok(world)
+}
+
+/// Reports whether the result is in the user's checkout.
+fn has_landed(world: &World) -> bool {
+    world.repository.path().join("one").exists()
+}
+
+fn whoever_resumes_a_killed_run_lands_it() -> Outcome {
+    for (options, boxes) in [(&[][..], "- [x] T1"), (&["--no-write-back"], "- [ ] T1")] {
+        let world = killed(options)?;
+        let resumed = world.types(&["resume"], 0)?;
+        says(&resumed, &["has landed: main went from"])?;
+        if !has_landed(&world) || !world.repository.read("plan.md")?.starts_with(boxes) {
+            return fail(format!("{options:?}: {}{}", resumed.stdout, resumed.stderr));
+        }
+    }
+    Ok(())
+}
+
+/// Lands a run by itself, which dies once that is recorded: of the very process that would write the checkout, which
+/// then does this instead.
+fn killed_while_landing(then: &str) -> Result<World, Failed> {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    let script = format!(
+        "case \"$*\" in *\"read-tree -m -u\"*) kill -KILL $PPID; {then};; esac\nexec {} \"$@\"",
+        git_program(&world.home)?
+    );
+    let path = with_program(&world.home, "git", &script)?;
+    let before = world.repository.git(&["rev-parse", "main"])?;
+    let run = world.orchestrate(&["run", "plan.md", "--land"]);
+    run.env("PATH", &path).run()?.exits(137)?;
+    let facts = world.types(&["log", "--json"], 0)?.stdout;
+    let is_recorded = facts.lines().last().is_some_and(|fact| fact.contains("\"landing.started\""));
+    if is_recorded && world.repository.git(&["rev-parse", "main"])? == before { Ok(world) } else { fail(facts) }
+}
+
+fn whoever_resumes_finishes_a_landing() -> Outcome {
+    for then in ["exit 1", ":"] {
+        let world = killed_while_landing(then)?;
+        let before = world.repository.git(&["rev-parse", "main"])?;
+        says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
+        if !has_landed(&world) || world.repository.git(&["rev-parse", "main"])? == before {
+            return fail(format!("it has not, where git did {then}"));
+        }
+    }
+    Ok(())
+}
+
+/// What was recorded before it was done says of it nothing but that.
+fn a_killed_landing_is_done_after_a_commit() -> Outcome {
+    let world = killed_while_landing("exit 1")?;
+    world.repository.git(&["commit", "-q", "--allow-empty", "-m", "Meanwhile"])?;
+    says(&world.types(&["status"], 0)?, &["orchestrate land\n"])?;
+    says(&world.types(&["resume"], 0)?, &["has landed: main went from", "merged with its new commits"])?;
+    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+}
+
+fn what_was_in_the_way_is_moved_away() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    world.repository.write("one", "mine\n")?;
+    world.types(&["run", "plan.md", "--land"], 3)?;
+    says(&world.types(&["log"], 0)?, &["not landed: ", "it would overwrite local changes in one"])?;
+    std::fs::remove_file(world.repository.path().join("one"))?;
+    says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
+    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+}
+
+fn what_was_reset_by_hand_is_not_landed_again() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: touch one)\n")?;
+    world.types(&["run", "plan.md", "--land"], 0)?;
+    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.types(&["resume"], 0)?;
+    if has_landed(&world) {
+        return fail("it has landed again");
+    }
+    // Whoever asks for it gets it.
+    says(&world.types(&["land"], 0)?, &["has landed: main went from"])?;
+    world.types(&["land", "--undo"], 0)?;
+    if has_landed(&world) { fail("it is still there") } else { Ok(()) }
+}
+
+fn new_work_lands_after_the_old_was_taken_back() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n")?;
+    world.types(&["run", "plan.md", "--land"], 0)?;
+    world.types(&["reject", "T1", "-m", "Again."], 0)?;
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["land", "--undo"], 0)?;
+    world.types(&["resume"], 0)?;
+    if has_landed(&world) {
+        return fail("what was taken back has landed again");
+    }
+    says(&world.types(&["reject", "T1", "-m", "Again."], 0)?, &["has landed: main went from"])?;
+    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+}
+
+/// What keeps the new work from landing at first is no reason to leave it.
+fn new_work_lands_after_the_old_was_reset() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one (run: date +%N >> one)\n")?;
+    world.types(&["run", "plan.md", "--land", "--verify", "test ! -e bad"], 0)?;
+    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.repository.write("bad", "1\n")?;
+    world.repository.commit_all("Break it")?;
+    world.types(&["reject", "T1", "-m", "Again."], 3)?;
+    if has_landed(&world) {
+        return fail("a red tree has landed");
+    }
+    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    says(&world.types(&["resume"], 0)?, &["has landed: main went from"])?;
+    if has_landed(&world) { Ok(()) } else { fail("it has not") }
+}
+
+fn a_killed_landing_taken_back_stays_so() -> Outcome {
+    for then in ["exit 1", ":"] {
+        let world = killed_while_landing(then)?;
+        world.types(&["land", "--undo"], 0)?;
+        world.types(&["resume"], 0)?;
+        if has_landed(&world) {
+            return fail(format!("it has landed, where git did {then}"));
+        }
+    }
+    Ok(())
+}
+
+fn whoever_approves_the_last_task_lands_it() -> Outcome {
+    let world = World::with_plan(REVIEWED)?;
+    world.types(&["run", "plan.md", "--land"], 3)?;
+    if has_landed(&world) {
+        return fail("it has landed without approval");
+    }
+    let approved = world.types(&["approve", "T1"], 0)?;
+    says(&approved, &["has landed: main went from"])?;
+    let resumed = world.types(&["resume"], 0)?;
+    let said = format!("{}{}", resumed.stdout, resumed.stderr);
+    if has_landed(&world) && !approved.stdout.contains("orchestrate land") && !said.contains("main") {
+        Ok(())
+    } else {
+        fail(approved.stdout + &said)
+    }
+}
+
+fn what_was_taken_back_is_not_landed_again() -> Outcome {
+    let world = World::with_plan(REVIEWED)?;
+    world.types(&["run", "plan.md", "--land"], 3)?;
+    world.types(&["approve", "T1"], 0)?;
+    world.types(&["land", "--undo"], 0)?;
+    let resumed = world.types(&["resume"], 0)?;
+    says(&resumed, &["\n  orchestrate land\n"])?;
+    if has_landed(&world) { fail(resumed.stderr) } else { Ok(()) }
+}
+
+/// A rejection after the landing brings another result.
+fn work_that_came_back_is_landed_too() -> Outcome {
+    let world = World::with_plan("- [ ] T1 one\n")?;
+    let second =
+        Rule::task("T1").last_contains("write 2").call("write_file", &json!({"path": "one", "content": "2\n"}));
+    let model = world.script(&Script::default().rule(write("T1", "one", "1\n")).rule(second).rule(done("T1")))?;
+    world.types(&["run", "plan.md", "--land", "--model", &model], 0)?;
+    let first = world.repository.read("one")?;
+    says(&world.types(&["reject", "T1", "-m", "write 2"], 0)?, &["has landed: main went from"])?;
+    let landed = [first, world.repository.read("one")?];
+    if landed == ["1\n", "2\n"] { Ok(()) } else { fail(format!("{landed:?}")) }
+}
+
+fn whoever_cannot_land_it_is_told() -> Outcome {
+    let world = World::with_plan(REVIEWED)?;
+    world.types(&["run", "plan.md", "--land"], 3)?;
+    world.repository.write("one", "mine\n")?;
+    let approved = world.types(&["approve", "T1", "--json"], 3)?;
+    let report = approved.json()?;
+    let agrees = *at(&report, "/exit_code")? == 3 && *at(&report, "/status")? == "needs_human";
+    if agrees && world.repository.read("one")? == "mine\n" && approved.stderr.contains("one") {
+        Ok(())
+    } else {
+        fail(format!("{approved:?}"))
+    }
+}

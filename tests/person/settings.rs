@@ -1,0 +1,194 @@
+//! Settings from every source, and consent to what a project's files want to run, through the built program.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::support::{Case, Outcome, World, at, case, fail, sandboxed};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("settings::each_value_says_where_it_comes_from", each_value_says_where_it_comes_from),
+        case("settings::what_is_wrong_is_shown_in_its_file", what_is_wrong_is_shown_in_its_file),
+        sandboxed("settings::a_projects_command_runs_only_with_consent", a_projects_command_runs_only_with_consent),
+        case("settings::the_users_file_is_changed_by_one_line", the_users_file_is_changed_by_one_line),
+        case("settings::the_users_file_keeps_its_style", the_users_file_keeps_its_style),
+        case("settings::init_writes_what_is_then_read", init_writes_what_is_then_read),
+        case("settings::the_environment_cannot_switch_the_sandbox_off", the_environment_cannot_switch_the_sandbox_off),
+    ]
+}
+
+fn each_value_says_where_it_comes_from() -> Outcome {
+    let world = World::plain()?;
+    world
+        .repository
+        .write("orchestrate.toml", "model = 'a/project'\nmax_agents = 50\nmerge_rounds = 1\nallow = ['Bash']\n")?;
+    std::fs::create_dir_all(world.home.path().join("config/orchestrate"))?;
+    std::fs::write(world.home.path().join("config/orchestrate/config.toml"), "model = 'a/user'\nagent = 'tester'\n")?;
+    let shown = world.orchestrate(&["config", "show", "--json"]).env("RALPH_MAX_DEPTH", "1").run()?.exits(0)?.json()?;
+    let table = [
+        ("model", "a/project", "orchestrate.toml:1:1"),
+        ("max_agents", "20", "default"),
+        ("merge_rounds", "1", "orchestrate.toml:3:1"),
+        ("max_depth", "1", "RALPH_MAX_DEPTH"),
+        ("merge", "auto", "default"),
+    ];
+    for (key, value, source) in table {
+        let setting = at(&shown, &format!("/settings/{key}"))?;
+        let text = |name: &str| setting.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if (text("value").as_str(), text("source").as_str()) != (value, source) {
+            return fail(format!("{key}: {setting}"));
+        }
+    }
+    let rules = at(&shown, "/rules/allow")?;
+    if rules.as_array().is_none_or(|rules| !rules.is_empty()) {
+        return fail(format!("a repository allowed something: {rules}"));
+    }
+    Ok(())
+}
+
+fn what_is_wrong_is_shown_in_its_file() -> Outcome {
+    let table = [
+        ("orchestrate.toml", "max_agent = 3\n", "unknown_key", 1, 1, "did you mean `max_agents`?"),
+        ("orchestrate.toml", "\nmerge = 'maybe'\n", "invalid_value", 2, 9, ""),
+        ("orchestrate.toml", "no_sandbox = true\n", "not_allowed_here", 1, 1, ""),
+        ("orchestrate.toml", "budget_usd = 3\n", "not_available", 1, 1, ""),
+        (".orchestrate/config.toml", "model = \n", "syntax", 1, 0, ""),
+    ];
+    for (file, text, code, line, column, suggestion) in table {
+        let world = World::plain()?;
+        world.repository.write(file, text)?;
+        let error = world.types(&["config", "show", "--json"], 2)?.json()?;
+        let found = at(&error, "/errors/0")?;
+        let is = |key: &str, value: &str| found.get(key).and_then(Value::as_str).unwrap_or_default() == value;
+        let number = |key: &str| found.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let placed = number("line") == line && (column == 0 || number("column") == column);
+        if !(is("file", file) && is("code", code) && is("suggestion", suggestion) && placed) {
+            return fail(format!("{text:?} gave {found}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_projects_command_runs_only_with_consent() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("orchestrate.toml", "verify = 'test -f made'\n")?;
+    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let run = || world.orchestrate(&["run", "plan.md", "--output-format", "json"]);
+    let refused = run().run()?.exits(2)?;
+    if !refused.stderr.contains("orchestrate config trust") {
+        return fail(refused.stderr);
+    }
+    world.types(&["config", "trust", "--yes"], 0)?;
+    let report = run().run()?.exits(0)?.json()?;
+    if at(&report, "/tasks/0/state")? != "merged" {
+        return fail(report);
+    }
+    // Another command is another question, and one that is typed is none.
+    world.repository.write("orchestrate.toml", "verify = 'test -f  made'\n")?;
+    run().run()?.exits(2)?;
+    let typed = ["run", "plan.md", "--verify", "test -f made", "--output-format", "json"];
+    world.types(&typed, 0)?;
+    Ok(())
+}
+
+fn the_users_file_is_changed_by_one_line() -> Outcome {
+    let world = World::plain()?;
+    let path = world.home.path().join("config/orchestrate/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    std::fs::write(&path, "# mine\nmodel = 'a/b'\n")?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    world.types(&["config", "set", "max_agents", "4"], 0)?;
+    let refused = world.types(&["config", "set", "max_agnets", "4"], 2)?;
+    world.types(&["config", "set", "max_agents", "none"], 2)?;
+    let text = std::fs::read_to_string(&path)?;
+    if text != "# mine\nmodel = 'a/b'\nmax_agents = 4\n" || !refused.stderr.contains("did you mean `max_agents`?") {
+        return fail(text + &refused.stderr);
+    }
+    // It may hold keys, so nobody else may read it after the change either.
+    let mode = std::fs::metadata(&path)?.permissions().mode() & 0o777;
+    let set = |rule: &str| world.orchestrate(&["config", "set", "deny", rule]).run();
+    set("Bash(git push:*)")?.exits(0)?;
+    set("WebFetch")?.exits(0)?;
+    set("Bash(x")?.exits(2)?;
+    let unknown = set("write_fil")?.exits(2)?;
+    let rules = std::fs::read_to_string(&path)?;
+    if mode != 0o600
+        || !rules.contains(r#"deny = ["Bash(git push:*)", "WebFetch"]"#)
+        || !unknown.stderr.contains("did you mean `write_file`?")
+    {
+        return fail(format!("{mode:o} {rules} {unknown:?}"));
+    }
+    Ok(())
+}
+
+/// However a person has written the file, the one value changes, and every other byte stays.
+fn the_users_file_keeps_its_style() -> Outcome {
+    let world = World::plain()?;
+    let path = world.home.path().join("config/orchestrate/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    let table = [
+        ("", "max_agents=4", "max_agents = 4\n"),
+        ("# mine\n\tmax_agents  =\t9  # few\n\n", "max_agents=4", "# mine\n\tmax_agents  =\t4  # few\n\n"),
+        ("[worktree]\nsetup = 'x'\n", "max_agents=4", "max_agents = 4\n[worktree]\nsetup = 'x'\n"),
+        ("model = 'a/b'\n", "worktree.setup=npm ci", "model = 'a/b'\n\n[worktree]\nsetup = \"npm ci\"\n"),
+        ("[worktree] # mine\nsetup = 'x'\n", "worktree.setup=y", "[worktree] # mine\nsetup = \"y\"\n"),
+        ("[ worktree ]\n\"setup\" = 'x'\n", "worktree.setup=y", "[ worktree ]\n\"setup\" = \"y\"\n"),
+        ("worktree.setup = 'x' # mine\n", "worktree.setup=y", "worktree.setup = \"y\" # mine\n"),
+        ("worktree = {setup='x'} # mine\n", "worktree.setup=y", "worktree = {setup=\"y\"} # mine\n"),
+        ("model = \"\"\"\na/b\"\"\"\n# mine\n", "model=c/d", "model = \"c/d\"\n# mine\n"),
+        ("# mine\r\nmax_agents = 9\r\n", "model=c/d", "# mine\r\nmax_agents = 9\r\nmodel = \"c/d\"\r\n"),
+        ("timeout = '1h'\n", "timeout=30", "timeout = 30\n"),
+        (
+            "deny = [\n  'Bash(a)', # one\n  'Read',\n]\nmax_agents = 4\n",
+            "deny=WebFetch",
+            "deny = [\n  'Bash(a)', # one\n  'Read', \"WebFetch\",\n]\nmax_agents = 4\n",
+        ),
+        ("deny = ['Read'] # mine\n", "deny=Read", "deny = ['Read'] # mine\n"),
+    ];
+    for (before, set, after) in table {
+        std::fs::write(&path, before)?;
+        let (key, value) = set.split_once('=').unwrap_or_default();
+        let ran = world.types(&["config", "set", key, value], 0)?;
+        let found = std::fs::read_to_string(&path)?;
+        let said = ran.stdout.strip_prefix(&format!("{key} = ")).unwrap_or_default();
+        if found != after || said.starts_with(' ') || said.contains('#') || said.lines().count() != 1 {
+            return fail(format!("{before:?} and {set}: {found:?} {ran:?}"));
+        }
+    }
+    for unreadable in ["max_agents = \n", "worktree = 4\n", "deny = 'Read'\n", "[max_agents]\n"] {
+        std::fs::write(&path, unreadable)?;
+        for set in [["max_agents", "4"], ["worktree.setup", "y"], ["deny", "WebFetch"]] {
+            let ran = world.orchestrate(&[&["config", "set"], set.as_slice()].concat()).run()?;
+            if !ran.exits(2)?.stderr.contains("config.toml:") || std::fs::read_to_string(&path)? != unreadable {
+                return fail(format!("{unreadable} {set:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn init_writes_what_is_then_read() -> Outcome {
+    let world = World::plain()?;
+    world.types(&["init"], 0)?;
+    world.types(&["config", "show"], 0)?;
+    let before = world.repository.read("orchestrate.toml")?;
+    world.types(&["init"], 2)?;
+    if world.repository.read("orchestrate.toml")? != before {
+        return fail("init changed a file that was there");
+    }
+    Ok(())
+}
+
+fn the_environment_cannot_switch_the_sandbox_off() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 Make it (run: touch made)\n")?;
+    let run = |flags: &[&str], name: &str, value: &str| {
+        let arguments: Vec<&str> = ["run", "plan.md"].iter().chain(flags).copied().collect();
+        world.orchestrate(&arguments).env(name, value).run()
+    };
+    run(&[], "ORCHESTRATE_NO_SANDBOX", "1")?.exits(2)?;
+    run(&[], "RALPH_SANDBOX_MODE", "off")?.exits(2)?;
+    run(&["--no-sandbox"], "RALPH_SANDBOX_MODE", "strict")?.exits(2)?;
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Real input: a clone of this project, whose code commands and agents change and whose compiler checks them.
+//!
+//! `examples/real-input` holds the plan, the replies of the model and the walk-through that these tests record.
+//! The cases walk with the built program, in each tier; the model server is that of the tests, and one that others
+//! wrote ([`aimock`]).
+
+mod aimock;
+mod replies;
+mod session;
+mod walkthrough;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use orchestrate_sandbox::Confinement;
+
+use crate::support::{Case, Home, ModelServer, Need, Outcome, Repository, World, case, fail};
+use replies::Replies;
+use session::Session;
+
+/// The plan, the replies and the walk-through.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/real-input");
+
+/// This project's history, without which there is nothing to clone.
+const CLONE: Need = Need::new("a git clone of this project", "git clone instead of unpacking an archive", || {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = Repository::of_project().map(|found| found.canonicalize().ok());
+    found.is_ok_and(|found| found == root.canonicalize().ok())
+});
+
+pub(crate) fn cases() -> Vec<Case> {
+    let name = |name: &str| format!("real_input::{name}");
+    let mut cases = vec![
+        case(name("this_project_is_changed_checked_reviewed_and_landed"), walk_through)
+            .needs(CLONE)
+            .in_tier(Confinement::Full),
+        case(name("this_project_is_changed_and_checked_fallback"), change_and_check)
+            .needs(CLONE)
+            .in_tier(Confinement::Fallback),
+        case(name("the_walk_through_shows_what_is_tested"), walkthrough::shows_what_is_tested),
+    ];
+    for (tier, word) in [(Confinement::Full, "full"), (Confinement::Fallback, "fallback")] {
+        let guard = name(&format!("toolchain_and_registry_are_read_only_{word}"));
+        cases.push(case(guard, move || toolchain_and_registry_are_read_only(tier)).in_tier(tier));
+    }
+    cases.extend(aimock::cases());
+    cases
+}
+
+/// Returns a file of the folder.
+fn example(name: &str) -> Result<String, Failed> {
+    fs::read_to_string(Path::new(FOLDER).join(name)).map_err(|error| Failed::from(format!("{name}: {error}")))
+}
+
+/// Requires that a text holds each of the words.
+fn require(text: &str, words: &[&str]) -> Outcome {
+    match words.iter().find(|word| !text.contains(**word)) {
+        Some(missing) => fail(format!("no {missing:?} in\n{text}")),
+        None => Ok(()),
+    }
+}
+
+/// Starts a server that gives the replies of the folder.
+fn answering() -> Result<ModelServer, Failed> {
+    let replies = Replies::parse(&example("replies.json")?)?;
+    ModelServer::answering(move |request, _| replies.answer(&request.body))
+}
+
+/// Says in which tier a run works.
+fn printed(tier: Confinement) -> String {
+    format!("sandbox tier: {tier}\n")
+}
+
+/// One command and one agent in the weaker tier, where the compiler complains about the agent's first try.
+fn change_and_check() -> Outcome {
+    let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
+    let plan = example("plan.md")?;
+    let (head, tasks) = plan.split_once("- [ ] ").ok_or_else(|| Failed::from("the plan has no tasks"))?;
+    let chosen = tasks.split("- [ ] ").filter(|task| task.starts_with("T1 ") || task.starts_with("T4 "));
+    let chosen = chosen.fold(head.to_owned(), |plan, task| format!("{plan}- [ ] {task}"));
+    // The command is merged first, so it is known what the check of the agent's work finds.
+    clone.write("plan.md", &chosen.replace("(model: openai/local)", "(depends: T1) (model: openai/local)"))?;
+    let mut session = Session::new(&home, clone.path(), Confinement::Fallback)?.with_models(&server);
+    let before = clone.fingerprint()?;
+    let run = session.types("orchestrate run plan.md")?;
+    require(&run, &[&printed(Confinement::Fallback), "succeeded in"])?;
+    before.require_same(&clone.fingerprint()?)?;
+    let log = session.types("orchestrate log T4 --tools")?;
+    require_came_back(&server, &log)?;
+    require_compiled(&home, &log)?;
+    // A check builds on what those before it have left, as long as they have passed.
+    let built =
+        |check: &str| check.lines().filter(|line| line.contains("Checking ") || line.contains("Compiling ")).count();
+    let checks: Vec<usize> = log.split("T4: check of the merged tree ").skip(1).map(built).collect();
+    if matches!(checks[..], [1, anew] if anew > 1) { Ok(()) } else { fail(format!("{checks:?} in\n{log}")) }
+}
+
+/// The way of a person who clones this project and lets it work on itself.
+fn walk_through() -> Outcome {
+    let (home, clone, server) = (Home::new()?, Repository::clone_of_project()?, answering()?);
+    let plan = example("plan.md")?;
+    clone.write("plan.md", &plan)?;
+    let mut session = Session::new(&home, clone.path(), Confinement::Full)?.with_models(&server);
+    let [check, run, log, review, look, reject, mended, land, landed, undo, clean] = walkthrough::TYPED;
+
+    session.types(check)?;
+    let before = clone.fingerprint()?;
+    require(&session.types(run)?, &[&printed(Confinement::Full), "succeeded in"])?;
+    let integration = clone.git(&["for-each-ref", "--format=%(refname)", "refs/heads/orchestrate/*/integration"])?;
+    require_changes(&clone, &integration, "did you mean")?;
+    require_came_back(&server, &session.types(log)?)?;
+    for task in ["T1", "T2", "T3", "T4", "T5"] {
+        require_compiled(&home, &session.quietly(&format!("orchestrate log {task} --tools"))?)?;
+    }
+
+    require(&session.types(review)?, &["T5", "merged"])?;
+    require(&session.types(look)?, &["+pub fn did_you_mean", "orchestrate reject T3"])?;
+    require(&session.types(reject)?, &["T3: started @implementer with openai/local (attempt 2)", "succeeded in"])?;
+    require_changes(&clone, &integration, "Did you mean")?;
+    require_compiled(&home, &session.types(mended)?)?;
+    before.require_same(&clone.fingerprint()?)?;
+
+    let was = clone.git(&["rev-parse", "HEAD"])?;
+    require(&session.types(land)?, &["has landed: main went from", "boxes"])?;
+    require_changes(&clone, "main", "Did you mean")?;
+    require(&session.types(landed)?, &["Merge T"])?;
+    let added = "crates/core/src/question.rs";
+    if clone.read(added)? != format!("{}\n", clone.show("main", added)?) {
+        return fail("the checkout does not hold what has landed");
+    }
+    require(&session.types(undo)?, &["is undone"])?;
+    let is_as_before = clone.git(&["rev-parse", "main"])? == was
+        && clone.read("plan.md")? == plan
+        && clone.git(&["status", "--porcelain"])? == "?? plan.md";
+    if !is_as_before {
+        return fail(clone.git(&["status"])?);
+    }
+    session.types(clean)?;
+    let left = clone.git(&["worktree", "list", "--porcelain"])?.matches("worktree ").count();
+    if left != 1 {
+        return fail(format!("{left} worktrees are left"));
+    }
+    walkthrough::record_if_asked(&session)
+}
+
+/// Requires that everybody's change is in a commit.
+fn require_changes(clone: &Repository, revision: &str, question: &str) -> Outcome {
+    let table = [
+        ("message.rs", "MAILBOX_CAPACITY: usize = 128;"),
+        ("tool_names.rs", "(\"shell_exec\", \"run_shell_command\"),"),
+        ("lib.rs", "pub mod question;"),
+        ("question.rs", question),
+        ("message.rs", "Self::Agent(agent) => Some(agent),"),
+        ("ids.rs", "pub fn word(&self) -> &str {"),
+    ];
+    table
+        .iter()
+        .try_for_each(|(file, words)| require(&clone.show(revision, &format!("crates/core/src/{file}"))?, &[words]))
+}
+
+/// Requires that the compiler's complaint about a changed line is in the log, and that its author was sent it.
+fn require_came_back(server: &ModelServer, log: &str) -> Outcome {
+    let place = "--> crates/core/src/message.rs:";
+    require(log, &["error[E0308]: mismatched types", place, "Self::Agent(agent) => agent,", "FAILED (exit code 101)"])?;
+    let told = server.requests().iter().any(|request| {
+        let newest = request.body["messages"].as_array().and_then(|messages| messages.last()).cloned();
+        newest.is_some_and(|newest| newest["role"] == "user" && newest.to_string().contains(place))
+    });
+    if told { Ok(()) } else { fail("no request carries the compiler's complaint") }
+}
+
+/// Requires that a check compiled the crate, in the worktree that is for checks.
+fn require_compiled(home: &Home, log: &str) -> Outcome {
+    let state = home.state().canonicalize()?.display().to_string();
+    let compiled = log.lines().any(|line| {
+        let line = line.trim_start_matches([' ', '|']);
+        line.starts_with("Checking orchestrate-core v")
+            && line.contains(&state)
+            && line.ends_with("/.verifier/crates/core)")
+    });
+    if compiled { require(log, &["Finished `dev` profile", "check of the merged tree passed"]) } else { fail(log) }
+}
+
+/// Tries to write into the toolchain and the registry, in homes of the test's own; unconfined it can.
+fn toolchain_and_registry_are_read_only(tier: Confinement) -> Outcome {
+    let world = World::plain()?;
+    let folders = ["cargo/registry/src/index/crate-1.0.0", "cargo/registry/cache", "cargo/bin", "rustup/toolchains"];
+    let folders: Vec<PathBuf> = folders.iter().map(|folder| world.home.path().join(folder)).collect();
+    folders.iter().try_for_each(fs::create_dir_all)?;
+    let plan = "- [ ] T1 Plant a file\n  - run: for folder in \"$CARGO_HOME\"/registry/src/*/* \"$CARGO_HOME\"/registry/cache \
+                \"$CARGO_HOME\"/bin \"$RUSTUP_HOME\"/toolchains; do test -d \"$folder\" || exit 1; \
+                touch \"$folder/planted\" && echo wrote || echo refused; done\n";
+    world.repository.write("plan.md", plan)?;
+    let mut session = Session::new(&world.home, world.repository.path(), tier)?.with_toolchain_below(world.home.path());
+    let planted = || folders.iter().filter(|folder| folder.join("planted").exists()).count();
+    let said = |log: &str, word: &str| log.lines().filter(|line| line.trim_start_matches([' ', '|']) == word).count();
+
+    require(&session.types("orchestrate run plan.md")?, &[&printed(tier)])?;
+    let log = session.types("orchestrate log --tools")?;
+    if (planted(), said(&log, "refused"), said(&log, "wrote")) != (0, folders.len(), 0) {
+        return fail(log);
+    }
+    session.types("orchestrate run plan.md --no-sandbox")?;
+    let log = session.types("orchestrate log --tools")?;
+    if (planted(), said(&log, "wrote")) == (folders.len(), folders.len()) { Ok(()) } else { fail(log) }
+}

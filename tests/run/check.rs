@@ -1,0 +1,222 @@
+//! `orchestrate check`: plans in, reports out, through the built program.
+
+use serde_json::{Value, json};
+
+use crate::support::{Case, Home, Outcome, Repository, World, at, case, fail, sandboxed};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("check::a_plan_is_reported_as_the_contract_says", a_plan_is_reported_as_the_contract_says),
+        case("check::plans_that_cannot_run_exit_2_with_every_error", plans_that_cannot_run_exit_2_with_every_error),
+        case("check::what_is_odd_about_a_role_in_use_is_said", what_is_odd_about_a_role_in_use_is_said),
+        case("check::without_a_repository_the_plan_is_judged_and_the_lack_named", without_a_repository),
+        sandboxed("check::a_check_whose_file_is_missing_is_told_as_by_a_run", a_check_whose_file_is_missing_is_told),
+        case(
+            "check::what_a_run_refuses_in_the_repository_is_an_error",
+            what_a_run_refuses_in_the_repository_is_an_error,
+        ),
+        sandboxed("check::a_run_starts_from_any_revision", a_run_starts_from_any_revision),
+    ]
+}
+
+fn check(plan: &str, code: i32) -> Result<Value, libtest_mimic::Failed> {
+    let world = World::plain()?;
+    world.repository.write("plan.md", plan)?;
+    world.types(&["check", "plan.md", "--json"], code)?.json()
+}
+
+fn a_plan_is_reported_as_the_contract_says() -> Outcome {
+    let plan = "---\ntitle: Sharpen\nverify: sh -c true\n---\n# Sharpen\n\n\
+        - [ ] T1 Make `slugify` (files: src/slug.rs) (verify: no-such-program slug)\n\
+        - [ ] T3 Review @reviewer (depends: T1)\n  - look at naming\n- [x] T0 Set up\n\n## Acceptance\n\n- [ ] it works\n";
+    let report = check(plan, 0)?;
+    let expected = json!({
+        "id": "T3", "title": "Review", "status": "todo", "section": "Sharpen", "line": 8, "depends": ["T1"],
+        "files": [], "agent": "reviewer", "verify": null, "parallel": false, "details": ["look at naming"],
+    });
+    let tasks = at(&report, "/tasks")?.as_array().cloned().unwrap_or_default();
+    if tasks.get(1) != Some(&expected) {
+        return fail(format!("{tasks:?}"));
+    }
+    for (pointer, value) in [
+        ("/plan", json!("plan.md")),
+        ("/title", json!("Sharpen")),
+        ("/waves", json!([["T1"], ["T3"]])),
+        ("/errors", json!([])),
+        ("/warnings/0/code", json!("program_not_found")),
+        ("/skipped/0/line", json!(14)),
+    ] {
+        if at(&report, pointer)? != &value {
+            return fail(format!("{pointer} of {report}"));
+        }
+    }
+    Ok(())
+}
+
+fn plans_that_cannot_run_exit_2_with_every_error() -> Outcome {
+    type Places = &'static [(u64, u64, &'static str)];
+    let table: [(&str, Places); 8] = [
+        ("", &[(0, 0, "empty_plan")]),
+        ("# Only words\n", &[(0, 0, "no_tasks")]),
+        ("- [ ] T1 x (depends: T2)\n- [ ] T2 y (depends: T1)\n", &[(0, 0, "cycle")]),
+        (
+            "- [ ] T1 a (depends: T9)\n- [ ] T1 b @nobody\n",
+            &[(1, 22, "unknown_dependency"), (2, 7, "duplicate_id"), (2, 12, "unknown_role")],
+        ),
+        ("---\nmax_agent: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_key")]),
+        (
+            "- [ ] T1 a (depends: T2)\n- [ ] T2 b (depends: T1)\n- [ ] T3 c (depends: T3)\n",
+            &[(1, 22, "cycle"), (3, 22, "cycle")],
+        ),
+        ("---\nbase: nosuch\nbudget_usd: 3\n---\n- [ ] T1 a\n", &[(2, 1, "unknown_base"), (3, 1, "not_available")]),
+        ("---\nmerge: none\n---\n- [ ] T1 a\n- [ ] T2 b (depends: T1)\n", &[(5, 1, "never_merged")]),
+    ];
+    for (plan, expected) in table {
+        let report = check(plan, 2)?;
+        let errors = at(&report, "/errors")?.as_array().cloned().unwrap_or_default();
+        let number = |error: &Value, key: &str| error.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let found: Vec<(u64, u64, String)> = errors
+            .iter()
+            .map(|error| {
+                let code = error.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
+                (number(error, "line"), number(error, "column"), code)
+            })
+            .collect();
+        let codes: Vec<&str> = found.iter().map(|(_, _, code)| code.as_str()).collect();
+        let wanted: Vec<&str> = expected.iter().map(|(_, _, code)| *code).collect();
+        let placed = expected
+            .iter()
+            .zip(&found)
+            .all(|(wanted, found)| wanted.0 == 0 || (wanted.0, wanted.1) == (found.0, found.1));
+        if codes != wanted || !placed {
+            return fail(format!("{plan:?} gave {found:?}"));
+        }
+        // What a check refuses, a run refuses, with the same errors.
+        let world = World::plain()?;
+        world.repository.write("plan.md", plan)?;
+        let run = world.types(&["run", "plan.md", "--json"], 2)?.json()?;
+        if at(&run, "/errors")?.as_array().map(Vec::len) != Some(expected.len()) {
+            return fail(format!("{plan:?}: {run}"));
+        }
+    }
+    Ok(())
+}
+
+fn what_is_odd_about_a_role_in_use_is_said() -> Outcome {
+    let world = World::plain()?;
+    for role in ["named", "default", "done", "idle"] {
+        let text = format!("---\ndescription: Helps.\ntools: Raed, Bash(git status:*)\n---\nYou help as {role}.\n");
+        world.repository.write(&format!(".orchestrate/agents/{role}.md"), &text)?;
+    }
+    world.repository.commit_all("Add roles")?;
+    let tasks = "- [ ] T1 a @named\n- [ ] T2 b\n- [ ] T3 c @named\n- [x] T4 d @done\n";
+    world.repository.write("plan.md", &format!("---\nagent: default\n---\n{tasks}"))?;
+    // Without a model the run does not begin, but it has warned by then.
+    for (command, code) in [("check", 0), ("run", 2)] {
+        let said = world.types(&[command, "plan.md"], code)?.stderr;
+        let told =
+            ["named", "default", "done", "idle"].map(|role| said.matches(&format!("agents/{role}.md: ")).count());
+        let odd = ["unknown tool `Raed`", "line 3: `Bash(git status:*)` grants all of `run_shell_command`"];
+        if told != [2, 2, 0, 0] || odd.iter().any(|odd| said.matches(odd).count() != 2) {
+            return fail(format!("{command} {told:?}: {said}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_check_whose_file_is_missing_is_told() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("there.sh", "true\n")?;
+    world.repository.commit_all("Add a check")?;
+    world.repository.write("plan.md", "---\nverify: ./missing.sh\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n- [ ] T2 b (run: true) (verify: A=1 ./nowhere/check)\n")?;
+    let type_in = |arguments: &[&str]| world.orchestrate(arguments).run();
+    let told = [("line 2, column 1", "./missing.sh"), ("line 5, column 1", "./nowhere/check")];
+    let told =
+        told.map(|(place, file)| format!("{place}: the file `{file}` is not in the commit that the run starts from"));
+    let said = type_in(&["check", "plan.md"])?.exits(0)?.stdout + &type_in(&["run", "plan.md"])?.stderr;
+    if told.iter().any(|told| said.matches(told).count() != 2) || said.matches("is not in the commit").count() != 4 {
+        return fail(said);
+    }
+    // Its own setup may make any file, and an older commit may not have what this one has.
+    world.repository.write("orchestrate.toml", "[worktree]\nsetup = \"true\"\n")?;
+    let made = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
+    std::fs::remove_file(world.repository.path().join("orchestrate.toml"))?;
+    world.repository.write("plan.md", "---\nbase: HEAD~1\n---\n- [ ] T1 a (run: true) (verify: ./there.sh)\n")?;
+    let older = type_in(&["check", "plan.md"])?.exits(0)?.stdout;
+    if !made.contains("is not in the commit") && older.contains("`./there.sh` is not in the commit") {
+        Ok(())
+    } else {
+        fail(made + &older)
+    }
+}
+
+fn without_a_repository() -> Outcome {
+    let home = Home::new()?;
+    std::fs::write(home.path().join("plan.md"), "- [ ] T1 a\n")?;
+    let words = "not a git repository (or any parent directory); run `git init`";
+    let run = home.orchestrate(home.path(), &["run", "plan.md"]).run()?.exits(2)?.stderr;
+    let ran = home.orchestrate(home.path(), &["check", "plan.md"]).run()?.exits(2)?;
+    let is_judged = ran.stdout.contains("T1") && !ran.stdout.contains("warning") && ran.stderr.is_empty();
+    if is_judged && ran.stdout.contains(words) && run.contains(words) { Ok(()) } else { fail(ran.stdout + &run) }
+}
+
+/// The plan is judged all the same, so that everything is told at once.
+fn what_a_run_refuses_in_the_repository_is_an_error() -> Outcome {
+    // The one is refused when the repository is opened, the other when a run is to start in it.
+    for (is_sparse, words) in [("true", "checkout is sparse"), ("false", "stores files with Git LFS")] {
+        let (home, repository) = (Home::new()?, Repository::plain()?);
+        repository.write("plan.md", "- [ ] T1 a\n")?;
+        repository.write(".gitattributes", "*.bin filter=lfs\n")?;
+        repository.commit_all("Store with LFS")?;
+        repository.git(&["config", "core.sparseCheckout", is_sparse])?;
+        let run = home.orchestrate(repository.path(), &["run", "plan.md"]).run()?.exits(2)?;
+        let report = home.orchestrate(repository.path(), &["check", "plan.md", "--json"]).run()?.exits(2)?.json()?;
+        let found = &report["errors"][0];
+        let message = found["message"].as_str().unwrap_or_default();
+        let is_said = message.starts_with("a run would fail to use the repository at ") && message.contains(words);
+        if !is_said || !run.stderr.contains(words) || found["code"] != "repository_refused" || found["line"] != 0 {
+            return fail(format!("{found}\n{}", run.stderr));
+        }
+    }
+    an_unreadable_configuration_is_refused()?;
+    let (home, repository) = (Home::new()?, Repository::plain()?);
+    repository.write("plan.md", "- [ ] T1 a\n")?;
+    repository.git(&["config", "--unset", "user.name"])?;
+    let said = home.orchestrate(repository.path(), &["check", "plan.md"]).run()?.exits(2)?.stdout;
+    if said.contains("a run would fail to commit: git knows no user.name") { Ok(()) } else { fail(said) }
+}
+
+/// Git dies of remotes in a file whose inclusion depends on remotes, in every command.
+fn an_unreadable_configuration_is_refused() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("plan.md", "- [ ] T1 a\n")?;
+    world.repository.write(".git/more", "[remote \"more\"]\n\turl = https://example.org/more\n")?;
+    world.repository.git(&["config", "remote.origin.url", "https://example.org/it"])?;
+    world.repository.git(&["config", "includeIf.hasconfig:remote.*.url:https://example.org/**.path", "more"])?;
+    for typed in [&["run", "plan.md"][..], &["check", "plan.md"], &["status"], &["land"]] {
+        let ran = world.types(typed, 2)?;
+        let said = ran.stdout + &ran.stderr;
+        if !said.contains("git cannot read its configuration (fatal: remote URLs cannot be configured") {
+            return fail(format!("{typed:?}: {said}"));
+        }
+    }
+    Ok(())
+}
+
+fn a_run_starts_from_any_revision() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write("more.txt", "more\n")?;
+    world.repository.commit_all("more")?;
+    world.repository.write("plan.md", "---\nbase: HEAD^\n---\n- [ ] T1 Make it (run: touch made)\n")?;
+    let first = world.repository.git(&["rev-parse", "HEAD~1"])?;
+    for base in [&[][..], &["--base", "HEAD~1"], &["--base", "@{0}~1"], &["--base", ":/more^"]] {
+        let arguments = [&["run", "plan.md", "--json"][..], base].concat();
+        // `:/more^` is the message `more^` for git, so it names nothing.
+        let code = if base.contains(&":/more^") { 2 } else { 0 };
+        let report = world.types(&arguments, code)?.json()?;
+        if code == 0 && at(&report, "/base_commit")? != first.trim() {
+            return fail(format!("{base:?}: {report}"));
+        }
+    }
+    Ok(())
+}

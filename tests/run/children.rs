@@ -1,0 +1,237 @@
+//! The library's face: children spawned from a program, messages to them, their merging, and the examples.
+
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ChildSpec, CoordinatorError};
+use orchestrate_core::TaskState::{AwaitingReview, Cancelled, Failed as FailedTask, Merged};
+use orchestrate_core::event::Event;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::support::{Case, Outcome, Rule, Script, World, case, done, fail, runtime, workspace_cargo, write};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("children::are_spawned_waited_for_and_merged", are_spawned_waited_for_and_merged),
+        case("children::tell_what_happens_to_them", tell_what_happens_to_them),
+        case("children::read_what_they_are_sent", read_what_they_are_sent),
+        case("children::can_be_cancelled", can_be_cancelled),
+        case("children::number_each_message_for_its_sender", number_each_message_for_its_sender),
+        case("children::of_a_run_that_breaks_off_say_so", of_a_run_that_breaks_off_say_so),
+        case("children::that_are_still_held_lock_nothing", that_are_still_held_lock_nothing),
+        case("children::example_spawn_children_runs", || example("spawn_children", "2 children merged")),
+        case("children::example_review_branches_runs", || example("review_branches", "approved")),
+    ]
+}
+
+/// How long whoever waits for a run that has ended is given to hear of it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn child(id: &str) -> ChildSpec {
+    ChildSpec { id: Some(id.into()), ..ChildSpec::new(format!("write {id}")) }
+}
+
+fn two() -> Script {
+    ["a", "b"].into_iter().fold(Script::default(), |script, id| {
+        script.rule(write(id, &format!("{id}.txt"), &format!("{id}\n"))).rule(done(id))
+    })
+}
+
+fn are_spawned_waited_for_and_merged() -> Outcome {
+    let world = World::lived_in()?;
+    let before = world.repository.fingerprint()?;
+    let script = two().rule(Rule::task("c").text("I changed nothing."));
+    let coordinator = world.coordinator(&script, |_| {})?;
+    let report = runtime()?.block_on(async {
+        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let c = coordinator.spawn(child("c")).await?;
+        let waited = [a.wait().await?.state, b.wait().await?.state, c.wait().await?.state];
+        if waited != [AwaitingReview, AwaitingReview, FailedTask] {
+            return fail(format!("{waited:?}"));
+        }
+        let merged = coordinator.merge(&[b, a, c]).await?;
+        let states: Vec<_> = merged.iter().map(|task| (task.id.as_str(), task.state)).collect();
+        if states != [("b", Merged), ("a", Merged), ("c", FailedTask)] {
+            return fail(format!("{merged:#?}"));
+        }
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    before.require_same(&world.repository.fingerprint()?)?;
+    for id in ["a", "b"] {
+        if world.merged(&report, &format!("{id}.txt"))? != id {
+            return fail(format!("{id}.txt is not merged"));
+        }
+    }
+    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn tell_what_happens_to_them() -> Outcome {
+    let world = World::lived_in()?;
+    let coordinator = world.coordinator(&two(), |_| {})?;
+    runtime()?.block_on(async {
+        let (a, b) = (coordinator.spawn(child("a")).await?, coordinator.spawn(child("b")).await?);
+        let mut events = a.events();
+        coordinator.merge(&[a, b]).await?;
+        coordinator.finish().await?;
+        let mut kinds = Vec::new();
+        while let Some(fact) = events.recv().await {
+            if fact.event.task().is_some_and(|task| task.as_str() != "a") {
+                return fail(format!("{fact:?}"));
+            }
+            kinds.push(json!(fact.event)["type"].clone());
+        }
+        let has = |kind: &str| kinds.contains(&json!(kind));
+        if kinds.first() == Some(&json!("task.added")) && has("tool.finished") && has("task.merged") {
+            return Ok(());
+        }
+        fail(format!("{kinds:?}"))
+    })
+}
+
+fn read_what_they_are_sent() -> Outcome {
+    let world = World::lived_in()?;
+    let script = Script::default()
+        .rule(
+            Rule::task("a")
+                .last_contains("\nuse port 4711\n</data-")
+                .call("write_file", &json!({"path": "port.txt", "content": "4711\n"})),
+        )
+        .rule(Rule::task("a").last_contains("port.txt").text("Done."));
+    let script = (1..=90).fold(script, |script, turn| {
+        let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
+        script.rule(Rule::task("a").turn(turn).call("run_shell_command", &look))
+    });
+    let coordinator = world.coordinator(&script, |settings| settings.run.max_turns = 100)?;
+    let report = runtime()?.block_on(async {
+        let a = coordinator.spawn(child("a")).await?;
+        if a.send("use port 4711").await? != 1 {
+            return fail("the first message is not number 1");
+        }
+        coordinator.merge(std::slice::from_ref(&a)).await?;
+        if a.send("too late").await.is_ok() {
+            return fail("a child that has ended takes a message");
+        }
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        Ok::<_, Failed>(report)
+    })?;
+    if world.merged(&report, "port.txt")? == "4711" { Ok(()) } else { fail("the message was not read") }
+}
+
+fn can_be_cancelled() -> Outcome {
+    let world = World::lived_in()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 60"}));
+    let script = two().rule(slow);
+    let coordinator = world.coordinator(&script, |_| {})?;
+    runtime()?.block_on(async {
+        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        // A child of the slow one ends with it, though nobody works on it yet or any more.
+        let below = ChildSpec { parent: Some("slow".into()), ..child("b") };
+        let below = coordinator.spawn(below).await?;
+        below.wait().await?;
+        let mut events = slow.events();
+        while let Some(fact) = events.recv().await {
+            if matches!(fact.event, Event::ToolStarted { .. }) {
+                break;
+            }
+        }
+        slow.cancel()?;
+        let ended = slow.wait().await?.state;
+        if ended != Cancelled {
+            return fail(format!("{ended:?}"));
+        }
+        let mut events = below.events();
+        while let Some(fact) = events.recv().await {
+            if matches!(fact.event, Event::TaskCancelled { .. }) {
+                break;
+            }
+        }
+        coordinator.merge(&[a]).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        if report.exit_code == Some(0) { Ok(()) } else { fail(format!("{report:#?}")) }
+    })
+}
+
+/// Messages that are sent at the same moment are told apart by what each sender is given.
+fn number_each_message_for_its_sender() -> Outcome {
+    let world = World::lived_in()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let coordinator = world.coordinator(&Script::default().rule(slow), |_| {})?;
+    runtime()?.block_on(async {
+        let slow = coordinator.spawn(child("slow")).await?;
+        let mut sending = JoinSet::new();
+        for text in 1..=32 {
+            let slow = slow.clone();
+            sending.spawn(async move { slow.send(format!("message {text}")).await });
+        }
+        let mut numbers = sending.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        numbers.sort_unstable();
+        if numbers != (1..=32).collect::<Vec<_>>() {
+            return fail(format!("{numbers:?}"));
+        }
+        slow.cancel()?;
+        coordinator.finish().await?;
+        Ok(())
+    })
+}
+
+/// Whoever waits when the dispatcher ends with an error is told, and `finish` says which error it was.
+fn of_a_run_that_breaks_off_say_so() -> Outcome {
+    let world = World::lived_in()?;
+    let slow = Rule::task("slow").turn(1).call("run_shell_command", &json!({"command": "sleep 600"}));
+    let coordinator = world.coordinator(&two().rule(slow), |_| {})?;
+    let told = async {
+        let (slow, a) = (coordinator.spawn(child("slow")).await?, coordinator.spawn(child("a")).await?);
+        let b = coordinator.spawn(child("b")).await?;
+        a.wait().await?;
+        b.wait().await?;
+        // Somebody commits on the result, which the run may not move away any more.
+        let strange = world.repository.git(&["commit-tree", "-m", "mine", "HEAD^{tree}"])?;
+        let run = &coordinator.store().runs()?[0].run_id;
+        world.repository.git(&["update-ref", &run.integration_ref(), strange.trim()])?;
+        let (mut events, merging, waiting) = (slow.events(), [a, b], slow.wait());
+        let merged = coordinator.merge(&merging).await;
+        let waited = waiting.await;
+        while events.recv().await.is_some() {}
+        for outcome in [merged.map(drop), waited.map(drop), coordinator.spawn(child("c")).await.map(drop)] {
+            if !matches!(outcome, Err(CoordinatorError::Ended(_))) {
+                return fail(format!("{outcome:?}"));
+            }
+        }
+        match coordinator.finish().await {
+            Err(CoordinatorError::BranchMoved { .. }) => Ok::<_, Failed>(()),
+            other => fail(format!("{other:?}")),
+        }
+    };
+    runtime()?.block_on(async { tokio::time::timeout(PATIENCE, told).await })?
+}
+
+/// What a program keeps of its children keeps no run: its end gives the lease back, and what was recorded can be read.
+fn that_are_still_held_lock_nothing() -> Outcome {
+    let world = World::lived_in()?;
+    let coordinator = world.coordinator(&two(), |_| {})?;
+    runtime()?.block_on(async {
+        let a = coordinator.spawn(child("a")).await?;
+        let mut events = a.events();
+        coordinator.merge(std::slice::from_ref(&a)).await?;
+        let Some(report) = coordinator.finish().await? else { return fail("no run was open") };
+        coordinator.resume(&report.run_id).await?.wait().await?;
+        let cancelled = a.cancel();
+        let commands = coordinator.store().open_commands(&report.run_id)?;
+        if !matches!(cancelled, Err(CoordinatorError::Ended(_))) || !commands.is_empty() {
+            return fail(format!("whoever takes the run over would cancel a child: {commands:?}"));
+        }
+        if events.recv().await.is_none() || a.wait().await?.state != Merged {
+            return fail("what was recorded cannot be read any more");
+        }
+        Ok(())
+    })
+}
+
+/// Runs an example as a stranger would; it needs no key, and makes its own sample.
+fn example(name: &str, says: &str) -> Outcome {
+    let ran = workspace_cargo(&["run", "-q", "-p", "orchestrate", "--offline", "--example", name]).output()?;
+    let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    if ran.status.success() && out.contains(says) { Ok(()) } else { fail(format!("{out}\n{err}")) }
+}

@@ -1,0 +1,202 @@
+//! Whole runs through the library: the real engine, git, journal and sandbox, and a scripted model.
+
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::Run;
+use orchestrate_core::event::{Event, ReturnCause};
+use orchestrate_core::request::Request;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Report, RunState, TaskId, TaskState};
+use orchestrate_journal::InboxId;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::support::{
+    Case, Outcome, Rule, Script, World, answering, case, done, fail, open_gate, plan_input, runtime, write,
+    write_or_end,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("end_to_end::two_independent_tasks_are_merged", two_independent_tasks_are_merged),
+        case("end_to_end::a_conflict_goes_back_to_its_author", a_conflict_goes_back_to_its_author),
+        case("end_to_end::a_red_task_check_goes_back_to_its_agent", a_red_task_check_goes_back_to_its_agent),
+        case("end_to_end::a_red_merged_tree_never_lands", a_red_merged_tree_never_lands),
+        case("end_to_end::commands_run_without_a_model", commands_run_without_a_model),
+        case("end_to_end::nothing_waits_for_what_is_never_merged", nothing_waits_for_what_is_never_merged),
+        case("end_to_end::who_waits_holds_up_nobody_else", who_waits_holds_up_nobody_else),
+    ]
+}
+
+fn states(report: &Report) -> Vec<(&str, TaskState)> {
+    report.tasks.iter().map(|task| (task.id.as_str(), task.state)).collect()
+}
+
+fn require_states(report: &Report, expected: &[(&str, TaskState)]) -> Outcome {
+    if states(report) == expected { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn two_independent_tasks_are_merged() -> Outcome {
+    let world = World::lived_in()?;
+    let script = Script::default()
+        .rule(write("T1", "one.txt", "1\n"))
+        .rule(done("T1"))
+        .rule(write("T2", "two.txt", "2\n"))
+        .rule(done("T2"))
+        .rule(write("T3", "three.txt", "3\n"))
+        .rule(done("T3"));
+    let plan = "- [ ] T1 one\n- [ ] T2 two\n- [ ] T3 three (depends: T1, T2)\n";
+    let report = world.run(plan, &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged), ("T3", TaskState::Merged)])?;
+    for (file, text) in [("one.txt", "1"), ("two.txt", "2"), ("three.txt", "3")] {
+        if world.merged(&report, file)? != text {
+            return fail(format!("{file} is not in the merged result"));
+        }
+    }
+    Ok(())
+}
+
+fn a_conflict_goes_back_to_its_author() -> Outcome {
+    let world = World::lived_in()?;
+    let mut script = Script::default();
+    for task in ["T1", "T2"] {
+        script = script
+            .rule(write(task, "src/lib.txt", &format!("one\n{task}\nthree\n")))
+            .rule(Rule::task(task).returned(ReturnCause::Conflict).call("read_file", &json!({"path": "src/lib.txt"})))
+            .rule(
+                Rule::task(task)
+                    .last_contains("<<<<<<<")
+                    .call("write_file", &json!({"path": "src/lib.txt", "content": "one\nT1\nT2\nthree\n"})),
+            )
+            .rule(done(task));
+    }
+    let report = world.run("- [ ] T1 a\n- [ ] T2 b\n", &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Merged)])?;
+    let text = world.merged(&report, "src/lib.txt")?;
+    if text == "one\nT1\nT2\nthree" { Ok(()) } else { fail(text) }
+}
+
+fn a_red_task_check_goes_back_to_its_agent() -> Outcome {
+    let world = World::lived_in()?;
+    let script = Script::default()
+        .rule(write("T1", "answer.txt", "41\n"))
+        .rule(
+            Rule::task("T1")
+                .returned(ReturnCause::TaskCheck)
+                .last_contains("got 41")
+                .call("write_file", &json!({"path": "answer.txt", "content": "42\n"})),
+        )
+        .rule(done("T1"));
+    let plan = "- [ ] T1 answer (verify: test \"$(cat answer.txt)\" = 42 || { echo got $(cat answer.txt); exit 1; })\n";
+    let report = world.run(plan, &script, None)?;
+    require_states(&report, &[("T1", TaskState::Merged)])?;
+    let text = world.merged(&report, "answer.txt")?;
+    if text == "42" { Ok(()) } else { fail(text) }
+}
+
+fn a_red_merged_tree_never_lands() -> Outcome {
+    let world = World::lived_in()?;
+    let script = Script::default().rule(write("T1", "bad.txt", "bad\n")).rule(done("T1"));
+    let report = world.run("- [ ] T1 bad\n", &script, Some("test ! -e bad.txt"))?;
+    if report.exit_code != Some(3) || report.integration_commit != report.base_commit {
+        return fail(format!("{report:#?}"));
+    }
+    Ok(())
+}
+
+fn commands_run_without_a_model() -> Outcome {
+    let world = World::lived_in()?;
+    let report = world.run(
+        "- [ ] T1 make (run: echo made > made.txt)\n- [ ] T2 fails (run: echo why; exit 7)\n- [ ] T3 after (depends: T2)\n",
+        &Script::default(),
+        None,
+    )?;
+    require_states(&report, &[("T1", TaskState::Merged), ("T2", TaskState::Failed), ("T3", TaskState::Skipped)])?;
+    if report.exit_code == Some(1) { Ok(()) } else { fail(format!("{report:#?}")) }
+}
+
+fn nothing_waits_for_what_is_never_merged() -> Outcome {
+    let world = World::lived_in()?;
+    let coordinator = world
+        .coordinator(&Script::default(), |settings| settings.run.merge = orchestrate_core::settings::MergeMode::None)?;
+    let plan = plan_input("- [ ] T1 a (run: true)\n- [ ] T2 b (depends: T1) (run: true)\n")?;
+    match runtime()?.block_on(coordinator.run(plan)) {
+        Err(error) if error.to_string().contains("T2 depends on T1") => Ok(()),
+        other => fail(format!("{other:?}")),
+    }
+}
+
+/// While an agent waits for its model, a task for its check and the merge queue for another, people are answered and
+/// what can go on does: the dispatcher waits on nobody.
+fn who_waits_holds_up_nobody_else() -> Outcome {
+    let world = World::lived_in()?;
+    world.repository.write(".gitignore", "gate\n")?;
+    world.repository.commit_all("Ignore the gates")?;
+    let (release, may) = watch::channel(false);
+    let model = answering(move |request| {
+        let mut may = may.clone();
+        async move {
+            // Nobody holds the other end any more once the test has ended.
+            drop(may.wait_for(|may| *may).await);
+            write_or_end(&request)
+        }
+    });
+    let coordinator = world.coordinator(&Script::default(), |settings| {
+        settings.model = Some(model);
+        settings.run.merge = MergeMode::Review;
+        settings.run.worktree_setup = Some("test -p gate || mkfifo gate".to_owned());
+        settings.run.verify = Some("test ! -e four.txt || read line < gate".to_owned());
+    })?;
+    let plan = "- [ ] T1 wait for the model\n- [ ] T2 wait in its check (run: touch two.txt) (verify: read line < gate)\n\
+                - [ ] T3 be merged (run: touch three.txt)\n- [ ] T4 wait in the merge queue (run: touch four.txt)\n";
+    let (went, report) = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(plan)?).await?;
+        let went = tokio::time::timeout(Duration::from_secs(60), meanwhile(&run)).await;
+        release.send_replace(true);
+        let (layout, id) = (coordinator.layout(), run.id());
+        let gates = [layout.worktree(id, &"T2".into()), layout.verifier(id)].map(|folder| open_gate(&folder));
+        let report = run.wait().await?;
+        drop(gates);
+        Ok::<_, Failed>((went, report))
+    })?;
+    went??;
+    let ended = [TaskState::AwaitingReview, TaskState::AwaitingReview, TaskState::Merged, TaskState::Merged];
+    require_states(&report, &["T1", "T2", "T3", "T4"].into_iter().zip(ended).collect::<Vec<_>>())
+}
+
+/// Has one task merged while the first two wait, and sends a message once the last one waits too.
+async fn meanwhile(run: &Run) -> Outcome {
+    let mut state = run.watch();
+    let stands = |state: &RunState, task: &str, at| state.task(&task.into()).is_some_and(|record| record.state() == at);
+    let reviewed = |state: &RunState| ["T3", "T4"].iter().all(|task| stands(state, task, TaskState::AwaitingReview));
+    state.wait_for(|state| waits(run, "T1") && waits(run, "T2") && reviewed(state)).await?;
+    let third = approve(run, "T3")?;
+    state.wait_for(|state| stands(state, "T3", TaskState::Merged)).await?;
+    let fourth = approve(run, "T4")?;
+    state.wait_for(|_| waits(run, "T4")).await?;
+    let message = run.store().send(run.id(), &Request::Message { to: "T1".into(), body: "hello".to_owned() })?;
+    state.wait_for(|state| state.unread().next().is_some()).await?;
+    let still_wait = ["T1", "T2", "T4"].map(|task| waits(run, task));
+    let answers = [third, fourth, message].map(|sent| run.store().answer(sent));
+    let are_done = answers.iter().all(|answer| matches!(answer, Ok(Some(Ok(_)))));
+    if still_wait == [true; 3] && are_done { Ok(()) } else { fail(format!("{still_wait:?} {answers:?}")) }
+}
+
+/// Reports whether a task waits for its model or a check.
+fn waits(run: &Run, task: &str) -> bool {
+    let open = |event: &Event| match event {
+        Event::ModelRequested { .. } | Event::VerifyStarted { .. } => 1,
+        Event::ModelReplied { .. } | Event::VerifyFinished { .. } => -1,
+        _ => 0,
+    };
+    let facts = run.store().events_of_task(run.id(), &task.into(), 0, usize::MAX);
+    facts.is_ok_and(|facts| facts.iter().map(|fact| open(&fact.event)).sum::<i32>() == 1)
+}
+
+fn approve(run: &Run, task: &str) -> Result<InboxId, Failed> {
+    let task = TaskId::from(task);
+    let tree = run.watch().borrow().task(&task).and_then(|record| record.tree().cloned());
+    let tree = tree.ok_or_else(|| Failed::from(format!("{task} has no work")))?;
+    Ok(run.store().send(run.id(), &Request::Approve { task, tree })?)
+}

@@ -1,0 +1,351 @@
+//! Messages between agents, and from people and programs to agents, in whole runs.
+
+use libtest_mimic::Failed;
+use orchestrate_core::TaskState::Merged;
+use orchestrate_core::event::{Event, ToolOutcome};
+use orchestrate_core::message::{Envelope, Sender};
+use orchestrate_core::request::Request;
+use orchestrate_core::settings::MergeMode;
+use orchestrate_core::{Message, ModelRequest, ToolCall};
+use orchestrate_journal::Journal;
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::support::{
+    Case, Outcome, Played, Rule, Script, World, answering, at, case, done, fail, plan_input, runtime, sandboxed, says,
+    write, write_or_end,
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("messages::a_message_arrives_between_results_and_request", a_message_arrives_between_results_and_request),
+        case("messages::an_unknown_recipient_is_the_senders_error", an_unknown_recipient_is_the_senders_error),
+        case("messages::a_message_reopens_an_agent_that_has_just_ended", a_message_reopens_an_agent),
+        case("messages::a_message_costs_finished_work_no_turn", a_message_costs_finished_work_no_turn),
+        case("messages::what_nobody_would_read_is_refused", what_nobody_would_read_is_refused),
+        case("messages::nobody_reads_while_a_check_runs", nobody_reads_while_a_check_runs),
+        case("messages::what_nobody_has_read_is_told", what_nobody_has_read_is_told),
+        sandboxed("messages::what_is_void_is_not_shown", what_is_void_is_not_shown),
+        sandboxed("messages::a_transcript_has_what_was_heard", a_transcript_has_what_was_heard),
+    ]
+}
+
+fn send(rule: Rule, to: &str, message: &str) -> Rule {
+    rule.call("send_message_to_agent", &json!({"agent_id": to, "message": message}))
+}
+
+/// T2 works until it has heard of T1, so that the test needs no clock: it waits for the message by reading on.
+fn two_agents() -> Script {
+    let script = Script::default()
+        .rule(send(send(Rule::task("T1").turn(1), "T2", "the port is 4711"), "T2", "and the host is local"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(
+            Rule::task("T2")
+                .last_contains("and the host is local")
+                .call("write_file", &json!({"path": "two.txt", "content": "4711\n"})),
+        )
+        .rule(Rule::task("T2").last_contains("two.txt").text("Done."));
+    // Each look is another call, so that it is no loop.
+    (1..=90).fold(script, |script, turn| {
+        let look = json!({"command": format!("sleep 0.02; echo look {turn}")});
+        script.rule(Rule::task("T2").turn(turn).call("run_shell_command", &look))
+    })
+}
+
+fn play() -> Result<Played, Failed> {
+    let world = World::lived_in()?;
+    let played =
+        world.play("- [ ] T1 tell\n- [ ] T2 listen\n", &two_agents(), |settings| settings.run.max_turns = 300)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    Ok(played)
+}
+
+fn hears(request: &ModelRequest) -> bool {
+    request.messages.iter().any(|message| matches!(message, Message::User { text } if text.contains("the port is")))
+}
+
+fn a_message_arrives_between_results_and_request() -> Outcome {
+    let played = play()?;
+    let requests = played.requests()?;
+    let heard = requests.iter().find(|request| request.origin.task.as_str() == "T2" && hears(request));
+    let Some(heard) = heard else { return fail(played.story()) };
+    let tail = match heard.messages.as_slice() {
+        [.., Message::Assistant { tool_calls, .. }, Message::Tool { results }, Message::User { text }] => {
+            (tool_calls.len() == results.len()).then_some(text)
+        }
+        // The message was there before the agent's first request.
+        [Message::User { text }] => Some(text),
+        _ => None,
+    };
+    match tail {
+        Some(text) if in_order(text, &["Message 1 from agent T1:\n<data-", ">\nthe port is 4711\n</data-"]) => {}
+        _ => return fail(format!("{:#?}", heard.messages)),
+    }
+    // That they were sent and read, and in which order, is in the journal.
+    let sent = played.pick(|event| match event {
+        Event::MessageSent { envelope } => Some((envelope.from.clone(), envelope.to.to_string(), envelope.sequence)),
+        _ => None,
+    });
+    let delivered = played.pick(|event| match event {
+        Event::MessageDelivered { from, to, sequence, expired: false } => {
+            Some((from.clone(), to.to_string(), *sequence))
+        }
+        _ => None,
+    });
+    let from = Sender::Agent("T1".into());
+    let expected = vec![(from.clone(), "T2".to_owned(), 1), (from, "T2".to_owned(), 2)];
+    if sent == expected && delivered == expected { Ok(()) } else { fail(played.story()) }
+}
+
+/// Reports whether a text contains these parts one after the other.
+fn in_order(text: &str, parts: &[&str]) -> bool {
+    let mut rest = text;
+    parts.iter().all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
+}
+
+fn a_transcript_has_what_was_heard() -> Outcome {
+    let world = World::plain()?;
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(done("T1"))
+        .rule(done("T2"));
+    let model = script.write_to(&world.home.path().join("model.jsonl"))?;
+    world.repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    world.types(&["run", "plan.md", "--model", &model], 0)?;
+    let transcript = |typed: &[&str]| -> Result<String, Failed> {
+        let typed = [&["log", "T2", "--transcript"], typed].concat();
+        Ok(world.types(&typed, 0)?.stdout)
+    };
+    let (said, facts) = (transcript(&[])?, transcript(&["--json"])?);
+    let heard = ["< message:\n  | Message 1 from agent T1:\n  | <data-", ">\n  | the port is 4711\n  | </data-"];
+    let told = [r#""content":"Message 1 from agent T1:\n<data-"#, r">\nthe port is 4711\n</data-"];
+    if in_order(&said, &heard) && in_order(&facts, &told) { Ok(()) } else { fail(format!("{said}\n{facts}")) }
+}
+
+fn an_unknown_recipient_is_the_senders_error() -> Outcome {
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), "T9", "hello"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"));
+    let played = World::lived_in()?.play("- [ ] T1 tell\n", &script, |_| {})?;
+    played.require(0, &[("T1", Merged)])?;
+    let outcomes = played.pick(|event| match event {
+        Event::ToolFinished { tool, outcome, .. } if tool == "send_message_to_agent" => Some(*outcome),
+        _ => None,
+    });
+    if outcomes != [ToolOutcome::Failed]
+        || !played.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(())).is_empty()
+    {
+        return fail(played.story());
+    }
+    if stage_lists_agents(&played)? { Ok(()) } else { fail(played.story()) }
+}
+
+/// The error names who is not there, and who is.
+fn stage_lists_agents(played: &Played) -> Result<bool, Failed> {
+    Ok(played.results("T1")?.iter().any(|text| text.contains("T9") && text.contains("T1")))
+}
+
+/// Plays a task of so many turns; the message is there before the agent says that it is done, and is read by nobody
+/// until it has said so.
+fn told_when_done(world: &World, turns: u32, message: &str) -> Result<Played, Failed> {
+    let ((release, may), (asked, mut is_asked)) = (watch::channel(false), watch::channel(false));
+    // Says in its second turn that it is done, as soon as it may; in its third it carries out what it has heard.
+    let model = answering(move |request| {
+        let (asked, mut may) = (asked.clone(), may.clone());
+        async move {
+            let mut reply = write_or_end(&request);
+            match (request.origin.turn, request.messages.last()) {
+                (2, _) => {
+                    asked.send_replace(true);
+                    // Nobody holds the other end any more once the test has ended.
+                    drop(may.wait_for(|may| *may).await);
+                }
+                (3, Some(Message::User { text })) if text.contains("remember the tests") => {
+                    let arguments = json!({"path": "tests.txt", "content": "1\n"});
+                    reply.tool_calls = vec![ToolCall { id: "c2".into(), name: "write_file".to_owned(), arguments }];
+                }
+                _ => {}
+            }
+            reply
+        }
+    });
+    let coordinator = world.coordinator(&Script::default(), |settings| {
+        settings.model = Some(model);
+        settings.run.max_turns = turns;
+    })?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input("- [ ] T1 work\n")?).await?;
+        let mut state = run.watch();
+        is_asked.wait_for(|asked| *asked).await?;
+        run.store().send(run.id(), &Request::Message { to: "T1".into(), body: message.to_owned() })?;
+        state.wait_for(|state| state.unread().next().is_some()).await?;
+        release.send_replace(true);
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    let played = Played::of(coordinator, report)?;
+    played.require(0, &[("T1", Merged)])?;
+    let said_done = played.first(|event| matches!(event, Event::ModelReplied { turn: 2, .. }))?;
+    let heard = played.first(|event| matches!(event, Event::MessageDelivered { .. }))?;
+    if said_done < heard { Ok(played) } else { fail(played.story()) }
+}
+
+fn a_message_reopens_an_agent() -> Outcome {
+    let world = World::lived_in()?;
+    let played = told_when_done(&world, 9, "remember the tests")?;
+    let mended = played.tools("T1") == ["write_file", "write_file"];
+    if mended && world.merged(&played.report, "tests.txt")? == "1" { Ok(()) } else { fail(played.story()) }
+}
+
+/// An agent that has said in the last of its turns that it is done hears a message, and is still done.
+fn a_message_costs_finished_work_no_turn() -> Outcome {
+    let played = told_when_done(&World::lived_in()?, 2, "thank you")?;
+    let turns = played.report.tasks[0].turns;
+    if turns == 3 { Ok(()) } else { fail(format!("{turns} turns\n{}", played.story())) }
+}
+
+/// An agent that starts after a message's deadline is not shown it; one that came in time is.
+fn what_is_void_is_not_shown() -> Outcome {
+    let lasting = json!({"agent_id": "T2", "message": "the port is 2", "deadline": 600});
+    let script = Script::default()
+        .rule(Rule::task("T1").turn(1).call("send_message_to_agent", &lasting))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(Rule::task("T2").turn(1).call("write_file", &json!({"path": "two.txt", "content": "2\n"})))
+        .rule(done("T2"));
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 tell\n- [ ] T2 hear (depends: T1)\n";
+    let first = world.play(plan, &script, |settings| settings.run.merge = MergeMode::Review)?;
+    let is_600_seconds = |deadline: u64| first.facts.iter().any(|fact| fact.ts_ms + 600_000 == deadline);
+    let deadlines = first.pick(|event| match event {
+        Event::MessageSent { envelope } => envelope.deadline,
+        _ => None,
+    });
+    if deadlines.len() != 1 || !deadlines.into_iter().all(is_600_seconds) {
+        return fail(first.story());
+    }
+    let (run, store) = (first.report.run_id.clone(), first.coordinator.store().clone());
+    drop(first);
+    let journal = Journal::resume(&store, &run)?;
+    let (to, body, passed) = ("T2".into(), "the port is 1".to_owned(), Some(journal.state().updated_ms - 1));
+    let envelope = Envelope { sequence: 1, from: Sender::User, to, body, deadline: passed };
+    journal.append_blocking(Event::MessageSent { envelope })?;
+    let tree = journal.state().task(&"T1".into()).and_then(|record| record.tree().cloned());
+    drop(journal);
+    let tree = tree.ok_or_else(|| Failed::from("T1 has no work"))?;
+    store.send(&run, &Request::Approve { task: "T1".into(), tree })?;
+    let played = world.resume(&run, &script, |_| {})?;
+    let shown: Vec<bool> = played.pick(|event| match event {
+        Event::MessageDelivered { expired, .. } => Some(!expired),
+        _ => None,
+    });
+    let heard = played.requests()?.into_iter().filter(|request| request.origin.task.as_str() == "T2");
+    let texts = heard.map(|request| format!("{:?}", request.messages)).collect::<String>();
+    if shown == [true, false] && texts.contains("the port is 2") && !texts.contains("the port is 1") {
+        Ok(())
+    } else {
+        fail(played.story())
+    }
+}
+
+/// A message is accepted only where somebody will read it; else its sender is told why, and what to do instead.
+fn what_nobody_would_read_is_refused() -> Outcome {
+    let script = Script::default()
+        .rule(send(send(Rule::task("T1").turn(1), "T2", "hello"), "T3", " \n"))
+        .rule(Rule::task("T1").turn(2).call("write_file", &json!({"path": "one.txt", "content": "1\n"})))
+        .rule(done("T1"))
+        .rule(Rule::task("T3").text("Nothing to do."));
+    let plan = "- [ ] T1 tell\n- [ ] T2 make (run: touch two.txt) (depends: T1)\n- [ ] T3 listen (depends: T1)\n";
+    let world = World::lived_in()?;
+    let played = world.play(plan, &script, |_| {})?;
+    let told = played.results("T1")?.join("\n");
+    for why in ["T2 is a command and has no agent", "the message is empty"] {
+        if !told.contains(why) {
+            return fail(format!("{why}\n{told}"));
+        }
+    }
+    let (run, store) = (played.report.run_id.clone(), played.coordinator.store().clone());
+    drop(played);
+    let sent = [("T1", "hello"), ("T2", "hello"), ("T3", "hello"), ("T3", "")].map(|(to, body)| {
+        let command = Request::Message { to: to.into(), body: body.to_owned() };
+        Ok::<_, Failed>((store.send(&run, &command)?, to, body))
+    });
+    let resumed = world.resume(&run, &script, |_| {})?;
+    let reads_no_more = |agent: &str, state: &str| format!("agent '{agent}' is {state} and reads no more messages");
+    let expected = [
+        reads_no_more("T1", "merged"),
+        "T2 is a command and has no agent to read messages".to_owned(),
+        reads_no_more("T3", "failed"),
+        "the message is empty".to_owned(),
+    ];
+    for (sent, expected) in sent.into_iter().zip(expected) {
+        let (id, to, body) = sent?;
+        match store.answer(id)? {
+            Some(Err(why)) if why.to_string() == expected => {}
+            other => return fail(format!("to {to}: {body:?}: {other:?}")),
+        }
+    }
+    let accepted = resumed.pick(|event| matches!(event, Event::MessageSent { .. }).then_some(()));
+    if accepted.is_empty() { Ok(()) } else { fail(resumed.story()) }
+}
+
+/// A check lasts until a file is there; nothing but its end helps, whether somebody works on the run or not.
+fn nobody_reads_while_a_check_runs() -> Outcome {
+    let check = "test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\" || sleep 60";
+    let of_task =
+        (format!("- [ ] T1 make (verify: {check})\n"), &[][..], "agent 'T1' is committed and reads no more messages");
+    let of_run =
+        ("- [ ] T1 make\n".to_owned(), &["--verify", check][..], "reads no messages while its work is being merged");
+    for (plan, options, words) in [of_task, of_run] {
+        let world = World::with_plan(&plan)?;
+        let model = world.script(&Script::default().rule(write("T1", "one.txt", "1\n")).rule(done("T1")))?;
+        let typed = [&["run", "plan.md", "--model", &model, "--output-format", "stream-json"], options].concat();
+        let running = world.orchestrate(&typed).start()?;
+        running.line(|line| line.contains("\"verify.started\""))?;
+        let live = world.types(&["message", "T1", "hello"], 2)?;
+        running.signal(Signal::KILL)?;
+        running.end()?.exits(137)?;
+        let dead = world.types(&["message", "T1", "hello"], 2)?;
+        for refused in [live, dead] {
+            says(&refused, &[words, "`orchestrate resume r-"])?;
+            if refused.stderr.contains("orchestrate reject") {
+                return fail(refused.stderr);
+            }
+        }
+        world.repository.write(".git/objects/go", "")?;
+        world.types(&["resume"], 0)?;
+        says(&world.types(&["message", "T1", "hello"], 2)?, &["`orchestrate reject T1 -m TEXT"])?;
+    }
+    Ok(())
+}
+
+/// What was accepted and could not be read after all is told at the end, and by `status` and `log`.
+fn what_nobody_has_read_is_told() -> Outcome {
+    let world = World::plain()?;
+    let script = Script::default()
+        .rule(send(Rule::task("T1").turn(1), "T2", "the port is 4711"))
+        .rule(Rule::task("T1").text("I give up."));
+    script.write_to(&world.home.path().join("model.jsonl"))?;
+    world.repository.write("plan.md", "- [ ] T1 tell\n- [ ] T2 listen (depends: T1)\n")?;
+    let model = format!("script:{}", world.home.path().join("model.jsonl").display());
+    let typed: [(&[&str], i32); 3] =
+        [(&["run", "plan.md", "--model", &model], 1), (&["status"], 0), (&["log", "--messages"], 0)];
+    for (arguments, code) in typed {
+        let ran = world.types(arguments, code)?;
+        if !ran.stdout.contains("T2 has not read message 1 from T1: the port is 4711") {
+            return fail(format!("{arguments:?}: {ran:?}"));
+        }
+    }
+    let status = world.types(&["status", "--json"], 0)?.json()?;
+    if at(&status, "/unread_messages/0/body")? == "the port is 4711" { Ok(()) } else { fail(status) }
+}

@@ -1,0 +1,35 @@
+//! A run from its plan to its merged result: agents, models, messages, checks, conflicts, and its end from outside.
+
+mod cancel;
+mod check;
+mod children;
+mod demo;
+mod end_to_end;
+mod evidence;
+mod messages;
+mod models;
+mod project_texts;
+mod repair;
+mod signals;
+mod verifier;
+
+use crate::support::{Case, Need};
+
+/// Returns the cases of every module. All cases of the second list start a run; in the first, those that do say so.
+pub(crate) fn cases() -> Vec<Case> {
+    let others = [check::cases, demo::cases];
+    let runs = [
+        cancel::cases,
+        children::cases,
+        end_to_end::cases,
+        evidence::cases,
+        messages::cases,
+        models::cases,
+        project_texts::cases,
+        repair::cases,
+        signals::cases,
+        verifier::cases,
+    ];
+    let runs = runs.iter().flat_map(|cases| cases()).map(|case| case.needs(Need::SANDBOX));
+    others.iter().flat_map(|cases| cases()).chain(runs).collect()
+}

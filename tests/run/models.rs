@@ -1,0 +1,283 @@
+//! Whole runs with models over the wire: both protocols, streamed, and everything that can go wrong with a provider.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::Settings;
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged};
+use orchestrate_core::event::{Event, FailureCause};
+use serde_json::{Value, json};
+
+use crate::support::{Case, ModelServer, Outcome, Played, Reply, Script, World, case, fail};
+
+/// What must never be written anywhere.
+const KEY: &str = "sk-test-0123456789-never-written-down";
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case("models::one_plan_over_both_protocols", one_plan_over_both_protocols),
+        case("models::parallel_calls_are_all_answered", parallel_calls_are_all_answered),
+        case("models::a_rate_limit_is_waited_out", a_rate_limit_is_waited_out),
+        case("models::a_used_up_rate_is_waited_out", a_used_up_rate_is_waited_out),
+        case("models::a_stream_without_its_end_runs_no_tool", a_stream_without_its_end_runs_no_tool),
+        case("models::a_stream_that_never_ends_fails_the_task", a_stream_that_never_ends_fails_the_task),
+        case("models::what_a_server_teaches_is_learnt_once_for_all_turns", what_a_server_teaches_is_learnt_once),
+        case("models::a_wrong_key_is_the_tasks_failure", a_wrong_key_is_the_tasks_failure),
+        case("models::an_unknown_model_is_the_tasks_failure", an_unknown_model_is_the_tasks_failure),
+        case("models::an_absent_endpoint_is_the_tasks_failure", an_absent_endpoint_is_the_tasks_failure),
+        case("models::a_missing_key_is_the_tasks_failure", a_missing_key_is_the_tasks_failure),
+        case("models::a_key_in_a_base_url_is_kept_nowhere", a_key_in_a_base_url_is_kept_nowhere),
+    ]
+}
+
+fn reach(settings: &mut Settings, openai: &str, anthropic: &str) {
+    let variables = [
+        ("OPENAI_BASE_URL", openai),
+        ("OPENAI_API_KEY", KEY),
+        ("ANTHROPIC_BASE_URL", anthropic),
+        ("ANTHROPIC_API_KEY", KEY),
+    ];
+    settings.environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    settings.run.model = None;
+}
+
+pub(crate) fn play(world: &World, plan: &str, server: &ModelServer) -> Result<Played, Failed> {
+    world.play(plan, &Script::default(), |settings| reach(settings, &server.openai_base(), &server.anthropic_base()))
+}
+
+/// How many messages of the conversation are the model's own.
+fn replies_in(body: &Value) -> usize {
+    body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "assistant").count()
+}
+
+/// Writes a file named after the task that the request is about, then ends.
+fn write_then_end(body: &Value) -> Reply {
+    let text = body.to_string();
+    let name = ["first", "second", "third"].into_iter().find(|name| text.contains(&format!("write the {name} file")));
+    match (replies_in(body), name) {
+        (0, Some(name)) => {
+            let path = format!("{name}.txt");
+            Reply::text("Writing.").call("write_file", json!({"path": path, "content": format!("{name}\n")}))
+        }
+        _ => Reply::text("Done."),
+    }
+}
+
+/// Requires that the key is in no file of the state: journal, blobs, worktrees.
+fn require_key_unwritten(world: &World) -> Outcome {
+    let mut folders = vec![world.home.state()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.file_type()?.is_file() {
+                let bytes = std::fs::read(entry.path())?;
+                if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
+                    return fail(format!("the key is in {}", entry.path().display()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one_plan_over_both_protocols() -> Outcome {
+    let (world, server) = (World::lived_in()?, ModelServer::answering(|request, _| write_then_end(&request.body))?);
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/test)\n\
+                - [ ] T3 write the third file (model: anthropic/test)\n";
+    let played = play(&world, plan, &server)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged), ("T3", Merged)])?;
+    for name in ["first", "second", "third"] {
+        if world.merged(&played.report, &format!("{name}.txt"))? != name {
+            return fail(format!("{name}.txt is not in the merged result"));
+        }
+    }
+    let requests = server.requests();
+    let asked = |path: &str| requests.iter().filter(|request| request.path == path).count();
+    if (asked("/v1/chat/completions"), asked("/v1/messages")) != (4, 2) {
+        return fail(format!("{:?}", requests.iter().map(|request| &request.path).collect::<Vec<_>>()));
+    }
+    if requests.iter().any(|request| request.body["stream"] != json!(true)) {
+        return fail("a request does not ask for a stream");
+    }
+    let keyed = requests.iter().all(|request| {
+        request.headers.get("x-api-key").is_some_and(|key| key == KEY)
+            || request.headers.get("authorization").is_some_and(|key| key == &format!("Bearer {KEY}"))
+    });
+    if !keyed {
+        return fail("a request carries no key");
+    }
+    require_key_unwritten(&world)
+}
+
+fn a_key_in_a_base_url_is_kept_nowhere() -> Outcome {
+    let world = World::lived_in()?;
+    let played = world.play("- [ ] T1 make (run: true)\n", &Script::default(), |settings| {
+        settings.base_url = Some(format!("http://127.0.0.1:9/v1?api-version=1&key={KEY}"));
+    });
+    match played {
+        Err(error)
+            if error.message().is_some_and(|text| text.contains("only `api-version`") && !text.contains(KEY)) =>
+        {
+            require_key_unwritten(&world)
+        }
+        Err(error) => fail(format!("{:?}", error.message())),
+        Ok(_) => fail("a base URL with a key was taken"),
+    }
+}
+
+fn parallel_calls_are_all_answered() -> Outcome {
+    for model in ["openai/test", "anthropic/test"] {
+        let server = ModelServer::answering(|request, _| match replies_in(&request.body) {
+            0 => Reply::text("")
+                .call("write_file", json!({"path": "a.txt", "content": "a\n"}))
+                .call("write_file", json!({"path": "b.txt", "content": "b\n"}))
+                .call("read_file", json!({"path": "kept.txt"})),
+            _ => Reply::text("Done."),
+        })?;
+        let world = World::lived_in()?;
+        let played = play(&world, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        played.require(0, &[("T1", Merged)])?;
+        if played.tools("T1") != ["write_file", "write_file", "read_file"] {
+            return fail(format!("{model}: {:?}", played.tools("T1")));
+        }
+        let second = server.requests()[1].body.to_string();
+        for number in 0..3 {
+            // Once in the calls, once in the results.
+            if second.matches(&format!("call_0_{number}")).count() != 2 {
+                return fail(format!("{model}: call {number} is not answered once in {second}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn a_rate_limit_is_waited_out() -> Outcome {
+    let waited = waited_after(|| Reply::error(429, "slow down").header("retry-after", "1"))?;
+    if waited < 1_000 { fail(format!("it asked again after {waited} ms")) } else { Ok(()) }
+}
+
+/// Returns how long a run waits whose first request is refused so.
+fn waited_after(refusal: impl Fn() -> Reply + Send + Sync + 'static) -> Result<u64, Failed> {
+    let server = ModelServer::answering(move |request, number| match number {
+        0 => refusal(),
+        _ => write_then_end(&request.body),
+    })?;
+    let world = World::lived_in()?;
+    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(0, &[("T1", Merged)])?;
+    first_wait(&played)
+}
+
+/// Returns the time from the first request to the first reply.
+fn first_wait(played: &Played) -> Result<u64, Failed> {
+    let requested = played.first(|event| matches!(event, Event::ModelRequested { .. }))?;
+    let replied = played.first(|event| matches!(event, Event::ModelReplied { .. }))?;
+    let at = |seq: u64| played.facts.iter().find(|fact| fact.seq == seq).map_or(0, |fact| fact.ts_ms);
+    Ok(at(replied).saturating_sub(at(requested)))
+}
+
+/// Servers that say no Retry-After say when the rate that is used up is whole again.
+fn a_used_up_rate_is_waited_out() -> Outcome {
+    let waited = waited_after(|| {
+        Reply::error(429, "slow down")
+            .header("x-ratelimit-remaining-requests", "0")
+            .header("x-ratelimit-reset-requests", "2s")
+            .header("x-ratelimit-remaining-tokens", "1000")
+            .header("x-ratelimit-reset-tokens", "6m0s")
+    })?;
+    if (2_000..60_000).contains(&waited) { Ok(()) } else { fail(format!("it asked again after {waited} ms")) }
+}
+
+fn a_stream_without_its_end_runs_no_tool() -> Outcome {
+    for model in ["openai/test", "anthropic/test"] {
+        let server = ModelServer::answering(|request, number| match number {
+            0 => Reply::text("Deleting.")
+                .call("delete_file", json!({"path": "kept.txt"}))
+                .call("delete_file", json!({"path": "README.md"}))
+                .cut_off(),
+            _ => write_then_end(&request.body),
+        })?;
+        let world = World::lived_in()?;
+        let played = play(&world, &format!("- [ ] T1 write the first file (model: {model})\n"), &server)?;
+        played.require(0, &[("T1", Merged)])?;
+        if played.tools("T1") != ["write_file"] {
+            return fail(format!("{model}: {:?}", played.tools("T1")));
+        }
+    }
+    Ok(())
+}
+
+fn a_stream_that_never_ends_fails_the_task() -> Outcome {
+    let server = ModelServer::answering(|_, _| {
+        Reply::text("Deleting.").call("delete_file", json!({"path": "kept.txt"})).cut_off()
+    })?;
+    let world = World::lived_in()?;
+    let played = play(&world, "- [ ] T1 write the first file (model: openai/test)\n", &server)?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "complete reply")?;
+    if played.tools("T1").is_empty() { Ok(()) } else { fail(played.story()) }
+}
+
+fn a_wrong_key_is_the_tasks_failure() -> Outcome {
+    let server = ModelServer::answering(|request, _| {
+        if request.body["model"] == json!("wrong") {
+            Reply::error(401, &format!("incorrect key {KEY}"))
+        } else {
+            write_then_end(&request.body)
+        }
+    })?;
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 write the first file (model: openai/wrong)\n\
+                - [ ] T2 write the second file (model: openai/test)\n\
+                - [ ] T3 write the third file (model: anthropic/wrong)\n";
+    let played = play(&world, plan, &server)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged), ("T3", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "check the key in OPENAI_API_KEY")?;
+    played.require_failure("T3", FailureCause::Model, "check the key in ANTHROPIC_API_KEY")?;
+    require_key_unwritten(&world)
+}
+
+fn an_unknown_model_is_the_tasks_failure() -> Outcome {
+    let server = ModelServer::answering(|_, _| Reply::error(404, "no such model"))?;
+    let world = World::lived_in()?;
+    let played = play(&world, "- [ ] T1 write the first file (model: openai/absent)\n", &server)?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "find the model openai/absent")
+}
+
+fn an_absent_endpoint_is_the_tasks_failure() -> Outcome {
+    // A server that has just gone: nobody listens on its port.
+    let base = ModelServer::scripted(Vec::new())?.openai_base();
+    let world = World::lived_in()?;
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n";
+    let played = world.play(plan, &Script::default(), |settings| reach(settings, &base, &base))?;
+    played.require(1, &[("T1", FailedTask)])?;
+    played.require_failure("T1", FailureCause::Model, "set OPENAI_BASE_URL to its address")
+}
+
+fn a_missing_key_is_the_tasks_failure() -> Outcome {
+    let world = World::lived_in()?;
+    let plan =
+        "- [ ] T1 write the first file (model: anthropic/test)\n- [ ] T2 makes a file (run: echo 1 > made.txt)\n";
+    let played = world.play(plan, &Script::default(), |settings| settings.run.model = None)?;
+    played.require(1, &[("T1", FailedTask), ("T2", Merged)])?;
+    played.require_failure("T1", FailureCause::Model, "ANTHROPIC_API_KEY")
+}
+
+/// A server that wants the newer name for the limit of a reply refuses the first request only, whoever asks then.
+fn what_a_server_teaches_is_learnt_once() -> Outcome {
+    let (world, server) = (
+        World::lived_in()?,
+        ModelServer::answering(|request, _| match request.body.get("max_tokens") {
+            Some(_) => Reply::error(400, "Unsupported parameter: use 'max_completion_tokens' instead."),
+            None => write_then_end(&request.body),
+        })?,
+    );
+    let plan = "- [ ] T1 write the first file (model: openai/test)\n\
+                - [ ] T2 write the second file (model: openai/test) (depends: T1)\n";
+    let played = play(&world, plan, &server)?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let old: Vec<bool> = server.requests().iter().map(|request| request.body.get("max_tokens").is_some()).collect();
+    if old == [true, false, false, false, false] { Ok(()) } else { fail(format!("{old:?}")) }
+}

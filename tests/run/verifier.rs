@@ -1,0 +1,113 @@
+//! What the check of one merged tree finds of the checks before it: only what a passed one left, of an earlier result.
+
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{ConfinementChoice, Settings, ShutdownLevel};
+use orchestrate_core::TaskState::{Failed as FailedTask, Merged, Verified};
+use orchestrate_core::event::{Event, VerifyScope};
+use orchestrate_sandbox::Confinement;
+
+use crate::support::{Case, Outcome, Played, Script, World, case, fail, plan_input, runtime, until};
+
+/// Long after any machine has begun a check.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two commands; that of the first task is merged first.
+const PLAN: &str = "- [ ] T1 one (run: touch one.txt)\n- [ ] T2 two (run: touch two.txt)\n";
+
+pub(crate) fn cases() -> Vec<Case> {
+    let in_tier = |word, tier| {
+        let name = format!("verifier::what_a_failed_check_left_helps_no_other_{word}");
+        case(name, move || what_a_failed_check_left(tier)).in_tier(tier)
+    };
+    vec![
+        in_tier("full", Confinement::Full),
+        in_tier("fallback", Confinement::Fallback),
+        case("verifier::what_a_passed_check_left_is_there_for_the_next", what_a_passed_check_left),
+        case("verifier::what_a_stopped_check_left_is_gone", what_a_stopped_check_left),
+        case("verifier::what_a_check_of_another_result_left_is_gone", what_a_check_of_another_result_left),
+    ]
+}
+
+fn check(settings: &mut Settings, command: &str) {
+    settings.run.verify = Some(command.to_owned());
+    settings.run.merge_rounds = 0;
+    settings.run.max_agents = 1;
+}
+
+/// Returns what each check of a merged tree printed, in their order.
+fn printed(played: &Played) -> Result<Vec<String>, Failed> {
+    let outputs = played.pick(|event| match event {
+        Event::VerifyFinished { scope: VerifyScope::Run, output, .. } => Some(output),
+        _ => None,
+    });
+    outputs.into_iter().map(|output| played.text(output)).collect()
+}
+
+/// The first task's tree is red and leaves a file that git ignores; the second's would be green with that file.
+fn what_a_failed_check_left(tier: Confinement) -> Outcome {
+    let command = "if test -e one.txt; then touch left.log; exit 1; fi; test ! -e two.txt || test -e left.log";
+    let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| {
+        settings.confinement = ConfinementChoice::Exactly(tier);
+        check(settings, command);
+    })?;
+    played.require(1, &[("T1", FailedTask), ("T2", FailedTask)])
+}
+
+/// A build cache is warm: the second check finds what the first has built.
+fn what_a_passed_check_left() -> Outcome {
+    let command = "echo built >> left.log; cat left.log";
+    let played = World::lived_in()?.play(PLAN, &Script::default(), |settings| check(settings, command))?;
+    played.require(0, &[("T1", Merged), ("T2", Merged)])?;
+    let printed = printed(&played)?;
+    if printed == ["built\n", "built\nbuilt\n"] { Ok(()) } else { fail(format!("{printed:?}")) }
+}
+
+/// A check that was stopped half-way says nothing of what it left, which would let the same tree pass.
+fn what_a_stopped_check_left() -> Outcome {
+    let world = World::lived_in()?;
+    let command = "test ! -e left.log || exit 0; touch left.log; test ! -e wanted.log || exit 1; sleep 600";
+    let change = |settings: &mut Settings| check(settings, command);
+    let plan = "- [ ] T1 one (run: touch one.txt)\n";
+    let coordinator = world.coordinator(&Script::default(), change)?;
+    let report = runtime()?.block_on(async {
+        let run = coordinator.start(plan_input(plan)?).await?;
+        let left = coordinator.layout().verifier(run.id()).join("left.log");
+        let begun = move || until(PATIENCE, || Ok(left.exists().then_some(())));
+        tokio::task::spawn_blocking(begun).await??;
+        run.raise(ShutdownLevel::Stop);
+        Ok::<_, Failed>(run.wait().await?)
+    })?;
+    let stopped = Played::of(coordinator, report)?;
+    stopped.require(130, &[("T1", Verified)])?;
+    let run = stopped.report.run_id.clone();
+    drop(stopped);
+    // Every worktree gets this file from now on, by which the check knows that it is another one.
+    world.repository.write(".worktreeinclude", "wanted.log\n")?;
+    world.repository.write("wanted.log", "wanted\n")?;
+    world.resume(&run, &Script::default(), change)?.require(1, &[("T1", FailedTask)])
+}
+
+/// The check of a landing passes, and the landing is refused: what it left belongs to a tree that came to nothing.
+fn what_a_check_of_another_result_left() -> Outcome {
+    let world = World::plain()?;
+    world.repository.write(".gitignore", "*.log\n")?;
+    world.repository.write("plan.md", "- [ ] T1 one (run: touch one.txt)\n")?;
+    world.repository.commit_all("Plan")?;
+    let command = "test ! -e first.txt || touch left.log; test ! -e second.txt || test ! -e left.log";
+    world.types(&["run", "plan.md", "--verify", command], 0)?;
+    world.repository.write("first.txt", "1\n")?;
+    world.repository.commit_all("First")?;
+    world.repository.write("one.txt", "mine\n")?;
+    let refused = world.types(&["land"], 3)?;
+    let verifier = world.repository.worktree(".verifier")?;
+    if !verifier.join("left.log").exists() {
+        return fail(format!("nothing was checked before it was refused: {}", refused.stderr));
+    }
+    std::fs::remove_file(world.repository.path().join("one.txt"))?;
+    world.repository.git(&["reset", "-q", "--hard", "HEAD~1"])?;
+    world.repository.write("second.txt", "2\n")?;
+    world.repository.commit_all("Second")?;
+    world.types(&["land"], 0).map(drop)
+}

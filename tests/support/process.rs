@@ -1,0 +1,66 @@
+//! Processes of the machine, and programs put in front of the machine's own.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+
+use super::{Home, Outcome, until};
+
+/// No process of a run may be alive this long after it was stopped; load makes its end slower, so this is no figure.
+const GRACE: Duration = Duration::from_secs(60);
+/// Takes bubblewrap away, so that the fallback tier is the strongest.
+pub(crate) const WITHOUT_BUBBLEWRAP: &str = "for program in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap $(command -v bwrap); do \
+     if [ -f $program ]; then mount --bind /dev/null $program; fi; done";
+
+/// Reports whether a process with this word among its arguments is alive.
+pub(crate) fn is_alive(word: &str) -> Result<bool, Failed> {
+    for entry in std::fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let is_process =
+            path.file_name().is_some_and(|name| name.to_string_lossy().bytes().all(|b| b.is_ascii_digit()));
+        let arguments = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        if is_process && arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Waits until no process with this word among its arguments is alive.
+pub(crate) fn require_gone(word: &str) -> Outcome {
+    until(GRACE, || Ok((!is_alive(word)?).then_some(())))
+}
+
+/// A time to sleep that no other process of the machine sleeps, so that the process is found again.
+pub(crate) fn seconds(folder: &Path, salt: u32) -> String {
+    let name = folder.to_string_lossy().bytes().fold(0_u64, |sum, byte| sum * 31 % 999_983 + u64::from(byte));
+    format!("{}.{salt}{name}", 300 + salt)
+}
+
+/// Puts a program of this name in front of all others.
+pub(crate) fn with_program(home: &Home, name: &str, script: &str) -> Result<String, Failed> {
+    let folder = home.path().join("programs");
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
+}
+
+/// Finds the git program.
+pub(crate) fn git_program(home: &Home) -> Result<String, Failed> {
+    let found = home.command("sh", home.path(), &["-c", "command -v git"]).run()?.exits(0)?;
+    Ok(found.stdout.trim_end().to_owned())
+}
+
+/// Lets the command go on that reads a line of the gate in a folder, for as long as the gate is held.
+pub(crate) fn open_gate(folder: &Path) -> std::io::Result<File> {
+    // Opened for both, it waits for no reader.
+    let mut gate = File::options().read(true).write(true).open(folder.join("gate"))?;
+    gate.write_all(b"go\n")?;
+    Ok(gate)
+}

@@ -1,0 +1,138 @@
+//! A project and its user's directories: what every run of a test starts from, through the library or the program.
+
+use libtest_mimic::Failed;
+use orchestrate_coordinator::{Archive, Coordinator, PlanInput, Settings};
+use orchestrate_core::{Report, RunId};
+use orchestrate_plan::{KnownNames, Plan};
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Home, Invocation, Played, Ran, Repository, Script};
+
+/// A command that waits for a file among the repository's objects, which it can see.
+pub(crate) const WAITING: &str = "- [ ] T1 one (run: until test -e \"$(sed 's/^gitdir: //' .git)/../../objects/go\"; do sleep 0.05; done; \
+     touch one)\n";
+
+/// One repository and one user's home; both go when this is dropped.
+pub(crate) struct World {
+    pub(crate) home: Home,
+    pub(crate) repository: Repository,
+}
+
+impl World {
+    /// Creates a home and a repository as people leave theirs.
+    pub(crate) fn lived_in() -> Result<Self, Failed> {
+        Ok(Self { home: Home::new()?, repository: Repository::lived_in()? })
+    }
+
+    /// Creates a home and a repository of one commit.
+    pub(crate) fn plain() -> Result<Self, Failed> {
+        Ok(Self { home: Home::new()?, repository: Repository::plain()? })
+    }
+
+    /// Creates a home and a plain repository with this `plan.md`, which is not committed.
+    pub(crate) fn with_plan(plan: &str) -> Result<Self, Failed> {
+        let world = Self::plain()?;
+        world.repository.write("plan.md", plan)?;
+        Ok(world)
+    }
+
+    /// Creates a home with this `plan.md` and a repository as people leave theirs, which the plan is not in.
+    pub(crate) fn with_plan_outside(plan: &str) -> Result<Self, Failed> {
+        let world = Self::lived_in()?;
+        world.write("plan.md", plan)?;
+        Ok(world)
+    }
+
+    /// Returns the path of a file of the test's own, outside the repository.
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.home.path().join(name).display().to_string()
+    }
+
+    /// Writes a file of the test's own, outside the repository, and returns its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<String, Failed> {
+        std::fs::write(self.home.path().join(name), text)?;
+        Ok(self.file(name))
+    }
+
+    /// Writes a scripted model into the home and returns what to pass to `--model`.
+    pub(crate) fn script(&self, script: &Script) -> Result<String, Failed> {
+        script.write_to(&self.home.path().join("script.jsonl"))
+    }
+
+    /// Prepares to start the built program in the checkout.
+    pub(crate) fn orchestrate(&self, arguments: &[&str]) -> Invocation {
+        self.home.orchestrate(self.repository.path(), arguments)
+    }
+
+    /// Runs the built program in the checkout and requires its exit code.
+    pub(crate) fn types(&self, arguments: &[&str], code: i32) -> Result<Ran, Failed> {
+        self.orchestrate(arguments).run()?.exits(code)
+    }
+
+    /// Opens the repository through the library, with a scripted model and settings of the test's own.
+    pub(crate) fn coordinator(
+        &self,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Coordinator, Failed> {
+        let mut settings = Settings::new(self.home.state());
+        settings.run.model = Some(self.script(script)?);
+        change(&mut settings);
+        Ok(Coordinator::open(self.repository.path(), settings)?)
+    }
+
+    /// Opens what is recorded of the repository's runs.
+    pub(crate) fn archive(&self) -> Result<Archive, Failed> {
+        Ok(Archive::open(self.repository.path(), Settings::new(self.home.state()))?)
+    }
+
+    /// Runs a plan through the library, and requires that the user's own files are as they were.
+    pub(crate) fn run(&self, plan: &str, script: &Script, verify: Option<&str>) -> Result<Report, Failed> {
+        let played = self.play(plan, script, |settings| settings.run.verify = verify.map(str::to_owned))?;
+        Ok(played.report)
+    }
+
+    /// Runs a plan as [`run`](Self::run) does, and reads its journal.
+    pub(crate) fn play(
+        &self,
+        plan: &str,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Played, Failed> {
+        let before = self.repository.fingerprint()?;
+        let coordinator = self.coordinator(script, change)?;
+        let report = runtime()?.block_on(coordinator.run(plan_input(plan)?))?;
+        before.require_same(&self.repository.fingerprint()?)?;
+        Played::of(coordinator, report)
+    }
+
+    /// Takes a run over, and plays it to its end.
+    pub(crate) fn resume(
+        &self,
+        run: &RunId,
+        script: &Script,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Played, Failed> {
+        let coordinator = self.coordinator(script, change)?;
+        let resume = async { coordinator.resume(run).await?.wait().await };
+        let report = runtime()?.block_on(resume)?;
+        Played::of(coordinator, report)
+    }
+
+    /// Returns a file of the merged result.
+    pub(crate) fn merged(&self, report: &Report, file: &str) -> Result<String, Failed> {
+        self.repository.show(&report.integration_branch, file)
+    }
+}
+
+/// Creates a runtime with two threads, as one test needs.
+pub(crate) fn runtime() -> Result<Runtime, Failed> {
+    Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
+
+/// Parses a plan that has no file.
+pub(crate) fn plan_input(text: &str) -> Result<PlanInput, Failed> {
+    let plan = Plan::parse(text, &KnownNames::roles(["implementer", "reviewer"]))
+        .map_err(|errors| Failed::from(format!("{errors:?}")))?;
+    Ok(PlanInput { path: None, text: text.to_owned(), title: plan.title, tasks: plan.tasks })
+}

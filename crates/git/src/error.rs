@@ -1,6 +1,6 @@
-//! What can go wrong with git, each case with the path, ref or command that it concerns.
+//! Errors of this crate, each with the path, ref or command that it concerns.
 //!
-//! Conflicts of a merge are values ([`crate::Merge`]), not errors: an error means that we cannot continue.
+//! Merge conflicts are values ([`crate::Merge`]), not errors: an error means that the operation cannot continue.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use orchestrate_core::{Oid, shell_word};
 use crate::repo::lock_holder::Holder;
 use crate::repo::refusal::Refusal;
 
-/// What the system says of a full disk.
+/// The text with which the system reports a full disk.
 pub(crate) const NO_SPACE: &str = "No space left";
 
-/// The reason why something with git failed; fits "failed to {error}".
+/// Why a git operation failed; the text completes "failed to {error}".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
@@ -31,23 +31,23 @@ pub enum GitError {
         /// The revision as given.
         rev: String,
     },
-    /// A ref is not where the caller believed it to be, so it was not moved.
+    /// A ref does not have the value that the caller expected, so it was not moved.
     #[error("move {name}: expected it at {}, but it is at {}", shown(.expected), shown(.actual))]
     RefMoved {
         /// The full name of the ref.
         name: String,
-        /// Where the caller believed it to be; `None` means absent.
+        /// The value that the caller expected; `None` means absent.
         expected: Option<Oid>,
-        /// Where it is; `None` means absent.
+        /// The actual value; `None` means absent.
         actual: Option<Oid>,
     },
-    /// A ref's name is not one that git allows.
+    /// The name of a ref is not one that git allows.
     #[error("name a ref {name:?}: git does not allow this name")]
     BadRefName {
         /// The name as given.
         name: String,
     },
-    /// Another process holds a lock of git's.
+    /// Another process holds one of git's lock files, or left it behind.
     #[error(
         "lock {path}: another process holds the lock, or a killed process left it behind; if no git is running in this \
         repository, delete that file"
@@ -56,38 +56,38 @@ pub enum GitError {
         /// The lock file.
         path: PathBuf,
     },
-    /// Another process holds the repository's lock for too long.
+    /// Another process has held the repository's lock for too long.
     #[error(
         "lock the repository: {} has held the lock for {seconds} seconds; inspect that process (`ps -fp {}`), \
         wait for it or stop it, and try again (a git that it started may outlive it: `fuser {path}` shows its pid)",
         named(.holder.as_ref()), pid(.holder.as_ref())
     )]
     Busy {
-        /// The lock's file.
+        /// The lock file.
         path: PathBuf,
-        /// How long we have waited.
+        /// How long the same process has been seen to hold it.
         seconds: u64,
-        /// Who holds it, if that is known.
+        /// The process that holds it, if known.
         holder: Option<Holder>,
     },
-    /// A worktree's own files of git's are not the ones that were recorded when it was made.
+    /// The files that tie a worktree to its repository are not what git wrote there.
     #[error(
         "trust the worktree at {path}: {what} has changed since git wrote it; its files are kept. If it is `.git`, \
          move it away, type `git worktree repair` in the project, and try again"
     )]
     Tampered {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
-        /// Which file was changed.
+        /// The file that was changed.
         what: &'static str,
     },
-    /// Somebody has switched a worktree to another branch, or to none.
+    /// A worktree was switched to another branch, or to a detached HEAD.
     #[error("use a worktree that is not on its branch; type `{back}`, which restores it, and try again")]
     OnAnotherBranch {
-        /// The command that brings it back to its branch.
+        /// The command that switches it back to its branch.
         back: String,
     },
-    /// The branch of a worktree that we are asked to make is in use somewhere else.
+    /// The branch of a worktree to be created is checked out somewhere else.
     #[error("create a worktree for {branch}: it is checked out at {name}; switch to another branch there and try again", name = shown_path(.path))]
     BranchInUse {
         /// The short name of the branch.
@@ -95,7 +95,7 @@ pub enum GitError {
         /// Where it is checked out.
         path: PathBuf,
     },
-    /// The branch to land on is checked out somewhere, and git does not know where.
+    /// The branch to land on is checked out in a working tree whose path git does not record.
     #[error(
         "land on {branch}: it is checked out in the working tree of {git_dir}, whose path git does not record; \
         run the command in that working tree"
@@ -103,10 +103,10 @@ pub enum GitError {
     UnknownCheckout {
         /// The short name of the branch.
         branch: String,
-        /// The directory that is not in its working tree.
+        /// The git directory, which is outside its working tree.
         git_dir: PathBuf,
     },
-    /// The branch to land on is checked out in several places, and only one of them could follow it.
+    /// The branch to land on is checked out in several places, and only one of them could be updated.
     #[error("land on {branch}: it is checked out in several places ({}); switch all but one to another branch", listed(.paths))]
     CheckedOutTwice {
         /// The short name of the branch.
@@ -114,48 +114,48 @@ pub enum GitError {
         /// Where it is checked out.
         paths: Vec<PathBuf>,
     },
-    /// There is something at the place of a worktree that we did not put there.
+    /// The path of a worktree to be created cannot be used, for example because other files are there.
     #[error("create a worktree at {name}: {reason}", name = shown_path(.path))]
     PathInUse {
-        /// The place.
+        /// The path.
         path: PathBuf,
-        /// What is there.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// There is no worktree of this repository there.
+    /// There is no worktree of this repository at a path.
     #[error("open the worktree at {name}: {reason}", name = shown_path(.path))]
     NoWorktree {
-        /// The place.
+        /// The path.
         path: PathBuf,
         /// What is missing.
         reason: String,
     },
-    /// A worktree's files are kept nowhere else, so it is not removed.
+    /// A worktree's files are stored nowhere else, so it is not removed.
     #[error(
         "remove the worktree at {path}: its files are stored nowhere else; commit them to a branch of your own, in that \
          folder, with `git switch -c NAME`, `git add -A` and `git commit`, or delete the folder yourself"
     )]
     Unkept {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
     },
-    /// What is staged in a worktree is nowhere else, so it is not removed.
+    /// A worktree's staged changes are stored nowhere else, so it is not removed.
     #[error(
         "remove the worktree at {path}: its staged changes are stored nowhere else; commit them to a branch of your own, in \
          that folder, with `git switch -c NAME` and `git commit`, or discard them with `git reset`"
     )]
     StagedAlone {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
     },
-    /// A merge that a person has begun in a worktree is not finished.
+    /// A merge that a person started in a worktree is not finished.
     #[error(
         "continue from {path}: an unfinished merge there has unresolved files: {}; finish it in that folder (remove \
         conflict markers, `git add` or `git rm` each file), or abort it with `git reset --merge`, and try again",
         files.join(", ")
     )]
     UnfinishedMerge {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
         /// The files in conflict, each with the line of its first marker.
         files: Vec<String>,
@@ -165,9 +165,9 @@ pub enum GitError {
         "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept unchanged"
     )]
     EmptySnapshot {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
-        /// How many files of the base are gone without a record.
+        /// How many files of the base were deleted without a record.
         lost: usize,
     },
     /// A snapshot lost more than half of its base's files without recorded deletions.
@@ -176,21 +176,21 @@ pub enum GitError {
          the worktree is kept unchanged"
     )]
     LostFiles {
-        /// The worktree.
+        /// The worktree's folder.
         path: PathBuf,
-        /// How many files of the base are gone without a record.
+        /// How many files of the base were deleted without a record.
         lost: usize,
         /// How many files the base had.
         total: usize,
     },
-    /// A file that changed asks for a program (a filter) to be stored, and we run none.
+    /// A changed file needs a program (a filter) in order to be stored, and no program is run for that.
     #[error(
         "store {path}: its attributes name the filter {filter:?}, which would run a program on an agent's file; \
         remove `filter={filter}` from them, or the filter from git's configuration: `git config --show-origin \
         --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )]
     FilterAsked {
-        /// The file, below its worktree.
+        /// The file, relative to its worktree.
         path: PathBuf,
         /// The filter's name.
         filter: String,
@@ -198,30 +198,30 @@ pub enum GitError {
     /// A file cannot be stored as it is.
     #[error("store {name}: {reason}", name = shown_path(.path))]
     Unstorable {
-        /// The file, below its worktree.
+        /// The file, relative to its worktree.
         path: PathBuf,
-        /// Why.
+        /// Why not.
         reason: String,
     },
-    /// A snapshot or a checkout is larger than its limit.
+    /// A file, a snapshot, the depth of its folders or the cost of its ignore rules exceeds its limit.
     #[error("snapshot {name}: {what} exceeds the limit of {limit}", name = shown_path(.path))]
     TooLarge {
         /// The worktree or file.
         path: PathBuf,
-        /// What was counted.
+        /// The quantity that is limited, worded for the message.
         what: &'static str,
-        /// The limit.
+        /// The limit, in the unit that `what` implies.
         limit: u64,
     },
-    /// Landing, or taking it back, would overwrite changes that the user has not committed.
+    /// Landing, or undoing it, would overwrite uncommitted changes of the user.
     #[error("move {branch} and its checkout: it would overwrite local changes in {}; commit, stash or move them first", listed(.paths))]
     LocalChanges {
         /// The short name of the branch.
         branch: String,
-        /// The files that both sides change, below the checkout.
+        /// The files that both sides change, relative to the checkout.
         paths: Vec<PathBuf>,
     },
-    /// Git could not write a checkout's files, and those that it had written were put back.
+    /// Git could not write a checkout's files; the ones that it had written were restored.
     #[error("write the files of {name}: {reason}; nothing was changed: fix this and run the command again", name = shown_path(.path))]
     NotWritten {
         /// The checkout.
@@ -229,7 +229,7 @@ pub enum GitError {
         /// What git said.
         reason: String,
     },
-    /// Git could not write a checkout's files, nor could those be put back that it had written.
+    /// Git could not write a checkout's files, and the ones that it had written could not be restored.
     #[error(
         "write the files of {path}: {reason}; some are half written and could not be restored (failed to {left}): fix \
         this and run the command again, which restores them first"
@@ -239,10 +239,10 @@ pub enum GitError {
         path: PathBuf,
         /// What git said.
         reason: String,
-        /// Why they could not be put back.
+        /// Why they could not be restored.
         left: Box<GitError>,
     },
-    /// Some files of the checkout are in conflict, as after `git stash pop`, and git moves none until they are settled.
+    /// The checkout has files in conflict, as after `git stash pop`; git updates none until these are resolved.
     #[error(
         "move {branch} and its checkout: it has conflicts ({}); resolve each file and `git add` it",
         listed(.paths)
@@ -250,26 +250,26 @@ pub enum GitError {
     InConflict {
         /// The short name of the branch.
         branch: String,
-        /// The files, below the checkout.
+        /// The files, relative to the checkout.
         paths: Vec<PathBuf>,
     },
-    /// The branch is gone.
+    /// The branch to land on no longer exists.
     #[error("land on {branch}: the branch is gone; recreate it with `git branch {} COMMIT`", shell_word(.branch))]
     BranchGone {
         /// The short name of the branch.
         branch: String,
     },
-    /// The new commit is not a descendant of what the branch has.
+    /// The new commit is not a descendant of the branch's tip.
     #[error("land on {branch}: {new} does not contain {old}, so it is not a fast-forward")]
     NotFastForward {
         /// The short name of the branch.
         branch: String,
-        /// What the branch has.
+        /// The branch's tip.
         old: Oid,
-        /// What it should get.
+        /// The commit to which it was to be moved.
         new: Oid,
     },
-    /// The branch could not follow the files of its checkout, and the files could not go back.
+    /// A checkout's files were updated, its branch could not be moved, and the files could not be restored.
     #[error(
         "land on {branch}: {path} already has the files of {to}, but it failed to {unmoved}, and then to {ahead}; \
         fix this and land again to complete it"
@@ -281,13 +281,13 @@ pub enum GitError {
         path: PathBuf,
         /// The commit whose files it has.
         to: Oid,
-        /// Why the branch did not follow.
+        /// Why the branch was not moved.
         unmoved: Box<GitError>,
-        /// Why the files did not go back.
+        /// Why the files were not restored.
         ahead: Box<GitError>,
     },
-    /// The git process was killed, or the wait for a lock given up, because whoever it was for is killed; see
-    /// [`crate::Repo::killed_by`].
+    /// A git process was killed, or a wait for a lock abandoned, because the work that it served
+    /// was killed; see [`crate::Repo::killed_by`].
     #[error("complete a git operation: it was killed on request; resuming repeats it")]
     Killed,
     /// The git program failed.
@@ -295,15 +295,15 @@ pub enum GitError {
     Program {
         /// The subcommand.
         command: String,
-        /// How it ended, with what it wrote.
+        /// How it ended, and what it wrote to standard error.
         reason: String,
     },
-    /// The git program printed something that we do not understand.
+    /// The output of the git program could not be parsed.
     #[error("read the output of git {command}: {reason}")]
     Output {
         /// The subcommand.
         command: String,
-        /// What was wrong with it.
+        /// What is wrong with it.
         reason: String,
     },
     /// Libgit2 failed.
@@ -311,7 +311,7 @@ pub enum GitError {
     Library {
         /// What was being done, as a bare infinitive.
         doing: String,
-        /// What libgit2 says.
+        /// The error of libgit2.
         source: LibraryError,
     },
     /// The file system failed.
@@ -319,14 +319,14 @@ pub enum GitError {
     Io {
         /// What was being done, as a bare infinitive.
         doing: &'static str,
-        /// To which file.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
-/// An error of libgit2, without its type in our interface.
+/// An error of libgit2, wrapped to keep its type out of this crate's interface.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct LibraryError(#[from] git2::Error);

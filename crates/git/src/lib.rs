@@ -1,13 +1,13 @@
 //! Hides git: libgit2 and the git program.
 //!
-//! Two hands, one job each. The `git` program makes and fills worktrees and merges; libgit2 discovers,
-//! reads objects and history, stores what agents wrote and moves refs by compare-and-swap. Nothing else
-//! starts git, and no type of libgit2 appears in this interface.
+//! Each of the two does one job. The `git` program creates and fills worktrees and merges; libgit2
+//! discovers repositories, reads objects and history, stores what agents wrote and moves refs by
+//! compare-and-swap. No other crate starts git, and no type of libgit2 appears in this interface.
 //!
-//! What holds everywhere:
+//! These rules hold everywhere:
 //!
-//! - The user's checkout, index, stash, configuration and hooks are read, never written; [`Repo::land`] is
-//!   the one exception, and it only fast-forwards.
+//! - The user's checkout, index, stash, configuration and hooks are read, never written;
+//!   [`Repo::land`] is the one exception, and it only fast-forwards.
 //! - Nothing that an agent wrote is ever run: see [`Repo::snapshot`].
 //! - Refs move by compare-and-swap, after the objects that they name are on the disk.
 //! - Everything is synchronous. A [`Repo`] is cheap to clone and may be used from many threads.

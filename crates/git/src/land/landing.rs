@@ -1,13 +1,14 @@
-//! Landing and taking it back: the one place that moves a branch of the user's, forward or to where it was.
+//! Landing and undoing a landing: the only place that moves a branch of the user's, forward or back.
 //!
-//! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`, as `git switch`
-//! does): it keeps the user's local changes, staged ones too, and refuses when they overlap. The branch is moved by
-//! compare-and-swap there and elsewhere. The user's own configuration holds here, filters included: it is his checkout.
-//! The repository's own does not where it names a program: it may have come with the repository.
+//! Where the branch is checked out, git itself writes the files and the index (`read-tree -m -u`,
+//! as `git switch` does): it keeps the user's local changes, staged ones too, and refuses if they
+//! overlap. The branch is moved by compare-and-swap, whether it is checked out or not. The user's
+//! own configuration applies, filters included, because it is the user's checkout. Programs named
+//! in the repository's own configuration are not run, because it may have come with the repository.
 //!
-//! A kill never leaves half of the files: git goes on to its end without us, and whoever comes next waits for it; what
-//! git fails to write is put back (`switching.rs`). What may be left is the files and the index of one commit with the
-//! branch at the other, which landing finishes and [`Repo::unland`] takes back.
+//! A kill never leaves half of the files: git runs to its end without us, and the next process waits for
+//! it. What git fails to write is restored (`switching.rs`). The files and the index may be left at one
+//! commit and the branch at the other; [`Repo::land`] completes that, and [`Repo::unland`] undoes it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,26 +26,29 @@ use crate::repo::repository::{Repo, id_in, tree_of};
 use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
 
-/// A step of a branch of the user's from one commit to another.
+/// A move of one of the user's branches from one commit to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The short name of the branch.
     pub branch: String,
-    /// Where the caller believes the branch to be.
+    /// The expected tip of the branch.
     pub from: Oid,
-    /// The commit to bring it to, which must contain `from`.
+    /// The commit to move it to, which must contain `from`.
     pub to: Oid,
 }
 
 impl Repo {
-    /// Brings a branch of the user's forward; gives the checkout whose files changed with it, if it is checked out.
+    /// Fast-forwards a branch of the user's. Returns the checkout that was updated with it, or
+    /// `None` if the branch is not checked out.
     ///
-    /// Landing what is already there succeeds; a checkout where taking it back was killed gets its files again.
+    /// Landing what has already landed succeeds. If an undo was killed after it changed the
+    /// checkout's files, they are brought to `to` again.
     ///
     /// # Errors
-    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`], [`GitError::LocalChanges`] with
-    /// the overlapping files, [`GitError::InConflict`] with those that a stash left so, or [`GitError::Refused`] in the
-    /// middle of a merge; [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
+    /// [`GitError::BranchGone`], [`GitError::RefMoved`], [`GitError::NotFastForward`],
+    /// [`GitError::LocalChanges`] with the overlapping files, [`GitError::InConflict`] with files
+    /// that a stash left in conflict, or [`GitError::Refused`] in the middle of a merge;
+    /// [`GitError::NotWritten`] or [`GitError::HalfWritten`] if git cannot write the files.
     pub fn land(&self, landing: &Move) -> Result<Option<PathBuf>, GitError> {
         let Move { branch, from, to } = landing;
         let held = self.lock(Work::Landing)?;
@@ -64,7 +68,7 @@ impl Repo {
         Ok(path)
     }
 
-    /// Takes a landing back: the branch returns to where it was, local changes stay.
+    /// Undoes a landing: the branch returns to its previous commit, and local changes stay.
     ///
     /// # Errors
     /// [`GitError::RefMoved`] if the branch moved since; [`GitError::LocalChanges`]; [`GitError::NotWritten`] or
@@ -82,16 +86,17 @@ impl Repo {
         self.move_branch(checkout, branch, [to, from], &held)
     }
 
-    /// Puts back what a landing, or taking it back, has left half written; both begin with that.
+    /// Restores what a landing or its undoing has left half written. Both do this first.
     ///
     /// # Errors
-    /// [`GitError::HalfWritten`] if that fails once more.
+    /// [`GitError::HalfWritten`] if that fails again.
     pub fn put_back_half_written(&self) -> Result<(), GitError> {
         self.settle_switch(&self.lock(Work::Reconciling)?)
     }
 
-    /// Takes back the files of a landing whose branch has gone on without it: whoever could not move it any more has
-    /// written them all the same. They stay if the branch has some of them by now, as after a commit of the user's.
+    /// Reverts the files of a landing that was killed before it moved the branch, if the branch has
+    /// been moved elsewhere since. They stay if the branch has some of them by now, for example
+    /// because the user committed them.
     ///
     /// # Errors
     /// As [`Repo::unland`].
@@ -108,7 +113,7 @@ impl Repo {
         }
     }
 
-    /// Returns the commit that a branch is at.
+    /// Returns the tip of a branch.
     ///
     /// # Errors
     /// [`GitError::BranchGone`].
@@ -117,8 +122,8 @@ impl Repo {
         tip.ok_or_else(|| GitError::BranchGone { branch: branch.to_owned() })
     }
 
-    /// Returns a place where a branch is checked out: whoever moves it there leaves its files behind. A worktree whose
-    /// folder is gone has no files.
+    /// Returns a place where a branch is checked out, or `None`. Moving the branch would leave the
+    /// files there behind. Worktrees whose folder is gone are ignored.
     ///
     /// # Errors
     /// If git's entries cannot be read.
@@ -126,12 +131,12 @@ impl Repo {
         Ok(self.checked_out_at(branch)?.into_iter().map(|place| place.path).find(|path| path.exists()))
     }
 
-    /// Finds the places where a branch is checked out, a rebase of it in progress included.
+    /// Finds the places where a branch is checked out, including a rebase of it in progress.
     pub(crate) fn checked_out_at(&self, branch: &str) -> Result<Vec<Checkout>, GitError> {
         let main = self.common_dir();
         let mut places = Vec::new();
         for git_dir in std::iter::once(main.to_owned()).chain(reconcile::entries(main)?) {
-            // The HEAD of a bare repository, beside which people put worktrees, is no checkout.
+            // The HEAD of a bare repository with linked worktrees is not a checkout.
             if names_branch(&git_dir, branch) && (git_dir != main || !self.open_git_dir(main)?.is_bare()) {
                 let Some(path) = self.worktree_of(&git_dir)? else {
                     return Err(GitError::UnknownCheckout { branch: branch.to_owned(), git_dir });
@@ -156,8 +161,8 @@ impl Repo {
         }
     }
 
-    /// Moves a checkout's files to where the branch is already: whoever was killed on the way to `from` has written its
-    /// files and has not moved the branch.
+    /// Switches a checkout's files to the commit that the branch is already at. A process that was
+    /// killed on its way to `from` may have written the files of `from` without moving the branch.
     fn finish_files(
         &self,
         checkout: Option<&Checkout>,
@@ -186,8 +191,8 @@ impl Repo {
         }
     }
 
-    /// Moves a branch and the checkout that it is in: files and index first, which git refuses where the user's
-    /// changes overlap, then the branch. It can be repeated from anywhere in between.
+    /// Moves a branch and its checkout: files and index first, which git refuses if the user's
+    /// changes overlap, then the branch. It can be repeated after an interruption at any point.
     fn move_checkout(
         &self,
         place: &Checkout,
@@ -197,7 +202,7 @@ impl Repo {
     ) -> Result<(), GitError> {
         self.move_files(place, branch, [from, to], held)?;
         let Err(unmoved) = self.advance_to_its_end(&branch_ref(branch), from, to, held) else { return Ok(()) };
-        // The branch moved in this instant; the files go back to where they were.
+        // The branch could not be moved, for example because it was moved meanwhile; restore the files.
         let ahead = match self.switch(place, [to, from], held) {
             Ok(back) if back.code == 0 => return Err(unmoved),
             Ok(back) => back.failure("read-tree"),
@@ -207,13 +212,13 @@ impl Repo {
         Err(GitError::FilesAhead { branch, path, to, unmoved: Box::new(unmoved), ahead: Box::new(ahead) })
     }
 
-    /// Moves the files and the index of a checkout alone.
+    /// Switches a checkout's files and index without moving the branch.
     fn move_files(&self, place: &Checkout, branch: &str, [from, to]: [&Oid; 2], held: &Held) -> Result<(), GitError> {
         let in_conflict = in_conflict(place)?;
         if !in_conflict.is_empty() {
             return Err(GitError::InConflict { branch: branch.to_owned(), paths: in_conflict });
         }
-        // Git itself would write over files that it ignores.
+        // Git itself would overwrite ignored files.
         let mut in_the_way = self.overlapping(place, [from, to], Status::IGNORED | Status::WT_NEW)?;
         in_the_way.extend(self.files_for_folders(place, [from, to])?);
         if !in_the_way.is_empty() {
@@ -232,7 +237,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Lists the files that differ between two commits and that have one of these states in a checkout.
+    /// Lists the files that differ between two commits and have one of these states in a checkout.
     pub(crate) fn overlapping(
         &self,
         place: &Checkout,
@@ -256,7 +261,8 @@ impl Repo {
         Ok(overlapping.map(|entry| crate::store::openat::path_of(entry.path_bytes())).collect())
     }
 
-    /// Lists what stands in the user's checkout where two commits need a folder, and is neither a folder nor their own.
+    /// Lists entries of the user's checkout that are not folders but are where one of two commits
+    /// needs a folder, unless they differ between the commits themselves.
     fn files_for_folders(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let changed = self.changed_paths(from, to)?;
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
@@ -268,7 +274,8 @@ impl Repo {
         Ok(folders.into_iter().filter(is_other).collect())
     }
 
-    /// Lists the files that differ between two commits and whose changes the user has told git not to look at.
+    /// Lists the files that differ between two commits and that the user told git not to watch
+    /// (`--assume-unchanged`, `--skip-worktree`).
     fn unwatched(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let index = place.index()?;
         let is_unwatched = |path: &PathBuf| {
@@ -281,7 +288,7 @@ impl Repo {
         Ok(self.changed_paths(from, to)?.into_iter().filter(is_unwatched).collect())
     }
 
-    /// Lists those of [`Self::unwatched`] that are not as the index has them, or cannot be read.
+    /// Lists the [`Self::unwatched`] files that differ from the index, or cannot be read.
     pub(crate) fn changed_unwatched(&self, place: &Checkout, between: [&Oid; 2]) -> Result<Vec<PathBuf>, GitError> {
         let index = place.index()?;
         let is_changed = |path: &PathBuf| {
@@ -292,7 +299,7 @@ impl Repo {
         Ok(self.unwatched(place, between)?.into_iter().filter(is_changed).collect())
     }
 
-    /// Reports whether a checkout's index has a commit's version of each file in which two commits differ.
+    /// Reports whether a checkout's index has a commit's version of every file that differs between two commits.
     fn index_holds(&self, place: &Checkout, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let (handle, index) = (self.handle()?, place.index()?);
         let tree = tree_of(&handle, commit)?;
@@ -311,7 +318,7 @@ impl Repo {
         Ok(true)
     }
 
-    /// Reports whether a commit has something of what the first of two commits has, and the second has not.
+    /// Reports whether a commit has the first commit's version of any file that differs between the two.
     fn has_some_of(&self, commit: &Oid, [from, to]: [&Oid; 2]) -> Result<bool, GitError> {
         let handle = self.handle()?;
         let (tree, other) = (tree_of(&handle, commit)?, tree_of(&handle, from)?);
@@ -326,7 +333,7 @@ impl Repo {
         Err(GitError::RefMoved { name: branch_ref(branch), expected, actual })
     }
 
-    /// Finds the checkout of a git directory, or `None` if it says nowhere where that is.
+    /// Finds the working tree of a git directory, or returns `None` if it is recorded nowhere.
     fn worktree_of(&self, git_dir: &Path) -> Result<Option<PathBuf>, GitError> {
         let recorded = git_dir.join("gitdir");
         match std::fs::read(&recorded) {
@@ -344,7 +351,7 @@ impl Repo {
     }
 }
 
-/// Lists the files that a checkout's index has in conflict.
+/// Lists the files that are in conflict in a checkout's index.
 fn in_conflict(place: &Checkout) -> Result<Vec<PathBuf>, GitError> {
     let index = place.index()?;
     let failed = || GitError::library(format!("read the conflicts of {}", place.path.display()));

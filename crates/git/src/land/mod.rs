@@ -1,4 +1,4 @@
-//! Landing: the only code that moves a branch and a checkout of the user's.
+//! Landing: the only code that moves the user's branches and checkouts.
 
 pub(crate) mod landing;
 pub(crate) mod note;

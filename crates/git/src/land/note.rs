@@ -1,7 +1,8 @@
-//! The note of a switch that is under way: what whoever comes next needs to know if we do not come back from it.
+//! The note of a switch in progress: what a later process needs to know if this one is killed.
 //!
-//! It is one file in our folder of the repository, and only ever whole: a new one is written beside it, synced, and
-//! takes its place. It says nothing of what git has done since; that is seen from the files (`switching.rs`).
+//! The note is one file in our folder for the repository, and it is replaced atomically: a new one
+//! is written beside it, synced and renamed. It does not record what git has done since; that is
+//! determined from the files (`switching.rs`).
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -14,24 +15,25 @@ use crate::repo::repository::{Repo, theirs};
 use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 
-/// The note's file in our folder of the repository: one that came with the repository would name any folder.
+/// The note's file name in our folder. The note is not kept in the repository, because one that
+/// came with a repository could name any folder.
 const NOTE: &str = "switch";
-/// Where it is written before it takes its place.
+/// The name under which it is written before it is renamed.
 const NEXT_NOTE: &str = "switch.new";
 
-/// What is told of a file: the user had deleted it, or had it, or it gets its old version again.
+/// How a file is marked: the user had deleted it, it was present, or its old version is being restored.
 const ABSENT: &[u8] = b"absent";
 const PRESENT: &[u8] = b"present";
 const BACK: &[u8] = b"back";
 
-/// A checkout that is being brought from one commit's files to another's.
+/// A checkout that is being switched from one commit's files to another's.
 pub(crate) struct Switch {
     pub(crate) place: Checkout,
     pub(crate) from: Oid,
     pub(crate) to: Oid,
-    /// How the file of the index looked before.
+    /// The identity of the index file before the switch: see `look_of_index` in `switching.rs`.
     pub(crate) index: String,
-    /// What git is to write over or to delete, sorted.
+    /// The files that git overwrites or deletes, sorted by path.
     pub(crate) old: Vec<OldFile>,
     pub(crate) stage: Stage,
 }
@@ -39,30 +41,31 @@ pub(crate) struct Switch {
 /// A file of the old version.
 pub(crate) struct OldFile {
     pub(crate) path: PathBuf,
-    /// How the index knew it before.
+    /// The index entry before the switch: see `known_as` in `switching.rs`.
     pub(crate) known_as: String,
     /// Whether the user had deleted it.
     pub(crate) is_absent: bool,
 }
 
-/// How far a switch has come.
+/// How far a switch has got.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Git writes the new version.
     Writing,
-    /// It failed, and these files get their old version again: at least one, sorted, each of which was removed before.
+    /// Git failed, and the old versions of these files are being restored: at least one file,
+    /// sorted; each was removed before.
     PuttingBack(Vec<PathBuf>),
 }
 
 impl Repo {
-    /// Makes a note, in the place of the one before, before what it speaks of begins.
+    /// Writes the note, replacing the previous one. It must be written before the step that it describes.
     pub(crate) fn note(&self, switch: &Switch) -> Result<(), GitError> {
         let place = self.own_folder().join(NOTE);
         let written = orchestrate_files::replace_by_way_of(NEXT_NOTE, &place, &switch.text());
         written.map_err(GitError::io("write", &place))
     }
 
-    /// Reads the note, if there is one; what has never been one of ours says nothing.
+    /// Reads the note, or returns `None` if there is none or the file is not a note of ours.
     pub(crate) fn noted(&self) -> Result<Option<Switch>, GitError> {
         let place = self.own_folder().join(NOTE);
         match std::fs::read(&place) {
@@ -72,7 +75,6 @@ impl Repo {
         }
     }
 
-    /// Removes the note.
     pub(crate) fn forget_note(&self) -> Result<(), GitError> {
         let place = self.own_folder().join(NOTE);
         std::fs::remove_file(&place).map_err(GitError::io("remove", &place))

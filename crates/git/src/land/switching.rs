@@ -1,18 +1,20 @@
-//! A checkout's files, brought from one commit's to another's: all of them, or none.
+//! Switches a checkout's files from one commit's to another's: all of them, or none.
 //!
-//! Git is asked first whether it would, and a refusal has written nothing. Then it writes one file after another, and
-//! where it fails in between (no space, a folder that it may not write to, a filter that fails), it leaves what it has
-//! written, and the index as it was. So a note of what is being done is made before, and what git has left is put back
-//! by it: at once, or by whoever comes next if that fails too.
+//! Git is first asked whether it would, and a refusal has written nothing. Then it writes one file after
+//! another. If it fails in between (no space, a folder without write permission, a failing filter), it
+//! leaves the files that it has written, and the old index. So a note of the switch is written beforehand,
+//! and a failed switch is rolled back from the note: at once, or by the next process if that fails too.
 //!
-//! What git has written is removed first, which makes the room that the old version needs, and then noted, and only
-//! then written. So at each moment a file that is git's is known: it is gone, or it holds the beginning of the new
-//! version, or, if it is on the note's list, of the old one. A file that holds anything else is the user's.
+//! A rollback first removes what git has written, which frees the space that the old versions need,
+//! then records their paths in the note, and only then writes the old versions. So a file of git's
+//! can be recognised at any moment: it is absent, or it holds a prefix of the new version or, if
+//! the note lists it, of the old one. A file with any other content is the user's.
 //!
-//! So is whatever he has come back to since, whose content says nothing: he may have reset the checkout after git came
-//! to its end without us, and taken files of the new version by hand. Git writes its index last and as a whole, so it
-//! is not done as long as a file is known there by the very times and numbers that it had before. A mere look
-//! (`git status`) changes those of none that is half written.
+//! Content alone does not prove that a file is git's. If git finished after we were killed, the
+//! user may have reset the checkout and then copied files of the new version by hand. Git writes
+//! its index last and as a whole, so a switch is unfinished only while the index still has an old
+//! file with the same times and inode as before. Commands that only look (`git status`) do not
+//! change those of a file that is half written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -35,30 +37,31 @@ use crate::repo::repository::{Repo, id_in, theirs, tree_of};
 use crate::repo::scratch_repo::{Room, read_info};
 use crate::worktree::checkout::Checkout;
 
-/// How many paths one process is given.
+/// How many paths are passed to one process.
 const PATHS_AT_ONCE: usize = 200;
 
-/// With what git writes a checkout.
+/// What git needs to write to a checkout.
 struct Writer<'a> {
     room: Room,
     settings: Vec<(String, OsString)>,
     held: &'a Held,
 }
 
-/// What git has written, whole or in part, or removed.
+/// The files that git has written, wholly or partly, or removed.
 struct Written {
-    /// What was not there: what the new version adds, and what the user had deleted.
+    /// Files that were absent: new in this version, or deleted by the user.
     added: Vec<PathBuf>,
-    /// What was, sorted.
+    /// Files that were present, sorted.
     old: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// Brings a checkout's files and index from one commit to another, keeping what the user has changed; gives how git
-    /// ended. If that is not well, it has refused, and nothing has changed.
+    /// Switches a checkout's files and index from one commit to another, keeping the user's changes, and
+    /// returns how git ended. With an exit code other than 0 it has refused, and nothing has changed.
     ///
     /// # Errors
-    /// [`GitError::NotWritten`] if it failed and all is as it was, [`GitError::HalfWritten`] if not.
+    /// [`GitError::NotWritten`] if it failed and everything was restored, [`GitError::HalfWritten`]
+    /// if restoring failed.
     pub(crate) fn switch(&self, place: &Checkout, [from, to]: [&Oid; 2], held: &Held) -> Result<Ended, GitError> {
         let writer = self.writer(place, held)?;
         let read_tree = |how: &[&str]| {
@@ -66,10 +69,11 @@ impl Repo {
             self.git_in(place, args, &writer)
         };
         let mut refused = read_tree(&["-n", "-u"])?;
-        // Refreshing writes the index anew, and with it git's doubt about files that are as young as the index was is
-        // gone. Git never looks into those that it was told not to watch, and would then write over what they hold.
+        // Refreshing rewrites the index, and git then no longer rechecks files as young as the old
+        // index ("racy" entries). It never looks into files that it was told not to watch, and
+        // would overwrite changes in them.
         if refused.code != 0 && self.changed_unwatched(place, [from, to])?.is_empty() {
-            // Git may only be out of date about which files changed; that is what refreshing is for.
+            // Git's record of which files changed may be stale; refreshing updates it.
             self.git_in(place, ["update-index", "-q", "--refresh"], &writer)?;
             refused = read_tree(&["-n", "-u"])?;
         }
@@ -87,10 +91,10 @@ impl Repo {
         Err(GitError::NotWritten { path: place.path.clone(), reason })
     }
 
-    /// Puts back what an earlier switch has left half done.
+    /// Rolls back a switch that was left half done.
     ///
     /// # Errors
-    /// [`GitError::HalfWritten`] if that fails once more.
+    /// [`GitError::HalfWritten`] if that fails again.
     pub(crate) fn settle_switch(&self, held: &Held) -> Result<(), GitError> {
         let Some(switch) = self.noted()? else { return Ok(()) };
         let handle = self.handle()?;
@@ -100,11 +104,11 @@ impl Repo {
             let writer = self.writer(&switch.place, held)?;
             return self.put_back(switch, "it was interrupted", &writer);
         }
-        // Whoever has deleted the checkout, or what was to land in it, has done with it.
+        // The user has deleted the checkout, or the commits of the landing; there is nothing to restore.
         self.forget_note()
     }
 
-    /// Puts back each file that git has written, or was about to write, and forgets the note.
+    /// Restores each file that git has written, or was about to write, and removes the note.
     fn put_back(&self, switch: Switch, reason: &str, writer: &Writer<'_>) -> Result<(), GitError> {
         let path = switch.place.path.clone();
         self.restore_written(switch, writer).map_err(|error| {
@@ -116,7 +120,7 @@ impl Repo {
 
     fn restore_written(&self, mut switch: Switch, writer: &Writer<'_>) -> Result<(), GitError> {
         let Written { added, old } = self.written(&switch, writer)?;
-        // What was added goes first: it may stand in a folder where a file was.
+        // Added files are removed first: one may be in a folder that takes the place of an old file.
         added.iter().chain(&old).try_for_each(|path| remove(&switch.place, path))?;
         if old.is_empty() {
             return Ok(());
@@ -127,7 +131,7 @@ impl Repo {
             self.note(&switch)?;
         }
         for paths in old.chunks(PATHS_AT_ONCE) {
-            // It is not told to write over what is there: that is the user's, whatever was in its place before.
+            // It runs without `--force`: a file that exists by now is the user's.
             let args = ["checkout-index", "--"].map(OsStr::new).into_iter();
             let ended = self.git_in(&place, args.chain(paths.iter().map(|path| path.as_os_str())), writer)?;
             if ended.code != 0 {
@@ -138,14 +142,14 @@ impl Repo {
         Ok(())
     }
 
-    /// Looks at a checkout before git writes.
+    /// Records the state of a checkout before git writes to it.
     fn begin(&self, place: &Checkout, [from, to]: [&Oid; 2]) -> Result<Switch, GitError> {
         let handle = self.handle()?;
         let (tree, index) = (tree_of(&handle, from)?, place.index()?);
         let mut old = Vec::new();
         for path in self.changed_paths(from, to)? {
             let (was, entry) = (id_in(&tree, &path), index.get_path(&path, 0));
-            // It may have the new version already, which git leaves alone.
+            // A file that already has the new version is left alone by git.
             if let Some(entry) = entry.filter(|entry| was == Some(entry.id)) {
                 let (known_as, is_absent) = (known_as(&entry), found(place, &path).is_none());
                 old.push(OldFile { path, known_as, is_absent });
@@ -155,7 +159,7 @@ impl Repo {
         Ok(Switch { place, from, to, index, old, stage: Stage::Writing })
     }
 
-    /// Lists what git has written, or was about to write.
+    /// Lists the files that git has written, or was about to write.
     fn written(&self, switch: &Switch, writer: &Writer<'_>) -> Result<Written, GitError> {
         let Switch { place, from, to, old, .. } = switch;
         let index = place.index()?;
@@ -177,14 +181,14 @@ impl Repo {
                 if *is_absent { &mut written.added } else { &mut written.old }.push(path.clone());
             }
         }
-        // What was added is gone before anything is put back.
+        // In the second stage the added files have already been removed.
         if switch.stage == Stage::Writing && (!known.is_empty() || look_of_index(place) == switch.index) {
             written.added.extend(self.added((switch, writer), &index)?);
         }
         Ok(written)
     }
 
-    /// Lists what git has written of what the new version adds.
+    /// Lists the files that the new version adds and git has written.
     fn added(&self, (switch, writer): (&Switch, &Writer<'_>), index: &Index) -> Result<Vec<PathBuf>, GitError> {
         let Switch { place, from, to, .. } = switch;
         let handle = self.handle()?;
@@ -201,7 +205,7 @@ impl Repo {
         Ok(added)
     }
 
-    /// Reports whether a file is a beginning of one of these versions, and not its old version.
+    /// Reports whether a file's content is a prefix of one of these versions, and not its old version.
     fn is_beginning(
         &self,
         (Switch { place, from, .. }, writer): (&Switch, &Writer<'_>),
@@ -227,7 +231,8 @@ impl Repo {
         Ok(false)
     }
 
-    /// Reports whether a commit's version of a file, with its mode, is such, as it is stored or as it is checked out.
+    /// Reports whether a predicate holds for a commit's version of a file and its mode, either as
+    /// stored or as checked out (filtered).
     fn is_version(
         &self,
         (place, writer): (&Checkout, &Writer<'_>),
@@ -257,8 +262,8 @@ impl Repo {
         self.program.run(&run.outlives_us(writer.held))
     }
 
-    /// Prepares git for a checkout of the user's: with the filters that he or the machine's administrator has
-    /// configured, and with none of the repository's own.
+    /// Prepares git for writing to a checkout of the user's: with the filters that the user or the
+    /// machine's administrator has configured, and without those of the repository's own configuration.
     fn writer<'a>(&self, place: &Checkout, held: &'a Held) -> Result<Writer<'a>, GitError> {
         let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let settings = configuration.about_files().into_iter().chain(configuration.users_filters()).collect();
@@ -267,8 +272,8 @@ impl Repo {
         Ok(Writer { room, settings, held })
     }
 
-    /// Refuses to write files for which two commits ask for a filter that only the repository's own configuration
-    /// knows: nobody has consented to that program.
+    /// Refuses to write files for which one of two commits asks for a filter that is defined only
+    /// in the repository's own configuration: the user has not consented to that program.
     pub(crate) fn require_no_own_filter(&self, place: &Checkout, commits: [&Oid; 2]) -> Result<(), GitError> {
         let configuration = Configuration::of_repository(&self.program, &place.git_dir, &place.path)?;
         let filters = configuration.own_filters();
@@ -291,27 +296,27 @@ impl Repo {
     }
 }
 
-/// Finds a file; a folder is none.
+/// Returns a file's metadata, or `None` if it is absent or a folder.
 fn found(place: &Checkout, path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(place.path.join(path)).ok().filter(|found| !found.is_dir())
 }
 
-/// Returns what an index has of a file: which version, and the times and the number by which git knows the file again.
+/// Returns an index entry's object id, inode and times, by which git recognises the file.
 ///
-/// The size is left out, which git takes away from a file of the index's own age.
+/// The size is left out, because git clears it for a file that is as young as the index ("racy").
 fn known_as(entry: &IndexEntry) -> String {
     let IndexEntry { id, ino, mtime, ctime, .. } = entry;
     let [mtime, ctime] = [mtime, ctime].map(|time| format!("{}.{}", time.seconds(), time.nanoseconds()));
     format!("{id} {ino} {mtime} {ctime}")
 }
 
-/// Returns how the file of an index is, so that one that was written since is told from it.
+/// Returns the inode and time of the index file, which change when the file is rewritten.
 fn look_of_index(place: &Checkout) -> String {
     let look = |found: Metadata| format!("{} {}.{}", found.ino(), found.mtime(), found.mtime_nsec());
     std::fs::metadata(place.index_path()).map(look).unwrap_or_default()
 }
 
-/// Returns the mode that git would have of a file.
+/// Returns the mode that git would record for a file.
 fn mode_of(found: &Metadata) -> i32 {
     match (found.is_symlink(), found.mode() & 0o100) {
         (true, _) => 0o120_000,
@@ -320,14 +325,15 @@ fn mode_of(found: &Metadata) -> i32 {
     }
 }
 
-/// Removes a file that git has made, and the folders that it leaves empty; what is gone already leaves none.
+/// Removes a file that git created, and the folders that this leaves empty. If the file is absent,
+/// nothing is removed.
 fn remove(place: &Checkout, path: &Path) -> Result<(), GitError> {
     if found(place, path).is_none() {
         return Ok(());
     }
     let file = place.path.join(path);
     std::fs::remove_file(&file).map_err(GitError::io("remove", &file))?;
-    // It fails at the first that has something in it.
+    // Stops at the first folder that is not empty.
     let above: Vec<PathBuf> =
         path.ancestors().skip(1).filter(|above| *above != Path::new("")).map(Into::into).collect();
     let _ = above.iter().try_for_each(|folder| std::fs::remove_dir(place.path.join(folder)));

@@ -1,11 +1,12 @@
-//! The configuration that git itself finds: asked of it once, in the very directory that it would be read in.
+//! The configuration as git itself sees it: git is asked for it once, in the directory in question.
 //!
-//! Libgit2 knows neither `GIT_CONFIG_GLOBAL` and its like nor every condition of an `includeIf`, so it would see other
-//! settings than git: another author, and no filter where git has one. So git is asked (`git config --list`, which
-//! reads files and runs nothing), and its answer, as one file in memory without conditions, is all that libgit2 gets.
+//! Libgit2 knows neither `GIT_CONFIG_GLOBAL` and related variables nor every condition of an
+//! `includeIf`, so it would see other settings than git: another author, or no filter where git has
+//! one. So git is asked (`git config --list`, which reads files and runs nothing), and its answer,
+//! as one file in memory without conditions, is all that libgit2 gets.
 //!
-//! Git itself gets less: each setting is handed over by value to a process that finds no configuration
-//! (`program.rs`). What only the repository's own configuration says is never handed over if it names a program.
+//! Git itself gets less: settings are passed by value to a process that finds no configuration (`program.rs`).
+//! A setting that only the repository's own configuration has is never passed if it names a program.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,10 +22,10 @@ use crate::repo::endless;
 use crate::repo::program::Program;
 use crate::repo::refusal::Refusal;
 
-/// What libgit2 is told besides: sync objects and refs when they are written.
+/// An additional setting for libgit2: sync objects and refs when they are written.
 const DURABLE: &str = "[core]\n\tfsyncObjectFiles = true\n";
 
-/// The settings that say how files are written and told apart. None of them names a program.
+/// The settings that determine how files are written and compared. None of them names a program.
 const ABOUT_FILES: [&str; 15] = [
     "core.attributesfile",
     "core.autocrlf",
@@ -43,29 +44,28 @@ const ABOUT_FILES: [&str; 15] = [
     "index.version",
 ];
 
-/// What git finds configured, in its order: of two values of one setting the later holds.
+/// The settings that git found, in its order: of two values for one key the later applies.
 #[derive(Debug)]
 pub(crate) struct Configuration {
     entries: Vec<Entry>,
-    /// All of it for libgit2.
+    /// All settings, as a file for libgit2.
     plain: OwnedFd,
-    /// The same, and [`DURABLE`].
+    /// The same with [`DURABLE`] appended.
     durable: OwnedFd,
 }
 
-/// One setting.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
-    /// Whether the repository's own configuration says so, and not the user's or the machine's.
+    /// Whether it comes from the repository's own configuration, and not from the user's or the machine's.
     is_own: bool,
-    /// Its name as git prints it: section and variable in small letters.
+    /// The key as git prints it: section and variable in lower case.
     key: Vec<u8>,
-    /// Its value; `None` stands for a name alone, which means yes.
+    /// The value; `None` if the key has no `=`, which means true.
     value: Option<Vec<u8>>,
 }
 
 impl Configuration {
-    /// Asks git in this repository.
+    /// Reads the configuration that applies in this repository.
     pub(crate) fn of_repository(
         program: &Program,
         git_dir: &Path,
@@ -81,13 +81,13 @@ impl Configuration {
         Self::parse(&listed)
     }
 
-    /// Asks git outside of any repository.
+    /// Reads the configuration that applies outside of any repository.
     pub(crate) fn of_user(program: &Program) -> Result<Configuration, GitError> {
-        // No repository is there, and git looks for no other one.
+        // There is no repository here, and with this setting git does not look for one.
         Self::parse(&program.list_configuration(Path::new("/dev/null"), Path::new("/"))?)
     }
 
-    /// Reads one file, for a repository that nothing else can read.
+    /// Reads one file with libgit2, for a repository that cannot be opened.
     pub(crate) fn of_file(path: &Path) -> Result<Configuration, GitError> {
         let failed = || GitError::library(format!("read {}", path.display()));
         let config = git2::Config::open(path).map_err(failed())?;
@@ -111,7 +111,7 @@ impl Configuration {
                 None => (setting, None),
             };
             let is_own = !matches!(scope, b"system" | b"global" | b"command");
-            // What they lead to is in the list already.
+            // The settings of the included files are in the list already.
             if !key.starts_with(b"include.") && !key.starts_with(b"includeif.") {
                 entries.push(Entry { is_own, key: key.to_vec(), value });
             }
@@ -125,30 +125,30 @@ impl Configuration {
         Ok(Configuration { plain: in_memory(&text)?, durable, entries })
     }
 
-    /// Makes it all that libgit2 knows of a repository's configuration.
+    /// Makes this the only configuration of a libgit2 repository; `durable` adds [`DURABLE`].
     pub(crate) fn give_to(&self, repository: &git2::Repository, durable: bool) -> Result<(), GitError> {
         let file = if durable { &self.durable } else { &self.plain };
         let given = library_config(file).and_then(|config| repository.set_config(&config));
         given.map_err(GitError::library("hand the configuration over"))
     }
 
-    /// Returns it in libgit2's form.
+    /// Returns the configuration as an object of libgit2.
     pub(crate) fn for_library(&self) -> Result<git2::Config, GitError> {
         library_config(&self.plain).map_err(GitError::library("hand the configuration over"))
     }
 
-    /// Returns the value of a setting, whose name is given in small letters.
+    /// Returns the entry that applies for a key, which must be in lower case.
     fn value(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().rev().find(|entry| entry.key == key.as_bytes())
     }
 
-    /// Returns the value of a setting as text in small letters; empty if it is not set.
+    /// Returns the value of a key, converted to lower case; empty if it is not set.
     pub(crate) fn text(&self, key: &str) -> String {
         let value = self.value(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         String::from_utf8_lossy(value).to_ascii_lowercase()
     }
 
-    /// Reports whether a setting that may be on or off is on.
+    /// Reports whether a boolean setting is true.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         self.value(key).is_some_and(|entry| match entry.value.as_deref() {
             None => true,
@@ -156,7 +156,7 @@ impl Configuration {
         })
     }
 
-    /// Reports whether some remote has promised to send objects that are missing.
+    /// Reports whether a remote has promised to send missing objects (a partial clone).
     pub(crate) fn has_promisor(&self) -> bool {
         let promises = |entry: &Entry| {
             entry.key.starts_with(b"remote.")
@@ -165,7 +165,7 @@ impl Configuration {
         self.entries.iter().any(promises) || !self.text("extensions.partialclone").is_empty()
     }
 
-    /// Lists the filters that would change what is stored; an empty program switches a filter off.
+    /// Lists the filters that would change what is stored. An empty program disables a filter.
     pub(crate) fn storing_filters(&self) -> Vec<String> {
         self.filters(&["clean", "process"], |_| true)
     }
@@ -188,37 +188,37 @@ impl Configuration {
         names
     }
 
-    /// Returns what is handed over to git when it reads or writes files.
+    /// Returns the settings to pass to git when it reads or writes files.
     pub(crate) fn about_files(&self) -> Vec<(String, OsString)> {
         ABOUT_FILES.iter().filter_map(|key| Some((*key).to_owned()).zip(self.value(key)?.handed_over())).collect()
     }
 
-    /// Returns the filters of the user's and the machine's own, as they are handed over to git.
+    /// Returns the filter settings of the user and the machine, to be passed to git.
     pub(crate) fn users_filters(&self) -> Vec<(String, OsString)> {
         let theirs = self.entries.iter().filter(|entry| !entry.is_own && entry.key.starts_with(b"filter."));
         theirs.filter_map(|entry| Some((String::from_utf8(entry.key.clone()).ok()?, entry.handed_over()?))).collect()
     }
 
-    /// Returns what switches the programs off that the configuration names for hooks, for git in the repository itself.
+    /// Returns the settings that disable the hooks that the configuration names, for git in the real repository.
     pub(crate) fn without_hooks(&self) -> Vec<(String, OsString)> {
         let keys = self.entries.iter().filter_map(|entry| std::str::from_utf8(&entry.key).ok());
         let names = keys.filter_map(|key| Some(key.strip_prefix("hook.")?.rsplit_once('.')?.0));
         names.map(|name| (format!("hook.{name}.enabled"), OsString::from("false"))).collect()
     }
 
-    /// Returns the file of attributes that hold everywhere, if the configuration names one.
+    /// Returns the file of attributes that `core.attributesFile` names, if it is set.
     pub(crate) fn attributes_file(&self) -> Option<PathBuf> {
         self.for_library().ok()?.get_path("core.attributesfile").ok()
     }
 }
 
 impl Entry {
-    /// Returns the value as a process is given it.
+    /// Returns the value as it is passed to a process.
     fn handed_over(&self) -> Option<OsString> {
         Some(OsString::from_vec(self.value.clone().unwrap_or_else(|| b"true".to_vec())))
     }
 
-    /// Returns it as lines of a file.
+    /// Returns the setting in the syntax of a configuration file.
     fn text(&self) -> Vec<u8> {
         let first = self.key.iter().position(|byte| *byte == b'.');
         let last = self.key.iter().rposition(|byte| *byte == b'.');
@@ -232,7 +232,7 @@ impl Entry {
     }
 }
 
-/// Writes a text as it stands between quotation marks.
+/// Escapes a text for use between quotation marks.
 fn quoted(text: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(text.len());
     for byte in text {
@@ -252,7 +252,7 @@ fn library_config(file: &OwnedFd) -> Result<git2::Config, git2::Error> {
     Ok(config)
 }
 
-/// Makes a file without a name, so that a kill leaves none behind.
+/// Creates an anonymous file in memory, so that a kill leaves none behind.
 fn in_memory(text: &[u8]) -> Result<OwnedFd, GitError> {
     let file = rustix::fs::memfd_create("git-settings", MemfdFlags::CLOEXEC);
     let mut file = File::from(file.map_err(GitError::errno("make a file", "in memory"))?);
@@ -268,7 +268,7 @@ mod tests {
     use crate::repo::program::Environment;
     use crate::repo::repository::Identities;
 
-    /// Values that are hard to write into a file, and settings that are only a name.
+    /// Values that are hard to write to a file, and keys without a value.
     const ODD: &str = "[a \"B \\\\ \\\" c\"]\n\tlines = \"one\\ntwo\"\n\tsigns = \" # ; \\\" \\\\ \"\n\talone\n\tempty =\n\
                        \tmany = 1\n\tmany = 2\n[core]\n\tautocrlf = input\n";
 
@@ -296,7 +296,7 @@ mod tests {
             self.folder.path().join(name)
         }
 
-        /// Runs git as its user would, and gives what it prints.
+        /// Runs git as its user would, and returns its standard output.
         fn git(&self, variables: &[(&str, OsString)], args: &[&str]) -> Vec<u8> {
             #[expect(clippy::disallowed_methods, reason = "git as its user would run it")]
             let mut git = Command::new("git");
@@ -312,7 +312,7 @@ mod tests {
         std::env::var_os("PATH").unwrap_or_default()
     }
 
-    /// Each way in which a user can say what his configuration is.
+    /// Every way in which a user can select his configuration.
     fn ways(stage: &Stage) -> Vec<Vec<(&'static str, OsString)>> {
         let around = || vec![("PATH", search_path()), ("HOME", stage.path("home").into())];
         let with = |more: Vec<(&'static str, OsString)>| around().into_iter().chain(more).collect();

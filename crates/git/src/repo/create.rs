@@ -1,4 +1,4 @@
-//! Makes a new repository of a folder's files, for samples: the only place where one is made.
+//! Creates a repository from a folder's files, for samples. No other code creates one for the user.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::error::GitError;
 use crate::repo::program::Program;
 use crate::repo::repository::{Identity, Repo};
 
-/// The branch of a repository that is made here.
+/// The branch of a repository that is created here.
 const BRANCH: &str = "main";
 
 impl Repo {
-    /// Makes sure that there is a git program that can be worked with.
+    /// Checks that there is a usable git program.
     ///
     /// # Errors
     /// [`GitError::Refused`] with what to install.
@@ -21,12 +21,12 @@ impl Repo {
         Program::find().map(drop).map_err(refused)
     }
 
-    /// Makes a repository of everything in a folder, with one commit and an identity of its own.
+    /// Creates a repository from everything in a folder, with one commit and an identity of its own.
     ///
     /// The identity is written into the new repository's configuration alone.
     ///
     /// # Errors
-    /// If there is a repository already, or the folder cannot be written.
+    /// If there is already a repository, or the folder cannot be written.
     pub fn create(folder: &Path, identity: &Identity, message: &str) -> Result<(), GitError> {
         let failed = || GitError::library(format!("make a repository in {}", folder.display()));
         let mut options = RepositoryInitOptions::new();

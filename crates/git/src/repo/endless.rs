@@ -1,7 +1,8 @@
-//! Which file keeps git from coming to the end of its configuration: a pipe or a device in the place of a file.
+//! Finds the file that keeps git from reading its configuration to the end: a pipe or a device
+//! where a file should be.
 //!
-//! Git is asked what each file includes, one by one and without the included files, and only after it did not come to
-//! the end of all of them.
+//! Git is asked what each file includes, one file at a time and without following includes, and
+//! only after reading the whole configuration has timed out.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,14 @@ use std::path::{Path, PathBuf};
 use crate::repo::program::Program;
 use crate::store::openat::path_of;
 
-/// The most files that are looked at; nobody has so many, and those that include each other in a circle are seen once.
+/// The maximum number of files that are examined; real configurations have fewer. Files that
+/// include each other in a circle are examined once.
 const MOST_FILES: usize = 100;
-/// What git reads as an empty file, and people name for it.
+/// Git reads this as an empty file, and people configure it to disable a file.
 const NOTHING: &str = "/dev/null";
 
-/// Finds the first file of configuration that is none; nothing if all are plain files, on a system that is slow.
+/// Finds the first configuration file that is not a regular file, or returns `None` if all are, as
+/// on a slow system.
 pub(crate) fn find(program: &Program, git_dir: &Path) -> Option<PathBuf> {
     let mut left = own_files(git_dir);
     left.extend(program.users_configuration());
@@ -26,7 +29,7 @@ pub(crate) fn find(program: &Program, git_dir: &Path) -> Option<PathBuf> {
         match std::fs::metadata(&file) {
             Ok(found) if found.is_file() => left.extend(included(program, &file)),
             Ok(found) if !found.is_dir() => return Some(file),
-            // What is not there, and a folder, are passed over or complained about at once.
+            // Git ignores a missing file, and reports a folder at once.
             _ => {}
         }
     }
@@ -40,7 +43,7 @@ fn own_files(git_dir: &Path) -> Vec<PathBuf> {
     vec![common.join("config"), git_dir.join("config.worktree")]
 }
 
-/// Lists the files that a file of configuration includes, on whatever condition.
+/// Lists the files that a configuration file includes, under any condition.
 fn included(program: &Program, file: &Path) -> Vec<PathBuf> {
     let listed = program.list_file(file).unwrap_or_default();
     let is_include = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");

@@ -1,19 +1,19 @@
-//! Whether a disk was full, where neither libgit2 nor git says why it wrote nothing.
+//! Detects a full disk where neither libgit2 nor git reports why a write failed.
 //!
-//! A write that fails in the middle of an object leaves libgit2's error without a text, and the system's error number
-//! is cleared before we could read it; git names only the file that it could not write to its end. So we look at the
-//! room that is left. Quotas are not seen here.
+//! If a write fails in the middle of an object, libgit2's error has no text, and the system's error
+//! number is cleared before we could read it. Git names only the file that it could not write
+//! completely. So the free space is examined instead. Quotas are not detected.
 
 use std::path::Path;
 
 use crate::error::NO_SPACE;
 use crate::repo::program::Ended;
 
-/// What libgit2 says where it noted no reason.
+/// Libgit2's message where it recorded no reason.
 const NO_REASON: &str = "no error";
-/// How git begins to say that it could not write a file, without a reason.
+/// How git's complaint about a failed write begins, which gives no reason.
 const UNNAMED: &str = "unable to write ";
-/// What an object may take beyond its content: blocks that are not full, folders, and compression that does not pay.
+/// What an object may take beyond its content: partly filled blocks, folders, and compression that does not help.
 const OVERHEAD_BYTES: u64 = 64 << 10;
 
 /// Returns the reason why an object was not written, if the disk is full.
@@ -27,7 +27,7 @@ pub(crate) fn reason(error: &git2::Error, git_dir: &Path, content_bytes: usize) 
     (says_so || has_no_room()).then(|| git2::Error::from_str(&text()))
 }
 
-/// Returns what git complained of when it wrote a checkout, with the reason if the disk is full.
+/// Returns git's complaint about writing a checkout, with the reason added if the disk is full.
 pub(crate) fn complaint(ended: &Ended, checkout: &Path) -> String {
     let said = ended.stderr.trim();
     let is_unnamed = said.contains(UNNAMED) && !said.contains(NO_SPACE);

@@ -1,13 +1,16 @@
-//! One lock per repository, held around everything that makes or removes worktrees and moves the user's branches.
+//! One lock per repository, held while worktrees are created or removed and while the user's
+//! branches are moved.
 //!
-//! `git worktree add` creates an entry and fills it one call later; whoever lists worktrees in between dies. The lock
-//! is `flock` on a file of ours, so it also holds against other processes of ours and goes away with a process that is
-//! killed. It is in a folder that this user alone can enter and that no confined process sees: whoever can open a file
-//! can lock it. It says who holds it, for who waits too long.
+//! `git worktree add` creates an entry and fills it one call later; a process that lists worktrees
+//! in between fails. The lock is `flock` on a file of ours, so it also works against other
+//! processes of ours, and it is released if its process is killed. The file is in a folder that
+//! only this user can enter and that no confined process sees, because anyone who can open a file
+//! can lock it. It records the holder, to be named to those that wait too long.
 //!
-//! Processes of this user that keep their state in another folder do not know of that file. They meet at a second
-//! lock, on the repository's own directory, which a confined process cannot open either. Another user who may read the
-//! repository can hold it, so what another user holds is not waited for.
+//! Processes of this user that keep their state in another folder do not know of that file. For
+//! them there is a second lock, on the repository's own directory, which a confined process cannot
+//! open either. Another user who may read the repository can take that lock, so a lock held by
+//! another user is not waited for.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,37 +26,37 @@ use rustix::io::Errno;
 use crate::error::GitError;
 use crate::repo::lock_holder::{Holder, Waiting, Work};
 
-/// The lock's file in the repository's folder of ours.
+/// The lock file's name in our folder for the repository.
 const LOCK_FILE: &str = "lock";
-/// How long we wait while the same one holds the lock: each thing but a landing is done in milliseconds, and a person
-/// may wait for us.
+/// How long to wait while the same process holds the lock. Every operation except a landing takes
+/// milliseconds, and a person may be waiting for us.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long we wait for a landing of ours that goes on: longer than one of many files takes, and not so long that one
-/// would take us for dead.
+/// How long to wait for a landing of ours that is still running: longer than a landing of many
+/// files takes, and short enough that we do not appear to hang.
 const LANDING_PATIENCE: Duration = Duration::from_secs(60);
-/// How long nothing is said: most waits are over by then.
+/// How long to wait before the wait is reported: most waits are shorter.
 const SILENCE: Duration = Duration::from_secs(2);
-/// How long we wait between two looks. Each thing that is done under the lock takes some milliseconds.
+/// The pause between two attempts. Most operations under the lock take some milliseconds.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How often we find out who holds it, which costs more than a look.
+/// How often the holder is looked up, which costs more than an attempt.
 const NEXT_LOOK_AT_HOLDER: Duration = Duration::from_millis(250);
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     file: Arc<OwnedFd>,
-    /// The repository's directory, which is locked too.
+    /// The lock on the repository's directory; `None` if another user holds it or it cannot be locked.
     repository: Option<Arc<OwnedFd>>,
     folder: PathBuf,
 }
 
 impl Held {
-    /// Returns what is open as long as the lock is held, for a program that goes on under it if this process is killed.
+    /// Returns the open files that hold the lock, for a program that outlives this process and keeps it.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<OwnedFd>> {
         std::iter::once(&self.file).chain(&self.repository).map(Arc::clone)
     }
 
-    /// Returns the folder of ours in which who holds the lock may keep what outlives him.
+    /// Returns our folder for the repository, in which the holder of the lock may keep files that outlive it.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -61,17 +64,17 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Who holds it next may not be one of ours, who would sign it.
+        // The next holder may be a foreign program, which would not replace our signature.
         let _ = ftruncate(&*self.file, 0);
-        // Closing the file gives the lock back, but not while a program that another thread is just starting has a
-        // copy.
+        // Closing the file releases the lock, but not while a program that another thread is just
+        // starting has a copy of the descriptor. So it is released explicitly.
         for file in self.repository.iter().chain([&self.file]) {
             let _ = flock(&**file, FlockOperation::Unlock);
         }
     }
 }
 
-/// How long one waits for the lock.
+/// How long to wait for the lock.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     silence: Duration,
@@ -79,8 +82,8 @@ struct Limits {
     landing: Duration,
 }
 
-/// Waits for the lock in a repository's folder of ours and for the one on its own directory, to do this under both,
-/// until this is killed; says so if it takes long.
+/// Waits for the lock in our folder for a repository and for the one on the repository's directory,
+/// and returns both. Fails if `cancel` is killed. Reports through `tell` a wait that takes long.
 pub(crate) fn take(
     (folder, repository): (&Path, &Path),
     work: Work,
@@ -89,7 +92,7 @@ pub(crate) fn take(
 ) -> Result<Held, GitError> {
     let limits = Limits { silence: SILENCE, patience: PATIENCE, landing: LANDING_PATIENCE };
     let held = take_until(folder, work, (limits, cancel), tell)?;
-    // Nothing says there what is done under it, so it may be a landing.
+    // A lock on the directory carries no signature, so its holder may be doing a landing.
     join(held, repository, (Limits { patience: LANDING_PATIENCE, ..limits }, cancel), tell)
 }
 
@@ -115,14 +118,15 @@ fn join(
     if is_locked && Holder::find(&file).is_some_and(|holder| holder.is_anothers()) {
         return Ok(held);
     }
-    // Not every file system can lock a directory (flock(2) about NFS); without it we are alone with our state.
+    // Not every file system can lock a directory (flock(2) about NFS). Without this lock, only
+    // processes with the same state folder exclude each other.
     if wait_for(&file, repository, until, tell)?.is_ok() {
         held.repository = Some(Arc::new(file.into()));
     }
     Ok(held)
 }
 
-/// Waits for the lock on a file; gives what the file system has against it.
+/// Waits for the lock on a file. The inner error is the file system's refusal to lock it.
 #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
 fn wait_for(
     file: &File,
@@ -145,13 +149,13 @@ fn wait_for(
     }
 }
 
-/// A wait for the lock.
+/// A wait for the lock that is in progress.
 struct Wait {
     path: PathBuf,
     limits: Limits,
     holder: Option<Holder>,
     begun: Instant,
-    /// Since when the same one holds it.
+    /// Since when the same process has held it.
     since: Instant,
     looked: Instant,
     is_told: bool,
@@ -164,7 +168,7 @@ impl Wait {
         Self { path, limits, holder, begun: now, since: now, looked: now, is_told: false }
     }
 
-    /// Looks who holds the lock, says so once, and gives up in time.
+    /// Looks up the holder from time to time, reports a long wait once, and fails at the time limit.
     fn go_on(&mut self, file: &File, tell: &dyn Fn(&Waiting)) -> Result<(), GitError> {
         let now = Instant::now();
         let patience = self.patience();
@@ -174,7 +178,7 @@ impl Wait {
             self.looked = now;
             let holder = Holder::find(file);
             if holder != self.holder && !is_at_end {
-                // A queue that moves comes to us, if not for ever.
+                // Another process has got the lock, so the queue moves: start again, within the overall limit.
                 self.holder = holder;
                 self.since = now;
                 return Ok(());
@@ -269,7 +273,7 @@ mod tests {
         let held = RefCell::new(Some(take_within(folder.path(), Work::Worktree, AT_ONCE, &|_| ()).unwrap()));
         let told = RefCell::new(Vec::new());
         let limits = Limits { silence: Duration::ZERO, patience: FOREVER, landing: FOREVER };
-        // What is told ends the wait: without it this would not come to an end.
+        // The wait ends only because the lock is released when the wait is reported.
         let tell = |waiting: &Waiting| {
             told.borrow_mut().push(waiting.clone());
             held.take();

@@ -1,4 +1,4 @@
-//! Who holds the repository's lock, and what for: what a person who waits for it wants to know.
+//! Which process holds the repository's lock, and what for: shown to a user who waits for it.
 
 use std::fmt;
 use std::fs::File;
@@ -7,27 +7,27 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// More than a signature is long.
+/// More than the length of a signature.
 const SIGNATURE_BYTES: usize = 64;
-/// Where the kernel lists who holds which lock.
+/// The kernel's list of file locks.
 const LOCKS: &str = "/proc/locks";
-/// How often the list is read for a lock that is held. The kernel gives it piece by piece, and a lock that moves up
-/// between two pieces, since one before it has gone, is in neither.
+/// How often the list is read for a lock that is held. The kernel returns it in pieces; if an
+/// earlier lock is released between two reads, a later one moves up and may be in neither piece.
 const MOST_READS: usize = 4;
-/// As much of the list as the kernel gives in one piece.
+/// How much of the list the kernel returns at most in one piece.
 const LOCKS_PIECE: usize = 64 * 1024;
 
-/// What one of ours does under the lock.
+/// What a process of ours does under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
-    /// Brings a result into a branch and its checkout.
+    /// Lands a result on a branch and its checkout.
     Landing,
-    /// Takes a landing back.
+    /// Undoes a landing.
     Undo,
-    /// Makes or removes a worktree.
+    /// Creates or removes a worktree.
     Worktree,
-    /// Puts right what a killed process has left.
+    /// Cleans up what a killed process left.
     Reconciling,
 }
 
@@ -44,7 +44,8 @@ impl Work {
         }
     }
 
-    /// Returns what this process writes into the lock's file when it has taken it: another text each time.
+    /// Returns the text that this process writes into the lock file when it takes the lock: pid,
+    /// work and a number that differs each time.
     pub(crate) fn signature(self) -> String {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         format!("{} {} {}", std::process::id(), self.word(), TAKEN.fetch_add(1, Ordering::Relaxed))
@@ -62,35 +63,36 @@ impl fmt::Display for Work {
     }
 }
 
-/// Who holds the lock.
+/// The process that holds the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The number of the process.
+    /// The process id.
     pub pid: u32,
-    /// What it does, if it is one of ours.
+    /// What it does; `None` if it is not a process of ours.
     pub work: Option<Work>,
-    /// The name of its program, or `None` if it has ended, and a program that it has started goes on under the lock.
+    /// The name of its program; `None` if it has ended, and a program that it started still holds the lock.
     pub program: Option<String>,
-    /// Whether somebody has stopped it (`kill -STOP`).
+    /// Whether it is stopped (`kill -STOP`), traced, or a zombie.
     pub is_stopped: bool,
-    /// How often it had taken a lock before, if it is one of ours: threads of one process wait in a queue that moves.
+    /// How often this process had taken a lock before. A change shows that the queue of threads
+    /// within one process moves. `None` if it is not a process of ours.
     pub(crate) taken_before: Option<u64>,
 }
 
 /// A wait for the lock that takes long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who holds it, if that is known.
+    /// The process that holds it, if known.
     pub holder: Option<Holder>,
-    /// How long the wait goes on at most, unless another one takes the lock first.
+    /// How much longer the wait takes at most, unless another process takes the lock first.
     pub left: Duration,
 }
 
 impl Holder {
-    /// Finds who holds the lock on this file.
+    /// Finds the process that holds the lock on this file.
     pub(crate) fn find(file: &File) -> Option<Self> {
         let signed = signature(file);
-        // The kernel knows best. It shows none for a process that has ended or is in another container.
+        // The kernel's list is preferred. It does not show a process that has ended or is in another container.
         let found = file.metadata().ok().map(|found| found.ino());
         let pid = found.and_then(|inode| (0..MOST_READS).find_map(|_| locker(&kernels_locks().ok()?, inode)));
         let pid = pid.or(signed.as_ref().map(|signed| signed.pid))?;
@@ -98,19 +100,19 @@ impl Holder {
         let (work, taken_before) = signed.map_or((None, None), |signed| (signed.work, signed.taken_before));
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
         let program = read("comm").ok().map(|name| name.trim_end().to_owned());
-        // The state follows the name, which is in brackets and may hold anything.
+        // The state follows the program's name, which is in parentheses and may contain anything.
         let stat = read("stat").unwrap_or_default();
         let is_stopped = stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't', 'Z']));
         Some(Self { pid, work, program, is_stopped, taken_before })
     }
 
-    /// Reports whether it is a process of another user, who may hold a lock for no other reason than to hold us up.
+    /// Reports whether the process belongs to another user, who may hold a lock only to obstruct us.
     pub(crate) fn is_anothers(&self) -> bool {
         let process = std::fs::metadata(format!("/proc/{}", self.pid));
         process.is_ok_and(|process| process.uid() != rustix::process::geteuid().as_raw())
     }
 
-    /// Reports whether it is a landing of ours that may still come to its end by itself.
+    /// Reports whether this is a landing of ours that is still running.
     pub(crate) fn is_landing_that_goes_on(&self) -> bool {
         matches!(self.work, Some(Work::Landing | Work::Undo)) && !self.is_stopped
     }
@@ -138,14 +140,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// What one of ours has written into the lock's file.
+/// What a process of ours has written into the lock file.
 struct Signature {
     pid: u32,
     work: Option<Work>,
     taken_before: Option<u64>,
 }
 
-/// Reads who has signed the lock last, and for what.
+/// Reads the signature in the lock file.
 fn signature(file: &File) -> Option<Signature> {
     let mut bytes = [0; SIGNATURE_BYTES];
     let read = read_start(file, &mut bytes).ok()?;
@@ -156,12 +158,13 @@ fn signature(file: &File) -> Option<Signature> {
     Some(Signature { pid, work, taken_before: words.next().and_then(|word| word.parse().ok()) })
 }
 
-/// Reads a file from its start, whoever has read from it before.
+/// Reads a file from its start, wherever its read position is.
 fn read_start(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     file.read_at(bytes, 0)
 }
 
-/// Reads the kernel's list of locks in as large pieces as it gives: the standard library asks for a few bytes first.
+/// Reads the kernel's list of locks in pieces as large as the kernel returns; the standard library
+/// would begin with a few bytes.
 fn kernels_locks() -> io::Result<String> {
     let mut file = File::open(LOCKS)?;
     let mut locks = vec![0; LOCKS_PIECE];
@@ -177,7 +180,8 @@ fn kernels_locks() -> io::Result<String> {
     String::from_utf8(locks).map_err(io::Error::other)
 }
 
-/// Finds in the kernel's list of locks who holds the one on a file with this number; one that waits holds none.
+/// Finds in the kernel's list the process that holds the lock on a file with this inode. A waiting
+/// process (`->`) does not count.
 fn locker(locks: &str, inode: u64) -> Option<u32> {
     let of_line = |line: &str| -> Option<u32> {
         let words: Vec<&str> = line.split_whitespace().collect();

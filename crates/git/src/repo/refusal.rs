@@ -1,4 +1,4 @@
-//! What we say about a repository before we work with it: refusals and warnings.
+//! What is reported about a repository before it is used: refusals and warnings.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,11 @@ use orchestrate_core::{Oid, shell_word};
 
 use crate::repo::version::OLDEST;
 
-/// The most ignored files that are copied to each worktree: what the packages of a large project are.
+/// The maximum number of ignored files that are copied to each worktree: as many as the packages of
+/// a large project have.
 pub(crate) const MAX_INCLUDED: usize = 50_000;
 
-/// Why a repository is not worked with; its text says what to do.
+/// Why a repository is not used; the text also says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -38,7 +39,7 @@ pub enum Refusal {
     /// The commit stores files with Git LFS.
     #[error("{path} stores files with Git LFS, which is not supported yet; start from a commit without `filter=lfs`")]
     Lfs {
-        /// The attributes file that says so.
+        /// The attributes file with the filter.
         path: PathBuf,
     },
     /// The attributes ask for a filter that is configured, so that git would run a program to store files.
@@ -48,7 +49,7 @@ pub enum Refusal {
         --get-regexp '^filter\\.{filter}\\.'` shows where it is set"
     )]
     Filter {
-        /// The attributes file that says so.
+        /// The attributes file with the filter.
         path: PathBuf,
         /// The filter's name.
         filter: String,
@@ -60,25 +61,25 @@ pub enum Refusal {
         configuration with `git config --global filter.{filter}.smudge PROGRAM`"
     )]
     OwnFilter {
-        /// The attributes file that says so.
+        /// The attributes file with the filter.
         path: PathBuf,
         /// The filter's name.
         filter: String,
         /// The commit to land.
         commit: Oid,
     },
-    /// The attributes ask for another encoding, which only the git program converts.
+    /// The attributes ask for an encoding that only the git program can convert.
     #[error(
         "{path} names the encoding {encoding:?}, which is not supported yet; start from a commit without \
          `working-tree-encoding={encoding}`"
     )]
     Encoding {
-        /// The attributes file that says so.
+        /// The attributes file with the encoding.
         path: PathBuf,
         /// The encoding's name.
         encoding: String,
     },
-    /// A file of patterns is none that git could read in bounded time.
+    /// Git could not read a file of patterns in bounded time, or it is not a regular file.
     #[error("{path} cannot be used: {reason}; change that file and try again", path = path.display())]
     Patterns {
         /// The file with the patterns.
@@ -86,7 +87,7 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
-    /// More files are to be copied to every worktree than is sensible.
+    /// More files would be copied to every worktree than is sensible.
     #[error(
         "{path} lists {files} files that git ignores, but at most {MAX_INCLUDED} are copied to each worktree; list fewer, \
         or create them with `[worktree] setup`"
@@ -103,18 +104,18 @@ pub enum Refusal {
     /// The index is split.
     #[error("its index is split, which is not supported yet; run `git update-index --no-split-index`")]
     SplitIndex,
-    /// Objects are missing on purpose.
+    /// The repository is a partial clone: objects are missing by design.
     #[error(
         "it is a partial clone, which is not supported yet; run `git fetch --refetch --no-filter` or make a full clone"
     )]
     PartialClone,
-    /// The user is in the middle of something.
+    /// An operation such as a merge or rebase is in progress.
     #[error("{0} is in progress; finish or abort it first")]
     InProgress(Operation),
     /// Git is not installed.
     #[error("git is not installed, or not on PATH; install git {OLDEST} or newer")]
     GitMissing,
-    /// Git is only where an agent or another user could have put it.
+    /// Git is installed only in a folder that an agent or another user could write to.
     #[error(
         "{path} is not trusted as git: its folder is relative, part of a repository or writable by every user; install git {OLDEST} or newer elsewhere on PATH",
         path = .0.display()
@@ -125,49 +126,49 @@ pub enum Refusal {
     GitTooOld {
         /// The program.
         path: PathBuf,
-        /// What it said to be.
+        /// What `git --version` printed.
         found: String,
     },
-    /// Git does not read what is configured.
+    /// Git cannot read its configuration.
     #[error("git cannot read its configuration ({0}); fix it until `git config --list` works here")]
     UnreadableConfiguration(String),
-    /// Git does not come to the end of what is configured.
+    /// Git does not finish reading its configuration.
     #[error("git did not finish reading its configuration within {seconds} s: {}", stuck(.file.as_deref()))]
     EndlessConfiguration {
-        /// The file that is none, if it was found.
+        /// The file that is not a regular file, if it was found.
         file: Option<PathBuf>,
-        /// How long git had.
+        /// The time limit.
         seconds: u64,
     },
-    /// Git cannot be started.
+    /// The git program cannot be started.
     #[error("{path} cannot be started ({reason}); check whether `git --version` works here")]
     GitUnstartable {
         /// The program.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// There is nowhere to merge.
+    /// The folder for temporary files is not writable, and merges take place there.
     #[error("files cannot be created in {path}, where merges take place ({reason}); set TMPDIR to a writable folder")]
     NoTemporaryFolder {
         /// The folder for temporary files.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// Somebody else owns the repository.
+    /// The repository belongs to another user.
     #[error("it belongs to another user; if you trust it, run `git config --global --add safe.directory {}`", shell_word(.path))]
     ForeignOwner {
-        /// The folder to name.
+        /// The folder to add to `safe.directory`.
         path: PathBuf,
     },
-    /// The folder of our state is inside the checkout.
+    /// The folder with this program's state is inside the checkout.
     #[error("{path}, where runs are stored, is inside it; set XDG_STATE_HOME to a folder outside it")]
     HoldsState {
-        /// The folder.
+        /// The state folder.
         path: PathBuf,
     },
-    /// A branch has the name of the folder of ours.
+    /// A branch has the name of the folder in which the branches of runs are.
     #[error(
         "its branch `{0}` blocks the names of runs' branches; rename it with `git branch -m {word} NAME`",
         word = shell_word(.0)
@@ -179,7 +180,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the reason and what to do about it apart.
+    /// Splits the text into the reason and what to do about it, if it says that.
     pub fn parts(&self) -> (String, Option<String>) {
         let text = self.to_string();
         match text.split_once("; ") {
@@ -189,7 +190,7 @@ impl Refusal {
     }
 }
 
-/// What git is in the middle of.
+/// A git operation that is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
@@ -207,22 +208,22 @@ pub enum Operation {
     ApplyMailbox,
 }
 
-/// What the user should know and what does not stop a run.
+/// A fact that the user should know and that does not prevent a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The checkout has changes that are not committed, so agents do not see them.
+    /// The checkout has uncommitted changes, which agents do not see.
     Dirty {
-        /// How many files.
+        /// The number of changed files.
         files: usize,
     },
-    /// No branch is checked out, so that nothing can be landed on it.
+    /// No branch is checked out, so nothing can be landed on it.
     DetachedHead,
-    /// History is cut off; a merge that needs what is missing fails.
+    /// The history is truncated; a merge that needs a missing commit fails.
     Shallow,
     /// Jujutsu manages this repository as well.
     Jujutsu,
-    /// Some objects lie in another repository, which confined commands do not see.
+    /// Some objects are in another repository, which confined commands cannot see.
     BorrowedObjects,
 }
 

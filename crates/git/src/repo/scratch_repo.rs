@@ -1,13 +1,14 @@
-//! The room in which git merges and writes files: an empty repository of ours, which borrows the real one's objects.
+//! The room in which git merges and writes files: an empty repository of ours that borrows the real one's objects.
 //!
-//! Git finds no configuration here but ours, and no attributes but those that are laid out; no promise of a remote to
-//! send what is missing, no hook and no alias. So whatever a repository configures, and on whatever condition, is not
-//! there.
+//! Git finds no configuration there except ours, no attributes except those that we write, no
+//! remote that has promised missing objects, no hook and no alias. So nothing that a repository
+//! configures, under any condition, has an effect.
 //!
-//! A room is in the temporary folder, which nobody else can enter, and goes with the value, which serves one run after
-//! another. A process that is killed leaves its room behind, so each is locked while it is in use, which ends with the
-//! process, and [`sweep`] removes those that nobody has locked. Git that goes on without us has a room of its own,
-//! which whoever holds the repository's lock next makes anew.
+//! A room is a folder in the temporary folder that only this user can enter. It is removed when the
+//! value is dropped, and one room serves several runs of git. A killed process leaves its room
+//! behind. So each room is locked while it is in use, the lock ends with the process, and [`sweep`]
+//! removes rooms that are not locked. A git that outlives us has a room of its own, which the next
+//! holder of the repository's lock recreates.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -22,36 +23,37 @@ use crate::error::GitError;
 use crate::repo::lock::Held;
 use crate::store::openat;
 
-/// How the name of a room begins.
+/// The prefix of a room's folder name.
 const PREFIX: &str = "orchestrate-room-";
-/// How often a room is made anew that a sweep took in the instant before it was locked; more is no accident.
+/// How often a room is recreated because a sweep removed it just before it was locked; more is not a coincidence.
 const TRIES: usize = 8;
-/// The file that names the attributes of its folder.
+/// The name of the file with the attributes of a folder.
 const ATTRIBUTES: &[u8] = b".gitattributes";
-/// The files of a repository that say which files git ignores, and how it writes them.
+/// The files in a git directory that determine which files git ignores, and how it writes files.
 const INFO: [&str; 2] = ["info/attributes", "info/exclude"];
-/// The largest of them that is taken over; those that people write have some dozens of lines.
+/// The largest such file that is copied; those that people write have some dozens of lines.
 const INFO_BYTES: u64 = 4 << 20;
 
 /// An empty repository that borrows the real one's objects.
 #[derive(Debug)]
 pub(crate) struct Room {
     folder: PathBuf,
-    /// A working tree with nothing in it, except attributes for a git that must find them as files.
+    /// An empty working tree, except for attributes if git must find them as files.
     work_tree: PathBuf,
-    /// What removes the room, and tells a sweep that it is in use; `None` for that of a git which goes on without us.
+    /// Removes the room when dropped, and shows a sweep that it is in use; `None` for the room of a
+    /// git that outlives us.
     _own: Option<(TemporaryFolder, OwnedFd)>,
 }
 
 impl Room {
-    /// Makes a room without branches.
+    /// Creates a room without branches.
     pub(crate) fn new() -> Result<Room, GitError> {
         let (folder, locked) = claim()?;
         let path = folder.path().to_owned();
         Self::furnish(path, Some((folder, locked)))
     }
 
-    /// Makes the room of the git that goes on under this lock if we are killed.
+    /// Creates the room for a git that keeps running under this lock if we are killed.
     pub(crate) fn under(held: &Held) -> Result<Room, GitError> {
         let path = held.folder().join("room");
         match orchestrate_files::remove_folder(&path) {
@@ -75,7 +77,7 @@ impl Room {
         Ok(room)
     }
 
-    /// Lets branches of these names be at these commits.
+    /// Sets branches with these names to these commits.
     pub(crate) fn name(&self, branches: [(&str, &Oid); 2]) -> Result<(), GitError> {
         branches.into_iter().try_for_each(|(name, oid)| {
             let path = Path::new("refs/heads").join(name);
@@ -83,7 +85,8 @@ impl Room {
         })
     }
 
-    /// Takes over what a repository says, in no commit, about its files: which it ignores, and how they are written.
+    /// Copies what a repository specifies outside of its commits about its files: which are
+    /// ignored, and how they are written.
     pub(crate) fn take_over_info(&self, common_dir: &Path) -> Result<(), GitError> {
         for name in INFO {
             if let Some(text) = read_info(&common_dir.join(name))? {
@@ -98,17 +101,17 @@ impl Room {
         orchestrate_files::write(&path, text).map_err(GitError::io("write", &path))
     }
 
-    /// Returns the git directory.
+    /// Returns the room's git directory.
     pub(crate) fn git_dir(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the working tree.
+    /// Returns the room's working tree.
     pub(crate) fn work_tree(&self) -> &Path {
         &self.work_tree
     }
 
-    /// Writes the attributes of a tree into the working tree, each in its folder.
+    /// Writes the attributes files of a tree into the working tree, each in its folder.
     pub(crate) fn lay_out_attributes(&self, repository: &git2::Repository, tree: &git2::Tree) -> Result<(), GitError> {
         let root = openat::open_root(&self.work_tree).map_err(GitError::errno("open", &self.work_tree))?;
         let mut found = Vec::new();
@@ -129,7 +132,7 @@ impl Room {
     }
 }
 
-/// Reads a plain file of a repository's, if there is one.
+/// Reads a regular file of a repository, or returns `None` if there is none.
 pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     match orchestrate_files::read_plain(path, Links::Anywhere, INFO_BYTES) {
         Ok(text) if text.len() as u64 > INFO_BYTES => {
@@ -147,7 +150,7 @@ pub(crate) fn read_info(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     }
 }
 
-/// Removes the rooms that killed processes left.
+/// Removes the rooms that killed processes left behind.
 ///
 /// # Errors
 /// If the temporary folder cannot be listed.
@@ -159,7 +162,8 @@ fn sweep_in(place: &Path) -> Result<(), GitError> {
     let rooms = std::fs::read_dir(place).map_err(GitError::io("list", place))?;
     let is_room = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     for room in rooms.filter_map(Result::ok).filter(is_room).map(|entry| entry.path()) {
-        // Another user's room cannot be opened, nor can one that is just going; what stays is looked at next time.
+        // A room of another user cannot be opened, nor can one that is being removed. Whatever
+        // stays is examined next time.
         let Ok(opened) = open(&room) else { continue };
         if flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok() {
             drop(orchestrate_files::remove_folder(&room));
@@ -168,13 +172,13 @@ fn sweep_in(place: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Makes an empty folder and locks it.
+/// Creates an empty folder and locks it.
 fn claim() -> Result<(TemporaryFolder, OwnedFd), GitError> {
     let place = std::env::temp_dir();
     claim_made(&place, || TemporaryFolder::create(PREFIX, Some(&place)))
 }
 
-/// Locks the folder that this makes, or another one if a sweep was quicker.
+/// Locks the folder that `make` creates, or another one if a sweep has removed it meanwhile.
 fn claim_made(
     place: &Path,
     mut make: impl FnMut() -> io::Result<TemporaryFolder>,
@@ -182,7 +186,7 @@ fn claim_made(
     let failed = |error: Errno| GitError::errno("lock a folder in", place)(error);
     for _ in 0..TRIES {
         let folder = match make() {
-            // A sweep took it before it was ours alone.
+            // A sweep removed it before its permissions were set.
             Err(error) if error.kind() == ErrorKind::NotFound && place.is_dir() => continue,
             made => made.map_err(GitError::io("create a folder for merging in", place))?,
         };
@@ -190,7 +194,7 @@ fn claim_made(
             Err(Errno::NOENT) => continue,
             opened => opened.map_err(failed)?,
         };
-        // A sweep that has it locked is about to remove it.
+        // A sweep that holds the lock is about to remove the room.
         match flock(&locked, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if folder.path().exists() => return Ok((folder, locked)),
             Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
@@ -219,13 +223,14 @@ mod tests {
         std::fs::create_dir_all(left.join("refs/heads")).unwrap();
         sweep_in(place.path()).unwrap();
         assert_eq!((held.path().exists(), left.exists()), (true, false));
-        // A process that another test is starting may still have a copy of the file.
+        // A process that another test is starting may still have a copy of the descriptor.
         flock(&locked, FlockOperation::Unlock).unwrap();
         sweep_in(place.path()).unwrap();
         assert!(!held.path().exists());
     }
 
-    /// A sweep may come at any moment while a room is made: before its rights are set, or before it is locked.
+    /// A sweep may happen at any moment while a room is created: before its permissions are set, or
+    /// before it is locked.
     #[test]
     fn a_room_that_a_sweep_took_while_it_was_made_is_made_again() {
         let place = tempfile::tempdir().unwrap();

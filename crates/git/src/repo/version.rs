@@ -1,15 +1,16 @@
-//! Versions of git, and what we need them for.
+//! Versions of git, and the features that depend on them.
 
 /// The oldest git whose `merge-tree --write-tree` we rely on.
 pub(crate) const OLDEST: Version = Version(2, 38);
-/// From here `merge-tree` can be told where attributes come from.
+/// The first version in which `merge-tree` can be told where attributes come from.
 pub(crate) const ATTR_SOURCE: Version = Version(2, 41);
-/// A version of git, as far as it matters.
+
+/// A version of git: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(pub(crate) u32, pub(crate) u32);
 
 impl Version {
-    /// Reads what `git --version` prints.
+    /// Parses the output of `git --version`.
     pub(crate) fn parse(printed: &str) -> Option<Version> {
         let mut numbers = printed.strip_prefix("git version ")?.split('.');
         Some(Version(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -1,7 +1,7 @@
-//! Keeps git's clean-up away while there are objects that no ref holds yet.
+//! Prevents `git gc` while there are objects that no ref holds yet.
 //!
-//! `git gc` leaves a repository alone whose `gc.pid` names a process that is alive on this machine, as it does beside
-//! another `git gc`, and takes no notice of a dead one's, nor of one that is older than twelve hours.
+//! `git gc` does nothing in a repository whose `gc.pid` names a live process on this machine, because another
+//! `git gc` is then running. It ignores a `gc.pid` that names a dead process or is older than twelve hours.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,22 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::repo::repository::Repo;
 
-/// The file by which git knows that a clean-up is under way.
+/// The file with which git marks a clean-up in progress.
 const FILE: &str = "gc.pid";
-/// From when on git takes no notice of it.
+/// The age from which git ignores the file.
 const STALE: Duration = Duration::from_hours(12);
-/// How old ours may become before it is written again.
+/// The age at which our file is written again.
 const RENEWAL: Duration = Duration::from_hours(1);
-/// How often we look, at first, whether a clean-up that is under way has ended.
+/// How often, on the first call, we check whether a clean-up in progress has ended.
 const TRIES: u32 = 200;
-/// How long we wait between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Keeps `git gc` from a repository as long as it is there.
+/// Prevents `git gc` in a repository while the value exists.
 ///
-/// A precaution: what must not be lost is held by refs, as soon as there is something to hold. So nothing fails if the
-/// file cannot be written, and one of several processes of ours keeps it for all.
+/// This is a precaution: everything that must not be lost is held by refs as soon as there is an
+/// object to hold. So an error in writing the file is ignored, and if several processes of ours
+/// run, one of them keeps the file for all.
 #[derive(Debug)]
 pub struct NoGc {
     path: PathBuf,
@@ -34,27 +35,27 @@ pub struct NoGc {
     written: Mutex<Written>,
 }
 
-/// What was last done about the file.
+/// The last action on the file.
 #[derive(Debug)]
 enum Written {
-    /// Nothing yet.
+    /// None yet.
     Never,
-    /// It was another's.
+    /// It belonged to another process, or could not be written.
     ByAnother,
     /// We wrote it.
     At(Instant),
 }
 
 impl NoGc {
-    /// Prepares it for a repository; nothing is held before [`NoGc::hold`].
+    /// Prepares the file for a repository; nothing is prevented before [`NoGc::hold`].
     pub fn of(repo: &Repo) -> Self {
         let text = format!("{} {}", std::process::id(), node());
         Self { path: repo.common_dir().join(FILE), text, written: Mutex::new(Written::Never) }
     }
 
-    /// Takes the file if it is free, and sees to it that it stays young; cheap while it is ours.
+    /// Takes the file if it is free, and renews it before git ignores it; cheap while the file is ours.
     ///
-    /// The first time, a clean-up that is under way is waited for, two seconds at most.
+    /// The first call waits for a clean-up in progress, two seconds at most.
     pub fn hold(&self) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         *written = match *written {
@@ -77,7 +78,7 @@ impl NoGc {
         Written::ByAnother
     }
 
-    /// Writes it whole or not at all: git reads it at any moment.
+    /// Writes the file atomically, because git may read it at any moment.
     fn write(&self) -> Written {
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(self.path.parent()?).ok()?;
@@ -92,19 +93,19 @@ impl Drop for NoGc {
     fn drop(&mut self) {
         let was_ours = matches!(self.written.get_mut(), Ok(Written::At(_)));
         if was_ours && std::fs::read_to_string(&self.path).is_ok_and(|found| found == self.text) {
-            // What stays names a dead process, of which git takes no notice.
+            // If the file stays, it names a dead process, and git ignores it.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Who has the file.
+/// The process that has the file.
 enum Holder {
-    /// Nobody, a process that is dead, or one that is forgotten.
+    /// No process, a dead one, or one whose file is too old.
     Nobody,
-    /// A clean-up that is under way.
+    /// A clean-up in progress.
     Git,
-    /// Another process, ours included, or one of another machine, of which nobody can tell.
+    /// Another process, which may be of ours, or one on another machine, whose state is unknown.
     Other,
 }
 
@@ -181,11 +182,12 @@ mod tests {
         let repo = repository(folder.path());
         let path = repo.common_dir().join(FILE);
         let is_ours = || std::fs::read_to_string(&path).unwrap() == format!("{} {}", std::process::id(), node());
-        // A dead process's is taken over.
+        // The file of a dead process is taken over.
         std::fs::write(&path, format!("{} {}", i32::MAX, node())).unwrap();
         drop(held(&repo));
         assert!(!path.exists());
-        // A live one's, or another machine's, is not, until it is gone or as old as git forgets it.
+        // The file of a live process, or of another machine, is not, until it is gone or so old
+        // that git ignores it.
         for other in [format!("{} {}", std::os::unix::process::parent_id(), node()), "1 elsewhere".to_owned()] {
             std::fs::write(&path, &other).unwrap();
             let waiting = held(&repo);

@@ -1,8 +1,9 @@
-//! Which repositories we do not work with, found before anything is made in them.
+//! Finds out whether a repository is supported, before anything is created in it.
 //!
-//! Each refusal says why and what to do. What libgit2 or our staging would get wrong silently (LFS content
-//! stored raw, files outside a sparse cone committed as deleted) is refused here, not handled half.
-//! It reads only; it starts no program but `git config` and `git rev-parse`, which run none of their own.
+//! Each refusal states why and what to do. Where libgit2 or our staging would silently do the wrong
+//! thing (store LFS content raw, commit files outside a sparse cone as deleted), the repository is
+//! refused instead of being handled partly. This module only reads; it starts no program except
+//! `git config` and `git rev-parse`, which run none of their own.
 
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,15 @@ use crate::repo::program::{Program, Run};
 use crate::repo::refusal::{Operation, Refusal, Warning};
 use crate::store::bounds;
 
-/// The attributes of a repository that are in no commit, below its directory.
+/// The repository's own attributes, which are in no commit, relative to its git directory.
 const OWN_ATTRIBUTES: &str = "info/attributes";
 
-/// Finds the repository around a folder, and refuses what we cannot work with.
+/// Opens the repository that contains a folder, or refuses it if it is not supported.
 pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Configuration), GitError> {
     let refused = |refusal| GitError::Refused { path: start.to_owned(), refusal };
     let none: [&Path; 0] = [];
-    // Libgit2 reads the same files when it opens, and waits for ever where one of them has no end. So git reads them
-    // first, which can be stopped.
+    // Libgit2 reads the same files when it opens a repository, and waits for ever if one of them
+    // never ends. So git reads them first, and git can be stopped.
     let listed = Repository::discover_path(start, none).ok();
     let listed = listed.map(|git_dir| Configuration::of_repository(program, &git_dir, &git_dir));
     if let Some(Err(GitError::Refused { refusal, .. })) = listed {
@@ -50,7 +51,7 @@ pub(crate) fn open(start: &Path, program: &Program) -> Result<(Repository, Confi
     Ok((repository, configuration))
 }
 
-/// Makes a refusal of git's complaint about what is configured, which git itself dies of in every command.
+/// Turns git's complaint about its configuration into a refusal, because every git command fails with it.
 fn unlistable(start: &Path) -> impl Fn(GitError) -> GitError {
     move |error| match error {
         GitError::Program { reason, .. } => {
@@ -61,7 +62,7 @@ fn unlistable(start: &Path) -> impl Fn(GitError) -> GitError {
     }
 }
 
-/// Looks through a commit's tree for what we do not handle; the repository's own attributes hold for each tree.
+/// Checks whether a commit's tree has something unsupported. The repository's own attributes apply to every tree.
 pub(crate) fn tree_refusal(
     repository: &Repository,
     configuration: &Configuration,
@@ -100,7 +101,7 @@ pub(crate) fn tree_refusal(
     }
 }
 
-/// Finds a file of attributes of a tree, or of the repository's own, that asks for one of these filters.
+/// Finds an attributes file, of a tree or of the repository's own, that asks for one of these filters.
 pub(crate) fn filter_of_tree(
     repository: &Repository,
     tree: &git2::Tree<'_>,
@@ -128,7 +129,7 @@ pub(crate) fn filter_of_tree(
     Ok(None)
 }
 
-/// Lists what the user should know about.
+/// Lists what the user should know.
 pub(crate) fn warnings(repository: &Repository) -> Result<Vec<Warning>, GitError> {
     let mut warnings = Vec::new();
     let files = changed_files(repository)?;
@@ -150,7 +151,7 @@ pub(crate) fn warnings(repository: &Repository) -> Result<Vec<Warning>, GitError
     Ok(warnings)
 }
 
-/// Counts the files of the user's checkout that differ from HEAD, untracked ones included.
+/// Counts the files of the user's checkout that differ from HEAD, including untracked ones.
 pub(crate) fn changed_files(repository: &Repository) -> Result<usize, GitError> {
     let mut options = git2::StatusOptions::new();
     options.include_untracked(true).include_ignored(false).exclude_submodules(true).update_index(false);
@@ -158,7 +159,7 @@ pub(crate) fn changed_files(repository: &Repository) -> Result<usize, GitError> 
     Ok(statuses.len())
 }
 
-/// Reports what a repository is in the middle of.
+/// Returns the operation that is in progress in a repository.
 pub(crate) fn operation(state: RepositoryState) -> Option<Operation> {
     match state {
         RepositoryState::Clean => None,
@@ -200,7 +201,7 @@ fn index_refusal(repository: &Repository) -> Option<Refusal> {
     })
 }
 
-/// Asks git where the repository is, when libgit2 could not open it, and reads why from its configuration.
+/// Finds out why libgit2 could not open a repository, from its configuration or by asking git.
 fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> Result<Refusal, GitError> {
     if error.code() == ErrorCode::Owner {
         return Ok(Refusal::ForeignOwner { path: start.to_owned() });
@@ -223,30 +224,30 @@ fn why_it_did_not_open(start: &Path, program: &Program, error: &git2::Error) -> 
     }
 }
 
-/// Reads the attributes that are the repository's own, in no commit.
+/// Reads the repository's own attributes, which are in no commit.
 fn own_attributes(repository: &Repository) -> Result<Option<Vec<u8>>, GitError> {
     bounds::read_own(&repository.commondir().join(OWN_ATTRIBUTES))
 }
 
-/// Reports whether an encoding is the one in which git stores text.
+/// Reports whether an encoding is UTF-8, in which git stores text.
 pub(crate) fn is_utf8(encoding: &str) -> bool {
     encoding.eq_ignore_ascii_case("utf-8") || encoding.eq_ignore_ascii_case("utf8")
 }
 
-/// Finds the first of some filters that attributes ask for.
+/// Returns the first of some filters that a file of attributes asks for.
 pub(crate) fn asked_filter(text: &[u8], filters: &[String]) -> Option<String> {
     asked(text, b"filter=").find(|name| filters.contains(name))
 }
 
-/// Lists the values that attributes give to a name, whatever the files are that they speak of.
+/// Lists the values that a file of attributes assigns to a name, for any files.
 fn asked(text: &[u8], name: &'static [u8]) -> impl Iterator<Item = String> {
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii_start().starts_with(b"#"));
     let words = lines.flat_map(|line| line.split(u8::is_ascii_whitespace));
     words.filter_map(move |word| word.strip_prefix(name)).map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Refuses attributes that ask for LFS, for another filter that is configured (git passes over one that is not), or for
-/// another encoding.
+/// Refuses attributes that ask for LFS, for another configured filter (git ignores one that is not
+/// configured), or for an encoding other than UTF-8.
 fn attributes_refusal(text: &[u8], path: impl FnOnce() -> PathBuf, configured: &[String]) -> Option<Refusal> {
     let filter = asked(text, b"filter=").find(|filter| filter == "lfs" || configured.contains(filter));
     match filter.as_deref() {
@@ -268,7 +269,8 @@ mod tests {
 
     use super::*;
 
-    /// A program that reads what is configured in no time at all, and the user's own configuration below a folder.
+    /// A program with a time limit of one millisecond for reading the configuration, and with the
+    /// user's own configuration below a folder.
     fn impatient(folder: &Path) -> Program {
         let own = [
             ("HOME", folder.into()),

@@ -1,13 +1,14 @@
 //! The git program: the only place that starts it.
 //!
-//! Every process gets an emptied environment, directories named outright (never found by looking upwards
-//! from a tree that an agent can write), no hooks, no monitors, no background work, no prompts, no optional locks and
-//! nothing from the network. It finds no configuration of the user's or the machine's; and what reads or writes files
-//! finds none of the repository either, since it runs in a git directory of ours (`room.rs`), where settings are handed
-//! over by value (`configuration.rs`). Only worktrees are registered and refs moved in the repository itself, which
-//! asks for no file's content.
+//! Every process gets a cleared environment and explicit directories (git never searches upwards
+//! from a tree that an agent can write). It has no hooks, no monitors, no background work, no
+//! prompts, no optional locks and no network access. It does not see the configuration of the user
+//! or the machine. A process that reads or writes files does not see the repository's configuration
+//! either: it runs in a git directory of ours (`scratch_repo.rs`), and settings are passed by value
+//! (`configuration.rs`). Only processes that register worktrees and move refs run in the repository
+//! itself; these read no file content.
 //!
-//! It runs in a process group of its own, so that Ctrl-C at the terminal never stops it half-way.
+//! Git runs in its own process group, so that Ctrl-C in the terminal does not interrupt it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,22 +21,24 @@ use crate::repo::lock::Held;
 use crate::repo::refusal::Refusal;
 use crate::repo::version::{OLDEST, Version};
 
-/// How long one git process may take: an index of 100,000 files is written in seconds, so this is a hang.
+/// The time limit for one git process. An index of 100,000 files is written in seconds, so a
+/// process that takes longer hangs.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// How long git may take to read what is configured, some small files: one of which the end does not come is a pipe, or
-/// on a file system that does not answer.
+/// The time limit for reading the configuration, which is a few small files. If it is exceeded, one
+/// of them is a pipe or is on a file system that does not respond.
 const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of git's complaint an error repeats.
+/// How many characters of git's complaint an error repeats.
 const MAX_COMPLAINT: usize = 2_000;
-/// What is kept of our own environment: where the user's configuration and programs are.
+/// The variables kept from our own environment: where the user's configuration and programs are.
 const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
-/// By what the user says where his configuration is, or gives it outright, besides [`NUMBERED_CONFIGURATION`].
+/// The variables with which the user locates his configuration, or sets it directly, besides
+/// [`NUMBERED_CONFIGURATION`].
 const CONFIGURATION_ENVIRONMENT: [&str; 5] =
     ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
-/// How the names of the variables begin that [`CONFIGURATION_ENVIRONMENT`] counts.
+/// The prefixes of the variables whose number is in `GIT_CONFIG_COUNT`.
 const NUMBERED_CONFIGURATION: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
-/// What git is told besides: one language, no questions, no optional locks, nothing replaced, paths as they are, and
-/// nothing fetched, by either of the two ways in which versions of git can be told so.
+/// Variables that are always set: English messages, no prompts, no optional locks, no replaced
+/// objects, literal paths, and no fetching, for which versions of git know two different variables.
 const FIXED_ENVIRONMENT: [(&str, &str); 7] = [
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -45,10 +48,11 @@ const FIXED_ENVIRONMENT: [(&str, &str); 7] = [
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", ""),
 ];
-/// What keeps the user's and the machine's configuration from git.
+/// Variables that hide the configuration of the user and the machine from git.
 const NO_CONFIGURATION: [(&str, &str); 3] =
     [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_SYSTEM", "/dev/null"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
-/// The settings of every process: nothing that a repository configures runs, and nothing is signed or cleaned up.
+/// The settings of every process: nothing that a repository configures is run, nothing is signed,
+/// and no garbage is collected.
 const HYGIENE: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -66,37 +70,38 @@ const HYGIENE: [(&str, &str); 14] = [
     ("worktree.useRelativePaths", "false"),
 ];
 
-/// The git program that was found, with what is switched off in each of its processes.
+/// The git program, and the environment and limits with which it is started.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     path: PathBuf,
     version: Version,
     environment: Environment,
-    /// What kills its processes, those apart that outlive us.
+    /// Kills its processes, except those that outlive us.
     cancel: Cancel,
-    /// How long it may take to read what is configured.
+    /// The time limit for reading the configuration.
     configuration_timeout: Duration,
 }
 
-/// The variables that git goes by: where the user's programs and files are, and what says where his configuration is.
+/// The environment variables that affect git: where the user's programs and files are, and what
+/// selects his configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Environment {
-    /// Takes what git goes by of the variables of this process.
+    /// Takes the relevant variables from the environment of this process.
     #[expect(clippy::disallowed_methods, reason = "git itself goes by these, and it is asked what it makes of them")]
     pub fn of_process() -> Self {
         std::env::vars_os().collect()
     }
 
-    /// Returns the path that a variable holds.
+    /// Returns the value of a variable as a path.
     fn path(&self, name: &str) -> Option<PathBuf> {
         self.variables.iter().find(|(found, _)| found == name).map(|(_, path)| path.into())
     }
 
-    /// Returns those that say where the user's programs and files are.
+    /// Returns the variables that say where the user's programs and files are.
     fn kept(&self) -> impl Iterator<Item = &(OsString, OsString)> {
         self.variables.iter().filter(|(name, _)| KEPT_ENVIRONMENT.iter().any(|kept| name == kept))
     }
@@ -114,51 +119,49 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// Returns the version of the git program that would be used, for example `2.47`, and where it is.
+/// Returns the version of the git program that would be used, for example `2.47`, and its path.
 ///
 /// # Errors
-/// If there is none, or it cannot be used.
+/// If there is no git, or it cannot be used.
 pub fn installed() -> Result<(String, PathBuf), Refusal> {
     let Program { path, version, .. } = Program::find()?;
     Ok((version.to_string(), path))
 }
 
-/// One run of git: where, with what.
+/// One invocation of git.
 #[derive(Debug)]
 pub(crate) struct Run<'a> {
-    /// The repository's own directory.
+    /// The repository's own directory (`GIT_DIR`).
     pub(crate) git_dir: &'a Path,
-    /// The working tree, and the directory that git starts in.
+    /// The working tree, which is also the current directory.
     pub(crate) work_tree: &'a Path,
-    /// More settings.
+    /// Additional settings.
     pub(crate) settings: Vec<(String, OsString)>,
-    /// More environment.
+    /// Additional environment variables.
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// The subcommand and its arguments.
     pub(crate) args: Vec<OsString>,
-    /// The lock under which it goes on if we are killed; without one it is killed with us.
+    /// The lock under which the process keeps running if we are killed; with `None` it is killed with us.
     pub(crate) outlives: Option<&'a Held>,
 }
 
 /// How a git process ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// The exit code.
     pub(crate) code: i32,
-    /// What it wrote.
     pub(crate) stdout: Vec<u8>,
-    /// What it complained about.
+    /// Standard error, decoded lossily.
     pub(crate) stderr: String,
 }
 
 impl Program {
-    /// Finds git in the search path's folders that can be trusted, and asks for its version once.
+    /// Finds git in the trusted folders of the search path, and asks it for its version.
     #[expect(clippy::disallowed_methods, reason = "the git program is looked for once, where the user has it")]
     pub(crate) fn find() -> Result<Program, Refusal> {
         Program::find_in(&std::env::var_os("PATH").unwrap_or_default())
     }
 
-    /// Like [`Program::find`], in this search path, of which folders that we cannot trust are passed over.
+    /// Like [`Program::find`] with a given search path. Folders that cannot be trusted are skipped.
     pub(crate) fn find_in(search: &OsStr) -> Result<Program, Refusal> {
         let missing = || untrusted_program(search, "git").map_or(Refusal::GitMissing, Refusal::GitNotTrusted);
         let path = trusted_program(search, "git").ok_or_else(missing)?;
@@ -176,22 +179,22 @@ impl Program {
         Ok(Program { path, version, environment, cancel: Cancel::new(), configuration_timeout })
     }
 
-    /// Lets it go by other variables than those of this process.
+    /// Replaces the environment variables that affect git.
     pub(crate) fn with(self, environment: Environment) -> Self {
         Program { environment, ..self }
     }
 
-    /// Returns the same program, whose processes are killed with this.
+    /// Returns the same program, with processes that are killed by `cancel`.
     pub(crate) fn killed_by(&self, cancel: &Cancel) -> Self {
         Program { cancel: cancel.clone(), ..self.clone() }
     }
 
-    /// Returns what kills its processes.
+    /// Returns the value that kills its processes.
     pub(crate) fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Returns the same program, which may take no longer than this to read what is configured.
+    /// Returns the same program with a time limit for reading the configuration.
     #[cfg(test)]
     pub(crate) fn reading_within(self, configuration_timeout: Duration) -> Self {
         Program { configuration_timeout, ..self }
@@ -202,12 +205,12 @@ impl Program {
         &self.path
     }
 
-    /// Returns its version.
+    /// Returns the version of the program.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
 
-    /// Runs git to its end; any exit code is an answer.
+    /// Runs git until it ends, with any exit code.
     pub(crate) fn run(&self, run: &Run<'_>) -> Result<Ended, GitError> {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let output = output(&self.prepare(run), &name)?;
@@ -217,18 +220,18 @@ impl Program {
         Ok(Ended { code, stdout: output.stdout, stderr })
     }
 
-    /// Runs git to its end, which must be exit code 0.
+    /// Runs git until it ends, and returns its standard output. Fails if the exit code is not 0.
     pub(crate) fn require(&self, run: &Run<'_>) -> Result<Vec<u8>, GitError> {
         let name = run.args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
         let ended = self.run(run)?;
         if ended.code == 0 { Ok(ended.stdout) } else { Err(ended.failure(&name)) }
     }
 
-    /// Lists what is configured in a repository and for its user: for each setting its scope, a zero byte, its name,
-    /// a line break, its value and a zero byte.
+    /// Lists the configuration of a repository and its user: for each setting its scope, a zero
+    /// byte, its key, a newline, its value and a zero byte.
     ///
-    /// Git reads files for it, and starts nothing. If it does not come to their end, that is a refusal without the name
-    /// of the file.
+    /// Git only reads files for this, and starts nothing. If it does not finish in time, that is a
+    /// refusal without the name of the file.
     pub(crate) fn list_configuration(&self, git_dir: &Path, work_tree: &Path) -> Result<Vec<u8>, GitError> {
         let failed = |reason: String| GitError::Program { command: "config --list".to_owned(), reason };
         let trusted = configured(&self.path, &self.environment).env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
@@ -247,17 +250,17 @@ impl Program {
         Err(failed(complaint))
     }
 
-    /// Lists what one file of configuration says, without the files that it includes: for each setting its name, a line
-    /// break, its value and a zero byte.
+    /// Lists the settings in one configuration file, without included files: for each setting its
+    /// key, a newline, its value and a zero byte.
     pub(crate) fn list_file(&self, file: &Path) -> Result<Vec<u8>, GitError> {
         let args = ["config", "--no-includes", "--list", "-z", "--file"].map(OsStr::new);
-        // No repository is there, and git looks for no other one.
+        // There is no repository here, and with this setting git does not look for one.
         let nowhere = bare(&self.path, &self.environment).env("GIT_DIR", "/dev/null").current_dir("/");
         let trusted = nowhere.timeout(CONFIGURATION_TIMEOUT).killed_by(&self.cancel);
         Ok(understood(trusted.args(args).arg(file).output(), "config --file")?.stdout)
     }
 
-    /// Lists the files in which the user and the machine's administrator configure git, as far as there are any.
+    /// Lists the files, existing or not, in which the user and the machine's administrator configure git.
     pub(crate) fn users_configuration(&self) -> Vec<PathBuf> {
         let variable = |name: &str| self.environment.path(name);
         let configuration = variable("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")));
@@ -271,7 +274,7 @@ impl Program {
         own.into_iter().chain([system]).collect()
     }
 
-    /// Returns the user's home, if he has one.
+    /// Returns the user's home folder, if `HOME` is set.
     pub(crate) fn home(&self) -> Option<PathBuf> {
         self.environment.path("HOME")
     }
@@ -303,7 +306,7 @@ impl Program {
 }
 
 impl<'a> Run<'a> {
-    /// Prepares a run of this subcommand.
+    /// Prepares a run of a subcommand.
     pub(crate) fn new(
         git_dir: &'a Path,
         work_tree: &'a Path,
@@ -325,13 +328,13 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Lets it go on to its end under this lock if we are killed: for what must not stop half-way.
+    /// Keeps the process running under this lock if we are killed, for work that must not stop half-way.
     pub(crate) fn outlives_us(mut self, held: &'a Held) -> Self {
         self.outlives = Some(held);
         self
     }
 
-    /// Adds one variable.
+    /// Adds an environment variable.
     pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.environment.push((name, value.into()));
         self
@@ -339,19 +342,19 @@ impl<'a> Run<'a> {
 }
 
 impl Ended {
-    /// Makes an error of an exit code that is no answer.
+    /// Turns an unexpected exit code into an error.
     pub(crate) fn failure(&self, command: &str) -> GitError {
         let complaint: String = self.stderr.trim().chars().take(MAX_COMPLAINT).collect();
         GitError::Program { command: command.to_owned(), reason: format!("exit code {}: {complaint}", self.code) }
     }
 }
 
-/// Runs a process of git to its end.
+/// Runs a git process until it ends.
 fn output(trusted: &Trusted, command: &str) -> Result<TrustedOutput, GitError> {
     understood(trusted.output(), command)
 }
 
-/// Makes an error of git's of one of the sandbox's.
+/// Converts an error of the sandbox to one of this crate.
 fn understood(ended: Result<TrustedOutput, SandboxError>, command: &str) -> Result<TrustedOutput, GitError> {
     ended.map_err(|error| match error {
         SandboxError::TrustedKilled { .. } => GitError::Killed,
@@ -359,14 +362,14 @@ fn understood(ended: Result<TrustedOutput, SandboxError>, command: &str) -> Resu
     })
 }
 
-/// Begins a process of git with nothing of our environment but what git needs, and no configuration.
+/// Prepares a git process with only the needed variables of our environment, and no configuration.
 fn bare(path: &Path, environment: &Environment) -> Trusted {
     let fixed = FIXED_ENVIRONMENT.into_iter().chain(NO_CONFIGURATION);
     let begun = environment.kept().fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));
     fixed.fold(begun, |begun, (name, value)| begun.env(name, value))
 }
 
-/// Begins a process of git that finds the configuration which the user's git would find.
+/// Prepares a git process that finds the configuration which the user's own git would find.
 fn configured(path: &Path, environment: &Environment) -> Trusted {
     let begun = environment.variables.iter();
     let begun = begun.fold(trusted(path).timeout(TIMEOUT), |begun, (name, value)| begun.env(name, value));

@@ -1,4 +1,4 @@
-//! Refs: read, and moved by compare-and-swap; none is ever deleted.
+//! Refs: reading them and moving them by compare-and-swap. No ref is ever deleted.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::repo::program::Run;
 use crate::repo::repository::{Repo, ours, theirs};
 use crate::repo::retry;
 
-/// What our moves are called in a ref's log.
+/// The message of our moves in a ref's log.
 const LOG_MESSAGE: &str = "orchestrate";
 
-/// A ref and what it names.
+/// A ref and its target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RefEntry {
     /// The full name.
@@ -57,12 +57,12 @@ impl Repo {
         Ok(entries)
     }
 
-    /// Moves a ref if it is where the caller believes it to be: a compare-and-swap under git's own lock.
+    /// Moves a ref if it has the expected value: a compare-and-swap under git's own lock.
     ///
-    /// Moving a ref to where it already is succeeds, so that a repeated step does.
+    /// Moving a ref to its current value succeeds, so that a step can be repeated.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if it is elsewhere.
+    /// [`GitError::RefMoved`] if it has another value.
     pub fn advance(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<(), GitError> {
         let handle = self.handle()?;
         let target = theirs(new)?;
@@ -81,8 +81,8 @@ impl Repo {
         }
     }
 
-    /// As [`Repo::advance`], for a ref of the user's, and so that it goes on to its end if we are killed: a lock file
-    /// that nobody takes away would be in the user's way.
+    /// Like [`Repo::advance`], for a ref of the user's. The process runs to its end even if we are
+    /// killed, because the lock file that it would leave behind would obstruct the user.
     ///
     /// # Errors
     /// As [`Repo::advance`].
@@ -105,7 +105,8 @@ impl Repo {
         Err(if lock.exists() { GitError::Locked { path: lock } } else { ended.failure("update-ref") })
     }
 
-    /// Reports whether a ref that could not be moved is there already; if it is not where it was either, that is why.
+    /// Reports whether a ref that could not be moved is already at `new`. Fails with the reason if
+    /// it is neither there nor at `expected`.
     fn is_there(&self, name: &str, expected: Option<&Oid>, new: &Oid) -> Result<bool, GitError> {
         let actual = self.read_ref(name)?;
         if actual.as_ref() != Some(new) && actual.as_ref() != expected {
@@ -118,18 +119,19 @@ impl Repo {
         self.common_dir().join(format!("{name}.lock"))
     }
 
-    /// Creates a branch at a commit; one that is there already must be at that commit.
+    /// Creates a branch at a commit, or succeeds if it is already at that commit.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if the branch is there and elsewhere.
+    /// [`GitError::RefMoved`] if the branch exists at another commit.
     pub fn create_branch(&self, branch: &str, at: &Oid) -> Result<(), GitError> {
         self.advance(&branch_ref(branch), None, at)
     }
 
-    /// Holds an object by a ref of ours, so that no clean-up of git's takes it.
+    /// Keeps an object alive by a ref of ours, so that `git gc` does not remove it.
     ///
-    /// If the ref names something else already (a step that was killed is repeated, and made another commit), that
-    /// stays held beside it, by the same name with its own id appended: what was kept is never let go.
+    /// If the ref already names another object (a step that was killed is repeated and made another
+    /// commit), that object is kept too, by a ref of the same name with its object id appended. An
+    /// object that was kept is never released.
     ///
     /// # Errors
     /// If the name is not below `refs/orchestrate/`, or is not allowed.
@@ -144,7 +146,7 @@ impl Repo {
         self.advance(name, before.as_ref(), target)
     }
 
-    /// Lists a run's snapshots and attempts that are held by refs of ours.
+    /// Lists a run's snapshots and attempts that are kept by refs of ours.
     ///
     /// # Errors
     /// If the refs cannot be read.
@@ -152,10 +154,10 @@ impl Repo {
         self.refs_below(&run.keep_prefix())
     }
 
-    /// Makes a branch of a kept commit; it never moves a branch that is there.
+    /// Creates a branch at a kept commit; it never moves an existing branch.
     ///
     /// # Errors
-    /// [`GitError::RefMoved`] if the branch is there and elsewhere; if the object is no commit.
+    /// [`GitError::RefMoved`] if the branch exists at another commit. Also fails if the object is not a commit.
     pub fn restore(&self, kept: &Oid, branch: &str) -> Result<(), GitError> {
         self.handle()?.find_commit(theirs(kept)?).map_err(GitError::library(format!("restore {kept}")))?;
         self.create_branch(branch, kept)

@@ -1,7 +1,7 @@
-//! The repository: opened once and probed, then shared.
+//! The repository: opened and probed once, then shared.
 //!
-//! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle of
-//! libgit2 from a small pool. Objects are synced to the disk before the refs that name them are moved.
+//! A [`Repo`] is cheap to clone and may be used from many threads: each operation borrows a handle
+//! of libgit2 from a small pool. Objects are synced to the disk before refs are moved to them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,19 +26,19 @@ use crate::repo::scratch_repo::Room;
 use crate::store::bounds;
 use crate::store::bounds::Excess;
 
-/// The folder of the branches of runs, which git cannot make beside a branch of that name.
+/// The folder of the branches of runs, which git cannot create beside a branch of that name.
 const BRANCHES: &str = "orchestrate";
 
-/// The folder, below that of our state, of what is kept about repositories.
+/// The folder, below that of this program's state, with our folders for repositories.
 const OWN_FOLDER: &str = "git";
-/// How many handles are kept open: as many as operations run at once in practice.
+/// How many handles are kept open: about as many operations run at once in practice.
 const KEPT_HANDLES: usize = 8;
 
-/// A repository that has been found fit to work with.
+/// A repository that was opened and found suitable.
 #[derive(Clone, Debug)]
 pub struct Repo {
     pub(crate) shared: Arc<Shared>,
-    /// How git is started: clones may differ in what kills it.
+    /// How git is started. Clones may differ in what kills it.
     pub(crate) program: Arc<Program>,
 }
 
@@ -48,24 +48,24 @@ pub(crate) struct Shared {
     pub(crate) common_dir: PathBuf,
     pub(crate) git_dir: PathBuf,
     pub(crate) workdir: PathBuf,
-    /// Where we keep what belongs to the repository and is not in it: see [`Repo::open`].
+    /// Our folder for the repository, outside of it: see [`Repo::open`].
     own_folder: PathBuf,
-    /// What git found configured when the repository was opened.
+    /// The configuration that git found when the repository was opened.
     pub(crate) configuration: Configuration,
     handles: Handles,
-    /// Is told of a wait for the lock that takes long.
+    /// Called when a wait for the lock takes long.
     tell: OnceLock<fn(&Waiting)>,
-    /// Where the merge before was made, while none is under way: making such a place costs milliseconds.
+    /// The room of the previous merge, while no merge is in progress: creating a room takes milliseconds.
     pub(crate) room: Mutex<Option<Room>>,
-    /// The tree of each worktree's files that [`Repo::sync_tree`] has made durable last, by git's folder of the
-    /// worktree.
+    /// For each worktree, by git's folder for it, the tree of its files that [`Repo::sync_tree`]
+    /// made durable last.
     synced: Mutex<BTreeMap<PathBuf, Oid>>,
 }
 
 #[derive(Default)]
 struct Handles(Mutex<Vec<Repository>>);
 
-/// A handle of libgit2, given back to the pool when dropped.
+/// A handle of libgit2, returned to the pool when dropped.
 pub(crate) struct Handle<'a> {
     repository: Option<Repository>,
     pool: &'a Handles,
@@ -80,7 +80,7 @@ pub struct Head {
     pub branch: Option<String>,
 }
 
-/// Who made a commit.
+/// The author or committer of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The name.
@@ -89,16 +89,16 @@ pub struct Identity {
     pub email: String,
 }
 
-/// Who commits: whose work it is, and who stores it.
+/// The author and committer of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identities {
-    /// Whose work it is.
+    /// The author: the one whose work it is.
     pub author: Identity,
-    /// Who stores it.
+    /// The committer: the one who stores it.
     pub committer: Identity,
 }
 
-/// A commit to be made.
+/// A commit to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitSpec {
     /// Its tree.
@@ -109,14 +109,14 @@ pub struct CommitSpec {
     pub message: String,
     /// `Key: value` lines that close the message.
     pub trailers: Vec<(String, String)>,
-    /// Who commits.
+    /// The author and committer.
     pub by: Identities,
-    /// Its time in seconds since 1970; fixed by the caller, so that a repeated commit is the same object.
+    /// The time in seconds since 1970. The caller fixes it, so that repeating a commit yields the same object.
     pub time_unix: i64,
 }
 
 impl Identities {
-    /// Returns who commits outside of any repository; see [`Repo::identities`].
+    /// Returns the user's identities outside of any repository; see [`Repo::identities`].
     pub fn of_user(variables: &BTreeMap<String, String>) -> Option<Identities> {
         let configuration = Configuration::of_user(&Program::find().ok()?).ok()?;
         Self::found(&configuration.for_library().ok()?, variables)
@@ -130,7 +130,7 @@ impl Identities {
         };
         let identity = |who: &str| {
             let (name, email) = (find(who, "name")?, find(who, "email")?);
-            // It cleans them as git does, and takes none that a commit cannot hold.
+            // This cleans them as git does, and fails for a value that a commit cannot hold.
             let signature = git2::Signature::now(&name, &email).ok()?;
             Some(Identity { name: signature.name().ok()?.to_owned(), email: signature.email().ok()?.to_owned() })
         };
@@ -139,11 +139,12 @@ impl Identities {
 }
 
 impl Repo {
-    /// Finds the repository around a folder, and refuses what we cannot work with.
+    /// Opens the repository that contains a folder, or refuses it if it is not supported.
     ///
-    /// What is kept about it lies below `state`, a folder of this user's that no confined process sees: the lock that
-    /// other processes of ours wait for, and the note of a checkout that is being written. What lay in the repository
-    /// could be another's doing.
+    /// Our folder for the repository is below `state`, which belongs to this user and is not
+    /// visible to confined processes. It holds the lock that other processes of ours wait for, and
+    /// the note of a checkout that is being written. They are not kept in the repository, because
+    /// its contents may come from someone else.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
@@ -151,7 +152,7 @@ impl Repo {
         Self::open_as(start, state, Environment::of_process())
     }
 
-    /// Does the same as for a process with other variables than this one's.
+    /// Like [`Repo::open`], with environment variables other than this process's.
     ///
     /// # Errors
     /// As [`Repo::open`].
@@ -176,35 +177,37 @@ impl Repo {
         Ok(Repo { shared: Arc::new(shared), program: Arc::new(program) })
     }
 
-    /// Calls this function for each wait for the repository's lock that takes long; the first function that is named
-    /// stays.
+    /// Calls a function for each wait for the repository's lock that takes long. Only the first
+    /// function that is set takes effect.
     #[must_use]
     pub fn telling(self, tell: fn(&Waiting)) -> Repo {
         let _ = self.shared.tell.set(tell);
         self
     }
 
-    /// Returns a handle whose git processes are killed with this, as if this whole process were: whatever they have
-    /// left half made, [`Repo::reconcile`] and the next call mend. None begins after that, and no lock is waited for.
-    /// A git that moves the user's checkout or branch is left alone, and goes on to its end.
+    /// Returns a handle whose git processes are killed with `cancel`, as if this whole process were
+    /// killed. [`Repo::reconcile`] and the next call repair what they leave half done. After that
+    /// no git process is started and no lock is waited for. A git that moves the user's checkout or
+    /// branch is not killed, and runs to its end.
     ///
-    /// What was being done fails with [`GitError::Killed`].
+    /// The operation that was in progress fails with [`GitError::Killed`].
     #[must_use]
     pub fn killed_by(&self, cancel: &Cancel) -> Repo {
         Repo { shared: Arc::clone(&self.shared), program: Arc::new(self.program.killed_by(cancel)) }
     }
 
-    /// Waits for the repository's lock, to do this under it.
+    /// Waits for the repository's lock; `work` is recorded in it.
     pub(crate) fn lock(&self, work: Work) -> Result<Held, GitError> {
         let tell = self.shared.tell.get().copied().unwrap_or(|_| ());
         let folders = (self.shared.own_folder.as_path(), self.common_dir());
         lock::take(folders, work, self.program.cancel(), &tell)
     }
 
-    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with submodules, LFS files,
-    /// filters or encodings, with too many files for each worktree, or with a branch where those of runs have to be;
-    /// and a machine without a place for temporary files. What is only looked at may be in any state, since its user
-    /// works on beside a run.
+    /// Refuses a checkout that a run cannot start from: in the middle of a merge or rebase, with
+    /// submodules, LFS files, filters or encodings, with too many files to copy to each worktree,
+    /// or with a branch that blocks the names of runs' branches. Also refuses a machine without a
+    /// writable folder for temporary files. Commands that only look at a repository do not require
+    /// this, because its user continues to work beside a run.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the reason and what to do about it.
@@ -214,7 +217,8 @@ impl Repo {
         self.included().map(drop)
     }
 
-    /// Does the same without a look at the files of HEAD, for who brings the result of a run that has ended.
+    /// Like [`Repo::require_ready`] without examining the files of HEAD, for landing the result of
+    /// a run that has ended.
     ///
     /// # Errors
     /// As [`Repo::require_ready`].
@@ -248,7 +252,7 @@ impl Repo {
         }
     }
 
-    /// Refuses to go on where no temporary file can be made.
+    /// Refuses to continue if no temporary file can be created.
     ///
     /// # Errors
     /// [`GitError::Refused`] with the folder and what to do about it.
@@ -259,10 +263,10 @@ impl Repo {
         Err(GitError::Refused { path: self.shared.workdir.clone(), refusal })
     }
 
-    /// Makes sure that objects and branches can be written, as far as the file system tells.
+    /// Checks that objects and branches can be written, as far as access(2) tells.
     ///
     /// # Errors
-    /// If they cannot; see [`GitError::is_read_only`].
+    /// If they cannot be written; see [`GitError::is_read_only`].
     pub fn require_writable(&self) -> Result<(), GitError> {
         for folder in ["", "objects", "refs/heads"].map(|name| self.common_dir().join(name)) {
             rustix::fs::access(&folder, Access::WRITE_OK | Access::EXEC_OK)
@@ -271,9 +275,9 @@ impl Repo {
         Ok(())
     }
 
-    /// Refuses a commit whose tree has what we do not handle: submodules, LFS files, filters and encodings.
+    /// Refuses a commit whose tree has something unsupported: submodules, LFS files, filters or encodings.
     ///
-    /// [`Repo::require_ready`] asks for HEAD; call it for another base.
+    /// [`Repo::require_ready`] checks HEAD; call this for another base.
     ///
     /// # Errors
     /// [`GitError::Refused`].
@@ -311,13 +315,14 @@ impl Repo {
         id_of(&self.shared.common_dir)
     }
 
-    /// Returns the folder of ours for the repository; it is made when something is put there.
+    /// Returns our folder for the repository; it is created when a file is first put there.
     pub(crate) fn own_folder(&self) -> &Path {
         &self.shared.own_folder
     }
 
-    /// Returns who commits, if git would know it from these variables (`GIT_AUTHOR_NAME`, `GIT_AUTHOR_EMAIL`, and the
-    /// same of `GIT_COMMITTER`) or else from the user's configuration (`author.name`, and else `user.name`).
+    /// Returns the author and committer that git would use, from these variables (`GIT_AUTHOR_NAME`,
+    /// `GIT_AUTHOR_EMAIL` and the same of `GIT_COMMITTER`) or else from the user's configuration
+    /// (`author.name`, and else `user.name`). Returns `None` if one of the values is missing.
     pub fn identities(&self, variables: &BTreeMap<String, String>) -> Option<Identities> {
         Identities::found(&self.handle().ok()?.config().ok()?, variables)
     }
@@ -334,7 +339,7 @@ impl Repo {
         Ok(Head { commit: ours(commit.id()), branch })
     }
 
-    /// Finds the commit that a revision names.
+    /// Resolves a revision to the commit that it names.
     ///
     /// # Errors
     /// [`GitError::UnknownRevision`].
@@ -346,7 +351,7 @@ impl Repo {
         Ok(ours(commit.id()))
     }
 
-    /// Lists what the user should know about and what does not stop a run.
+    /// Lists what the user should know and what does not prevent a run.
     ///
     /// # Errors
     /// If the checkout cannot be read.
@@ -354,7 +359,7 @@ impl Repo {
         probe::warnings(&*self.handle()?)
     }
 
-    /// Makes a commit object; no ref moves.
+    /// Creates a commit object; no ref moves.
     ///
     /// # Errors
     /// If a parent or the tree is missing, or the disk is full.
@@ -385,7 +390,7 @@ impl Repo {
         Ok(ours(tree_of(&*self.handle()?, commit)?.id()))
     }
 
-    /// Reports whether the second commit has the first in its history (or is it).
+    /// Reports whether `ancestor` is in the history of `descendant`, or is the same commit.
     ///
     /// # Errors
     /// If one of them is missing.
@@ -411,7 +416,7 @@ impl Repo {
         }
     }
 
-    /// Borrows a handle of libgit2 on the common directory.
+    /// Borrows a handle of libgit2 on the user's working tree.
     pub(crate) fn handle(&self) -> Result<Handle<'_>, GitError> {
         let pool = &self.shared.handles;
         let kept = pool.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -422,8 +427,8 @@ impl Repo {
         Ok(Handle { repository: Some(repository), pool })
     }
 
-    /// Opens libgit2 on a recorded directory and the checkout that belongs to it: where the two are apart
-    /// (`--separate-git-dir`), libgit2 would take what is around the directory for the checkout.
+    /// Opens libgit2 on a recorded git directory and the checkout that belongs to it. If the two are apart
+    /// (`--separate-git-dir`), libgit2 would take the folder around the git directory for the checkout.
     pub(crate) fn open_git_dir_of(&self, git_dir: &Path, workdir: &Path) -> Result<Repository, GitError> {
         let repository = self.open_git_dir(git_dir)?;
         let failed = GitError::library(format!("open {}", workdir.display()));
@@ -431,15 +436,15 @@ impl Repo {
         Ok(repository)
     }
 
-    /// Opens libgit2 on a recorded directory, never by looking for one.
+    /// Opens libgit2 on a recorded git directory, without searching for one.
     pub(crate) fn open_git_dir(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let repository = self.open_plain(git_dir)?;
         self.shared.configuration.give_to(&repository, true)?;
         Ok(repository)
     }
 
-    /// Does the same for who writes many objects and calls [`Repo::sync_objects`] or [`Repo::sync_tree`] before
-    /// anything names them.
+    /// Like [`Repo::open_git_dir`], but objects are not synced one by one. The caller must call
+    /// [`Repo::sync_objects`] or [`Repo::sync_tree`] before anything refers to them.
     pub(crate) fn open_unsynced(&self, git_dir: &Path) -> Result<Repository, GitError> {
         let repository = self.open_plain(git_dir)?;
         self.shared.configuration.give_to(&repository, false)?;
@@ -452,12 +457,12 @@ impl Repo {
         Repository::open_ext(git_dir, flags, none).map_err(GitError::library(format!("open {}", git_dir.display())))
     }
 
-    /// Returns the tree that [`Repo::sync_tree`] has made durable last for a worktree.
+    /// Returns the tree that [`Repo::sync_tree`] made durable last for a worktree.
     pub(crate) fn synced_tree(&self, admin_dir: &Path) -> Option<Oid> {
         self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner).get(admin_dir).cloned()
     }
 
-    /// Makes the tree of a worktree's files durable, with all objects that have been written for it.
+    /// Makes all objects that were written for a worktree's tree durable, and records the tree.
     pub(crate) fn sync_tree(&self, admin_dir: &Path, tree: &Oid) -> Result<(), GitError> {
         self.sync_objects()?;
         let mut synced = self.shared.synced.lock().unwrap_or_else(PoisonError::into_inner);
@@ -465,7 +470,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Makes all objects durable that have been written, with whatever else waits to be written to that disk.
+    /// Makes all objects that were written durable, along with everything else that is waiting to
+    /// be written to that disk.
     pub(crate) fn sync_objects(&self) -> Result<(), GitError> {
         let objects = self.common_dir().join("objects");
         let opened = File::open(&objects).map_err(GitError::io("open", &objects))?;
@@ -474,8 +480,9 @@ impl Repo {
 }
 
 impl CommitSpec {
-    /// Returns the message as it is stored. Its words may be a model's: characters that would end it early or move a
-    /// terminal's cursor are left out, and a line that would sign for somebody is marked as quoted.
+    /// Returns the message as it is stored. Its text may come from a model: control characters
+    /// except tabs are dropped, because they could truncate the message or move a terminal's
+    /// cursor, and a line that would sign off for someone is marked as quoted.
     fn text(&self) -> String {
         let mut text = String::new();
         for line in self.message.trim_end().lines() {
@@ -498,7 +505,7 @@ impl std::ops::Deref for Handle<'_> {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
-        // The handle is only taken out by `drop`.
+        // Only `drop` takes the repository out.
         match &self.repository {
             Some(repository) => repository,
             None => unreachable!("BUG: a handle is used after it was given back"),
@@ -524,22 +531,22 @@ impl std::fmt::Debug for Handles {
 fn id_of(common_dir: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let hashed = git2::Oid::hash_object(git2::ObjectType::Blob, common_dir.as_os_str().as_bytes());
-    // Hashing memory cannot fail; if it ever does, the path itself still tells repositories apart.
+    // Hashing memory cannot fail. If it ever does, the path itself still distinguishes repositories.
     let text = hashed.map_or_else(|_| common_dir.display().to_string(), |oid| oid.to_string());
     text.chars().take(16).collect()
 }
 
-/// Returns our name of an object.
+/// Converts libgit2's object id to ours.
 pub(crate) fn ours(oid: git2::Oid) -> Oid {
     Oid::new(oid.to_string())
 }
 
-/// Returns libgit2's name of an object.
+/// Converts our object id to libgit2's.
 pub(crate) fn theirs(oid: &Oid) -> Result<git2::Oid, GitError> {
     git2::Oid::from_str(oid.as_str()).map_err(GitError::library(format!("read the object name {oid:?}")))
 }
 
-/// Finds the tree of a commit, or the tree itself.
+/// Returns the tree of a commit, or the tree itself.
 pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<git2::Tree<'r>, GitError> {
     repository
         .find_object(theirs(treeish)?, None)
@@ -547,7 +554,7 @@ pub(crate) fn tree_of<'r>(repository: &'r Repository, treeish: &Oid) -> Result<g
         .map_err(GitError::library(format!("read the tree of {treeish}")))
 }
 
-/// Returns which version of a file a tree has, if it has one.
+/// Returns the object id of a path in a tree, if it has the path.
 pub(crate) fn id_in(tree: &git2::Tree<'_>, path: &Path) -> Option<git2::Oid> {
     tree.get_path(path).ok().map(|entry| entry.id())
 }

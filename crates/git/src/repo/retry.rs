@@ -1,23 +1,24 @@
-//! What is tried again, since another git process was in the way for an instant.
+//! Retries for operations that another git process obstructs for a moment.
 
 use std::time::Duration;
 
 use git2::{Error, ErrorCode};
 
-/// How often something that another git process has locked is tried again.
+/// How often an operation is retried that another git process has locked out.
 const LOCKED_TRIES: u32 = 20;
-/// How long we wait between two tries: git holds a lock for a millisecond.
+/// The pause between two tries: git holds a lock for about a millisecond.
 const LOCKED_PAUSE: Duration = Duration::from_millis(10);
-/// How long we wait for it altogether.
+/// How long a lock is waited for altogether.
 pub(crate) const LOCKED_PATIENCE: Duration = LOCKED_PAUSE.saturating_mul(LOCKED_TRIES);
-/// How often what a clean-up took the folder of is tried again: each time it would have to come again in that instant.
+/// How often an operation is retried if `git gc` removed its folder; each failure needs another
+/// removal at that very moment.
 const SWEPT_TRIES: u32 = 8;
-/// How the system says that a folder is gone.
+/// The system's message for a missing folder.
 const GONE: &str = "No such file or directory";
-/// How libgit2 says that it does not find an object, which a `git gc` is putting into a pack.
+/// Libgit2's message for an object that it does not find, for example while `git gc` packs it.
 const UNFOUND: &str = "doesn't exist on the repository";
 
-/// Does something that fails while another git process has a lock, or packs the object that is named.
+/// Runs an operation, and retries it while another git process holds a lock or packs the named object.
 #[expect(clippy::disallowed_methods, reason = "another program's lock file wakes nobody")]
 pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut last = attempt();
@@ -33,7 +34,8 @@ pub(crate) fn while_locked<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> 
     last
 }
 
-/// Writes objects or refs beside a `git gc`, which removes a folder that is empty at that moment; git tries again, too.
+/// Runs an operation that writes objects or refs, and retries it if a concurrent `git gc` removed a
+/// folder that was empty at that moment. Git itself retries in this case too.
 pub(crate) fn while_swept<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     let was_swept = |error: &Error| error.message().contains(GONE);
     let mut last = attempt();

@@ -1,16 +1,17 @@
-//! What is secret in a repository's configuration, so that nobody is shown it.
+//! Secrets in a repository's configuration, so that they can be redacted.
 
 use orchestrate_core::Secret;
 
 use crate::repo::repository::Repo;
 
-/// What stands for a secret of the configuration.
+/// The name under which these secrets are redacted.
 const NAME: &str = "git configuration";
 
 impl Repo {
-    /// Returns the passwords and tokens in the URLs of remotes and proxies, and the headers that git sends along.
+    /// Returns the passwords and tokens in the URLs of remotes and proxies, and in the extra
+    /// headers that git sends.
     ///
-    /// A configuration that cannot be read has none to show either.
+    /// If the configuration cannot be read, the result is empty.
     pub fn secrets(&self) -> Vec<Secret> {
         let Some(config) = self.handle().ok().and_then(|repository| repository.config().ok()) else {
             return Vec::new();

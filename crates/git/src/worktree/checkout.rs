@@ -1,4 +1,4 @@
-//! Where a branch is checked out: a working tree, with what git keeps about it.
+//! A place where a branch is checked out: a working tree with its git directory.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,6 @@ use git2::Index;
 
 use crate::error::GitError;
 
-/// A place where a branch is checked out.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkout {
     pub(crate) path: PathBuf,
@@ -14,13 +13,13 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// Reads its index.
+    /// Reads the index of the checkout.
     pub(crate) fn index(&self) -> Result<Index, GitError> {
         let path = self.index_path();
         Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))
     }
 
-    /// Returns the file of its index.
+    /// Returns the path of the index file.
     pub(crate) fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
     }

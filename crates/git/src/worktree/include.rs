@@ -1,7 +1,9 @@
-//! `.worktreeinclude`: ignored files of the user's checkout (a local `.env`, `node_modules`) that every worktree gets.
+//! `.worktreeinclude`: ignored files of the user's checkout (a local `.env`, `node_modules`) that
+//! are copied to every worktree.
 //!
-//! Only files that git ignores *and* that the patterns name are copied, never tracked or merely new ones; a
-//! file that is in the worktree already stays as it is. Both lists come from git, run on the user's own tree.
+//! A file is copied only if git ignores it *and* the patterns match it. Tracked and merely new
+//! files are never copied, and a file that the worktree already has is not overwritten. Git
+//! computes both lists, in the user's own checkout.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,15 +20,15 @@ use crate::store::openat::path_of;
 use crate::worktree::checkout::Checkout;
 use crate::worktree::worktrees::Worktree;
 
-/// The file that names the patterns, at the top of the user's checkout.
+/// The file with the patterns, at the top of the user's checkout.
 const PATTERNS: &str = ".worktreeinclude";
 
 impl Repo {
-    /// Copies the user's ignored files that `.worktreeinclude` names into a worktree, and lists them. A link is copied
-    /// as a link, wherever it leads.
+    /// Copies the ignored files that `.worktreeinclude` names from the user's checkout into a
+    /// worktree, and returns their paths. A link is copied as a link, wherever it points.
     ///
     /// # Errors
-    /// If they are too many ([`Refusal::IncludesTooMuch`]), or one cannot be read or written.
+    /// If there are too many ([`Refusal::IncludesTooMuch`]), or one cannot be read or written.
     pub fn copy_included(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         let files = self.included()?;
         if files.is_empty() {
@@ -42,12 +44,12 @@ impl Repo {
                 Err(error) if has_changed(error) => continue,
                 opened => opened.map_err(failed())?,
             };
-            // What is neither file nor link is passed over.
+            // Anything that is neither a regular file nor a link is skipped.
             let kind = openat::look(&source, name).map_err(failed())?.as_ref().map(openat::kind);
             let Some(kind @ (FileType::RegularFile | FileType::Symlink)) = kind else { continue };
             let target = match openat::open_folder(worktree.root(), folder) {
                 Err(Errno::NOENT) => openat::make_folder(worktree.root(), folder),
-                // A file or a link of the worktree stands in the folder's place.
+                // The worktree has a file or a link in the folder's place.
                 Err(Errno::NOTDIR | Errno::LOOP) => continue,
                 opened => opened,
             };
@@ -72,7 +74,7 @@ impl Repo {
         Ok(copied)
     }
 
-    /// Lists what is copied to each worktree.
+    /// Lists the files that are copied to each worktree.
     pub(crate) fn included(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let patterns = self.workdir().join(PATTERNS);
         let root = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
@@ -93,7 +95,7 @@ impl Repo {
         Ok(files)
     }
 
-    /// Lists the untracked files of the user's checkout that exclude patterns name.
+    /// Lists the untracked files of the user's checkout that match exclude patterns.
     fn untracked(&self, exclude: &[String]) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = ["ls-files", "--others", "--ignored", "-z"].into_iter().chain(exclude.iter().map(String::as_str));
         let place = Checkout { path: self.workdir().to_owned(), git_dir: self.shared.git_dir.clone() };
@@ -104,8 +106,8 @@ impl Repo {
     }
 }
 
-/// Reports whether an error is that of an entry which has gone, or become another, since it was listed: the user works
-/// on in his checkout.
+/// Reports whether an error means that an entry has been removed or replaced since it was listed:
+/// the user continues to work in the checkout.
 fn has_changed(error: Errno) -> bool {
     [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::INVAL, Errno::NXIO].contains(&error)
 }

@@ -1,4 +1,4 @@
-//! Whether what a worktree holds is held elsewhere too, so that nothing goes with it.
+//! Checks whether the contents of a worktree are also stored elsewhere, so that they survive its removal.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::worktree::unfinished::drop_conflicts;
 use crate::worktree::worktrees::Worktree;
 
 impl Repo {
-    /// Makes sure that a worktree's files are kept, and what a person has staged there: the tree of each is the
-    /// branch's, or that of a ref of ours.
+    /// Checks that a worktree's files, and its staged changes, are stored: the tree of each must be
+    /// that of the branch, or of a ref of ours.
     ///
-    /// What no tree holds is not looked at: see [`Repo::uncommitted`].
+    /// Files that are in no tree are not considered: see [`Repo::uncommitted`].
     ///
     /// # Errors
-    /// [`GitError::Unkept`] and [`GitError::StagedAlone`] if they are not.
+    /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if they are not.
     pub fn require_kept(&self, worktree: &Worktree) -> Result<(), GitError> {
         let (files, kept) = (self.current_tree(worktree)?, self.kept_trees(worktree)?);
         if !kept.contains(&files) || !self.is_stored(&files)? {
@@ -30,7 +30,7 @@ impl Repo {
         }
     }
 
-    /// Reports whether everything below a tree is there: a `git gc --prune=now` beside a run may have taken it.
+    /// Reports whether all objects below a tree exist: a concurrent `git gc --prune=now` may have removed some.
     fn is_stored(&self, tree: &Oid) -> Result<bool, GitError> {
         let (handle, mut missing) = (self.handle()?, false);
         let objects = handle.odb().map_err(GitError::library("open the objects"))?;
@@ -44,8 +44,9 @@ impl Repo {
         }
     }
 
-    /// Returns the tree of what is staged in a worktree, if it is none of those that the caller knows of and nothing
-    /// else holds it: a person has staged it, for our snapshots leave the index at what they keep.
+    /// Returns the tree that is staged in a worktree, unless it is one of `known` or is held by the
+    /// branch or a ref of ours. Such a tree was staged by a person, because our snapshots leave the
+    /// index at a tree that they keep.
     ///
     /// # Errors
     /// If the index or a ref cannot be read.
@@ -57,7 +58,7 @@ impl Repo {
         Ok((!self.kept_trees(worktree)?.contains(&staged)).then_some(staged))
     }
 
-    /// Stores the tree of a worktree's index; a path in conflict has no entry of its own there.
+    /// Stores the tree of a worktree's index, without the paths in conflict.
     fn staged_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         let failed = || GitError::library(format!("read what is staged in {}", worktree.path().display()));
         let mut index = git2::Index::open(&worktree.admin_dir().join("index")).map_err(failed())?;
@@ -65,7 +66,7 @@ impl Repo {
         index.write_tree_to(&*self.handle()?).map(ours).map_err(failed())
     }
 
-    /// Returns the trees that a worktree's branch and our refs hold.
+    /// Returns the trees that are held by a worktree's branch and by our refs.
     fn kept_trees(&self, worktree: &Worktree) -> Result<BTreeSet<Oid>, GitError> {
         let handle = self.handle()?;
         let branch = worktree.branch().map(branch_ref).map(|name| self.read_ref(&name)).transpose()?.flatten();

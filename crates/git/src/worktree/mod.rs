@@ -1,4 +1,4 @@
-//! The worktrees of agents, and the user's checkout as far as it is only read.
+//! The worktrees of agents, and code that reads the user's checkout.
 
 pub(crate) mod checkout;
 pub(crate) mod include;

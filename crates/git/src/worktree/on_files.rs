@@ -1,6 +1,7 @@
-//! How git is run on a checkout: its files and its index are the real ones, its git directory is ours.
+//! Runs git on a checkout with its real files and index, and with a git directory of ours.
 //!
-//! So git finds no configuration of the repository's, whatever its conditions say: see [`crate::repo::scratch_repo`].
+//! So git does not find the repository's configuration, under any condition: see
+//! [`crate::repo::scratch_repo`].
 
 use std::ffi::OsStr;
 
@@ -11,7 +12,7 @@ use crate::repo::scratch_repo::Room;
 use crate::worktree::checkout::Checkout;
 
 impl Repo {
-    /// Makes a room for one run on files.
+    /// Creates a room for one run on a checkout's files.
     pub(crate) fn room_for_files(&self) -> Result<Room, GitError> {
         let room = Room::new()?;
         room.take_over_info(self.common_dir())?;

@@ -1,7 +1,7 @@
-//! What killed processes leave behind in the common directory, found and removed.
+//! Finds and removes what killed processes leave in the common directory.
 //!
-//! An entry whose `commondir` is empty makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and
-//! `git worktree prune` does not heal it. Ours are removed; anybody else's are named, never touched.
+//! An entry with an empty `commondir` makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and `git
+//! worktree prune` does not repair it. Entries of ours are removed; others are reported, never touched.
 
 use std::path::{Path, PathBuf};
 
@@ -11,37 +11,37 @@ use crate::repo::lock_holder::Work;
 use crate::repo::repository::Repo;
 use crate::repo::scratch_repo;
 
-/// The locks that git and libgit2 take on one worktree.
+/// The lock files of git and libgit2 for one worktree.
 const WORKTREE_LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
-/// Where the refs of runs are, one folder for each run.
+/// The folders with the refs of runs, one subfolder for each run.
 const REF_FOLDERS: [&str; 2] = ["refs/heads/orchestrate", "refs/orchestrate/keep"];
 
-/// What [`Repo::reconcile`] found.
+/// The result of [`Repo::reconcile`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciled {
-    /// Half-made entries and left locks that were removed.
+    /// Incomplete entries and stale lock files that were removed.
     pub removed: Vec<PathBuf>,
-    /// Half-made entries of somebody else's: git fails until the user removes them.
+    /// Incomplete entries that are not ours. Git fails until the user removes them.
     pub foreign: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// Removes what killed processes of ours left: half-made worktree entries, locks on our worktrees and refs, and
-    /// places where they merged.
+    /// Removes what killed processes of ours left: incomplete worktree entries, locks on our
+    /// worktrees and refs, and rooms for merging.
     ///
-    /// `ours` is asked about the reason that a worktree is locked with ([`crate::WorktreeSpec::lock_reason`]), and
-    /// about `orchestrate <run>` for a lock on a ref of that run. Call it while no other process works on what it
-    /// names.
+    /// `ours` decides what belongs to us. It is called with the reason with which a worktree is
+    /// locked ([`crate::WorktreeSpec::lock_reason`]), and with `orchestrate <run>` for a lock on a
+    /// ref of that run. No other process may be using what `ours` accepts.
     ///
     /// # Errors
-    /// [`GitError::Refused`] if there is no place for temporary files, or if the file system refuses.
+    /// [`GitError::Refused`] if the temporary folder is not writable, or if the file system refuses.
     pub fn reconcile(&self, ours: &dyn Fn(&str) -> bool) -> Result<Reconciled, GitError> {
         self.require_temporary_folder()?;
         scratch_repo::sweep()?;
         let held = self.lock(Work::Reconciling)?;
         let mut found = Reconciled::default();
         for entry in entries(self.common_dir())? {
-            // Git writes the reason before anything else into an entry.
+            // Git writes the reason before any other file of an entry.
             let is_ours = std::fs::read_to_string(entry.join("locked")).is_ok_and(|reason| ours(reason.trim_end()));
             match (is_ours, is_whole(&entry)) {
                 (true, true) => {
@@ -70,8 +70,8 @@ impl Repo {
 impl Repo {
     /// Removes git's entries for worktrees of ours whose directories are gone; their branches stay.
     ///
-    /// A removal that was killed has moved the directory away and left the entry, which keeps the branch from being
-    /// checked out elsewhere. `ours` is asked as in [`Repo::reconcile`].
+    /// A removal that was killed may have moved the directory away and left the entry, which prevents
+    /// the branch from being checked out elsewhere. `ours` is called as in [`Repo::reconcile`].
     ///
     /// # Errors
     /// If the file system refuses.
@@ -89,22 +89,22 @@ impl Repo {
     }
 }
 
-/// Lists git's entries for linked worktrees, whole or not, sorted.
+/// Lists git's entries for linked worktrees, complete or not, sorted.
 pub(crate) fn entries(common_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     list(&common_dir.join("worktrees"))
 }
 
-/// Removes git's entry for a worktree. It is moved aside first, so that git never sees half of it.
+/// Removes git's entry for a worktree. It is renamed first, so that git never sees half of it.
 pub(crate) fn drop_entry(admin_dir: &Path, _held: &Held) -> Result<(), GitError> {
     let (folder, place) = aside(admin_dir)?;
     absent(std::fs::rename(admin_dir, &place)).map_err(GitError::io("remove", admin_dir))?;
     absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))?;
-    // Git removes the folder with the last entry, and so do we; it fails while there are others.
+    // Git removes the folder with the last entry, and so do we. This fails while there are other entries.
     drop(admin_dir.parent().map(std::fs::remove_dir));
     Ok(())
 }
 
-/// Makes git's entry for a worktree. It is made aside first, so that git never sees half of it.
+/// Creates git's entry for a worktree. It is created elsewhere first, so that git never sees half of it.
 pub(crate) fn put_entry(
     admin_dir: &Path,
     _held: &Held,
@@ -119,7 +119,8 @@ pub(crate) fn put_entry(
     absent(orchestrate_files::remove_folder(&folder)).map_err(GitError::io("delete", &folder))
 }
 
-/// Returns the folder where entries come from and go to, and the place of one in it, where nothing is.
+/// Returns the folder for entries that are being created or removed, and the place of this entry in
+/// it, which is emptied.
 fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let folder = admin_dir.ancestors().nth(2).unwrap_or(admin_dir).join("orchestrate-trash");
     std::fs::create_dir_all(&folder).map_err(GitError::io("make", &folder))?;
@@ -128,7 +129,7 @@ fn aside(admin_dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     Ok((folder, place))
 }
 
-/// Takes what is not there for removed.
+/// Treats a missing file as removed.
 fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
     match removed {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -136,7 +137,7 @@ fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// Reports whether git was done with making an entry.
+/// Reports whether git finished creating an entry.
 pub(crate) fn is_whole(entry: &Path) -> bool {
     ["commondir", "gitdir", "HEAD"].iter().all(|name| entry.join(name).metadata().is_ok_and(|meta| meta.len() > 0))
 }
@@ -161,7 +162,7 @@ fn remove(path: PathBuf, removed: &mut Vec<PathBuf>) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Lists a folder, sorted; one that is absent is empty.
+/// Lists a folder, sorted; a missing folder counts as empty.
 fn list(folder: &Path) -> Result<Vec<PathBuf>, GitError> {
     let listed = match std::fs::read_dir(folder) {
         Ok(listed) => listed,

@@ -1,6 +1,7 @@
-//! Worktrees brought to another commit: the verifier's before each check, an agent's for a new attempt.
+//! Resets worktrees to another commit: the verifier's before each check, an agent's for a new attempt.
 //!
-//! Tracked files become the commit's; ignored ones (build caches) stay; new files that are not ignored go.
+//! Tracked files become the commit's, ignored ones (build caches) stay, and new files that are not
+//! ignored are removed.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -17,9 +18,9 @@ use crate::store::walk::{Found, Walk};
 use crate::worktree::worktrees::Worktree;
 
 impl Repo {
-    /// Makes a detached worktree hold exactly a commit's (or a tree's) files, besides ignored ones.
+    /// Makes a detached worktree contain exactly the files of a commit or tree, besides ignored ones.
     ///
-    /// With a commit HEAD is moved to it.
+    /// For a commit, HEAD is moved to it.
     ///
     /// # Errors
     /// If the worktree has a branch, was tampered with, or git fails.
@@ -39,12 +40,13 @@ impl Repo {
         found.nested.iter().try_for_each(|folder| remove_nested(worktree, folder))
     }
 
-    /// Moves a worktree's branch to another commit and makes the worktree hold exactly its files, besides
-    /// ignored ones; for a new attempt of an agent whose last one is kept. The `.git` of a repository inside stays,
-    /// which no ref can hold.
+    /// Moves a worktree's branch to another commit and makes the worktree contain exactly its
+    /// files, besides ignored ones. It serves a new attempt of an agent whose previous attempt is
+    /// kept. The `.git` of a nested repository stays, because no ref can hold it.
     ///
-    /// It can be repeated: once the branch is at `new`, whatever the worktree holds is taken for the remains of a
-    /// killed repetition and replaced. Before that, files that are kept nowhere else stop it.
+    /// It can be repeated: once the branch is at `new`, all other contents of the worktree are
+    /// taken for the remains of a killed repetition and replaced. Before that, files that are
+    /// stored nowhere else are an error.
     ///
     /// # Errors
     /// [`GitError::RefMoved`] if the branch is neither at `expected` nor at `new`; [`GitError::Unkept`].
@@ -62,7 +64,7 @@ impl Repo {
         self.remove_strays(worktree).map(drop)
     }
 
-    /// Removes new files whose names begin with `prefix`, which a killed process left; no program runs for it.
+    /// Removes new files whose names begin with `prefix`, which a killed process left; no program is run for that.
     ///
     /// # Errors
     /// If the worktree was tampered with, or the file system refuses.
@@ -77,20 +79,21 @@ impl Repo {
             .try_for_each(|path| remove_new_file(worktree, path))
     }
 
-    /// Returns the files that a worktree's index has.
+    /// Returns the paths in a worktree's index.
     pub(crate) fn tracked(&self, worktree: &Worktree) -> Result<BTreeMap<Vec<u8>, ()>, GitError> {
         let path = worktree.admin_dir().join("index");
         let index = git2::Index::open(&path).map_err(GitError::library(format!("read {}", path.display())))?;
         Ok(index.iter().map(|entry| (entry.path, ())).collect())
     }
 
-    /// Finds what else is in a worktree.
+    /// Finds the untracked files of a worktree.
     pub(crate) fn walk(&self, worktree: &Worktree, tracked: &BTreeMap<Vec<u8>, ()>) -> Result<Found, GitError> {
         let repository = self.open_git_dir(worktree.admin_dir())?;
         Walk::new(worktree, &repository)?.untracked(tracked)
     }
 
-    /// Removes new files that are not ignored, and the folders that they leave empty; gives what it has found.
+    /// Removes new files that are not ignored, and the folders that this leaves empty. Returns what
+    /// the walk found.
     fn remove_strays(&self, worktree: &Worktree) -> Result<Found, GitError> {
         let found = self.walk(worktree, &self.tracked(worktree)?)?;
         let special = found.special.iter().map(|path| path.as_os_str().as_bytes().to_vec());
@@ -101,7 +104,7 @@ impl Repo {
     }
 }
 
-/// Removes the `.git` of a repository inside a worktree, and the folders that it leaves empty.
+/// Removes the `.git` of a nested repository, and the folders that this leaves empty.
 fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
     let path = folder.as_os_str().as_bytes();
     let failed = || GitError::errno("remove", worktree.path().join(folder));
@@ -115,7 +118,7 @@ fn remove_nested(worktree: &Worktree, folder: &Path) -> Result<(), GitError> {
     openat::remove_empty_folders(worktree.root(), path).map_err(failed())
 }
 
-/// Removes a file that git does not track, and the folders that it leaves empty.
+/// Removes an untracked file, and the folders that this leaves empty.
 fn remove_new_file(worktree: &Worktree, path: &[u8]) -> Result<(), GitError> {
     let failed = || GitError::errno("remove", worktree.path().join(openat::path_of(path)));
     let (folder, name) = openat::split(path);

@@ -1,18 +1,18 @@
-//! What commands of an agent see of the repository's own directory: an allow list.
+//! The files of the repository's git directory that an agent's commands can see: an allow list.
 //!
-//! What is not named here may hold a secret (credentials, keys, what a fetch was given, settings of submodules) or be
-//! another agent's. The configuration is shown as it is only if each of its settings is known to say nothing secret and
-//! to name no program; otherwise a plain one is shown. A tier of the sandbox that cannot show another file than the one
-//! that is there then has none to show, and git does not work in its commands.
+//! Files that are not listed here may contain secrets (credentials, keys, fetched URLs, settings of
+//! submodules) or belong to another agent. The configuration is shown unchanged only if every setting is
+//! known to contain no secret and to name no program; otherwise a plain one is shown in its place. A sandbox
+//! tier that cannot replace a file then shows no configuration, and git does not work in its commands.
 
 use std::path::{Path, PathBuf};
 
 use orchestrate_sandbox::{Content, Mask};
 
-/// What git reads of the common directory to tell of commits and files.
+/// What git reads in the common directory to show commits and files.
 const COMMON: [&str; 8] =
     ["HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude", "info/attributes", "info/grafts"];
-/// What git reads of its own directory for the agent's worktree.
+/// What git reads in its own directory for the agent's worktree.
 const OF_WORKTREE: [&str; 10] = [
     "HEAD",
     "ORIG_HEAD",
@@ -26,9 +26,9 @@ const OF_WORKTREE: [&str; 10] = [
     "refs",
 ];
 
-/// What is shown instead of a configuration that may say more than it should.
+/// The configuration that is shown in place of one that may contain secrets or name programs.
 const PLAIN_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
-/// Settings that say how files are stored, in lower case as libgit2 gives them.
+/// Settings without secrets or programs, in lower case as libgit2 returns them.
 const HARMLESS: [&str; 20] = [
     "core.repositoryformatversion",
     "core.filemode",
@@ -51,28 +51,28 @@ const HARMLESS: [&str; 20] = [
     "user.email",
     "user.name",
 ];
-/// Settings of a branch or a remote that are names.
+/// Settings of branches, remotes and `gc` without secrets or programs, by prefix and suffix.
 const HARMLESS_OF_NAMED: [(&str, &str); 5] =
     [("branch.", ".remote"), ("branch.", ".merge"), ("branch.", ".rebase"), ("remote.", ".fetch"), ("gc.", ".auto")];
 
-/// Lists what of git's directories is shown, as far as it exists.
+/// Lists the files of git's directories to be shown, whether they exist or not.
 pub(crate) fn shown(common_dir: &Path, admin_dir: &Path) -> Vec<PathBuf> {
     let common = COMMON.iter().map(|name| common_dir.join(name));
     let of_worktree = OF_WORKTREE.iter().map(|name| admin_dir.join(name));
     common.chain(of_worktree).chain([common_dir.join("config")]).collect()
 }
 
-/// Returns the configuration that is shown.
+/// Returns the configuration to be shown.
 pub(crate) fn config(common_dir: &Path) -> Mask {
     let path = common_dir.join("config");
     let bytes = harmless(&path).unwrap_or_else(|| PLAIN_CONFIG.to_vec());
     Mask { path, content: Content::File(bytes) }
 }
 
-/// Returns a configuration's bytes if none of its settings is more than it should be.
+/// Returns the bytes of a configuration if all its settings may be shown.
 fn harmless(path: &Path) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
-    // A comment may hold what was a setting once.
+    // A comment may contain a former setting.
     let has_comments = bytes.iter().any(|byte| matches!(byte, b'#' | b';'));
     let config = git2::Config::open(path).ok()?;
     let mut all = !has_comments;
@@ -83,7 +83,7 @@ fn harmless(path: &Path) -> Option<Vec<u8>> {
             all &= is_harmless(name, value);
         })
         .ok()?;
-    // What was parsed is what was read.
+    // The file was parsed in a separate read, so make sure that it has not changed.
     (all && std::fs::read(path).is_ok_and(|again| again == bytes)).then_some(bytes)
 }
 
@@ -99,7 +99,8 @@ fn is_harmless(name: &str, value: &str) -> bool {
     }
 }
 
-/// Reports whether an address says neither who asks nor with what, but for the name under which `ssh` serves git.
+/// Reports whether a URL contains no user name, password or token, except the user `git`, under
+/// which `ssh` serves git.
 fn names_nobody(address: &str) -> bool {
     let plain = address.strip_prefix("ssh://").unwrap_or(address);
     let plain = plain.strip_prefix("git@").unwrap_or(plain);

@@ -1,7 +1,7 @@
-//! What a worktree holds that no snapshot does, so that it would be gone with the worktree.
+//! Finds what a worktree contains that is in no snapshot and would be lost with the worktree.
 //!
-//! That is what git ignores, and the `.git` of a repository inside. A file that the user's checkout has as well, like
-//! one that `.worktreeinclude` brought along, is not lost. Nothing is stored or changed here.
+//! That is ignored files, and the `.git` of nested repositories. A file that is the same in the user's
+//! checkout, such as a copy made for `.worktreeinclude`, is not lost. Nothing is stored or changed here.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -17,20 +17,20 @@ use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::worktrees::Worktree;
 
-/// A search through what no snapshot holds.
+/// A search for ignored files that exist only in a worktree.
 struct Search<'a> {
     worktree: &'a Worktree,
-    /// The user's checkout.
+    /// The open directory of the user's checkout.
     checkout: OwnedFd,
     tracked: BTreeMap<Vec<u8>, ()>,
 }
 
 impl Repo {
-    /// Lists the top-most files and folders of a worktree that hold something which is nowhere else, sorted; the name
-    /// of a folder ends with a slash.
+    /// Lists the topmost files and folders of a worktree that contain something that exists nowhere
+    /// else, sorted. The name of a folder ends with a slash.
     ///
     /// # Errors
-    /// If something cannot be read, so that it cannot be told.
+    /// If something cannot be read, so that the answer is unknown.
     pub fn uncommitted(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
         worktree.verify_untampered()?;
         let checkout = openat::open_root(self.workdir()).map_err(GitError::errno("open", self.workdir()))?;
@@ -47,7 +47,7 @@ impl Repo {
         Ok(uncommitted)
     }
 
-    /// Reports whether git ignores a file of a worktree, so that no commit of it will have the file.
+    /// Reports whether git ignores a file of a worktree, so that it cannot become part of a commit.
     ///
     /// # Errors
     /// If the rules or the index cannot be read.
@@ -75,7 +75,7 @@ impl Repo {
 }
 
 impl Search<'_> {
-    /// Reports whether a file, or one below a folder, is neither tracked nor in the user's checkout.
+    /// Reports whether a file, or any file below a folder, is neither tracked nor in the user's checkout.
     fn is_only_here(&self, top: (Vec<u8>, bool)) -> Result<bool, GitError> {
         let mut open = vec![top];
         while let Some((path, is_folder)) = open.pop() {
@@ -91,7 +91,8 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Reports whether the user's checkout has the same; a pipe or a socket holds nothing that could be lost.
+    /// Reports whether the user's checkout has the same file or link. Also true for a pipe or
+    /// socket, which has no content to lose.
     fn is_in_the_checkout(&self, path: &[u8]) -> Result<bool, GitError> {
         let failed = || GitError::errno("read", self.worktree.path().join(path_of(path)));
         let (folder, name) = openat::split(path);
@@ -100,7 +101,7 @@ impl Search<'_> {
         if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
             return Ok(true);
         }
-        // What cannot be read there is not there for anybody who looks for it.
+        // A file that cannot be opened there counts as missing.
         let Ok(theirs) = openat::open_folder(&self.checkout, folder) else { return Ok(false) };
         match kind {
             Some(FileType::Symlink) => {

@@ -1,4 +1,4 @@
-//! A merge that a person has begun in a worktree, of which git's index tells, and what git keeps beside it.
+//! A merge that a person started in a worktree, detected in git's index and its `MERGE_HEAD`.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -16,23 +16,23 @@ use crate::store::openat;
 use crate::store::openat::path_of;
 use crate::worktree::worktrees::Worktree;
 
-/// The bits of an entry's flags that say which side of a conflict it is; none are set where there is no conflict.
+/// The bits of an index entry's flags with its stage, which is a side of a conflict or 0 without one.
 const STAGE: u16 = 0x3000;
-/// Where those bits begin.
+/// The position of these bits.
 const STAGE_SHIFT: u16 = 12;
-/// The two sides of a conflict, as bits: both have the file.
+/// The stages of both sides of a conflict (2 and 3), as bits: both have the file.
 const BOTH_SIDES: u8 = 1 << 2 | 1 << 3;
-/// The largest file that is looked through.
+/// The largest file that is searched for markers.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Files about which nothing tells that somebody has decided, each with the line of its first conflict marker.
+/// Files with an undecided conflict, each with the line of its first conflict marker, if any.
 type Undecided = BTreeMap<PathBuf, Option<usize>>;
 
 impl Repo {
-    /// Makes sure that no merge which a person has begun in a worktree waits for a decision.
+    /// Checks that no merge that a person started in a worktree has an undecided conflict.
     ///
     /// # Errors
-    /// [`GitError::UnfinishedMerge`] with the files.
+    /// [`GitError::UnfinishedMerge`] with the undecided files.
     pub fn require_finished(&self, worktree: &Worktree) -> Result<(), GitError> {
         let place = worktree.admin_dir().join("index");
         let index = Index::open(&place).map_err(GitError::library(format!("read {}", place.display())))?;
@@ -41,8 +41,8 @@ impl Repo {
         require_none(worktree, files)
     }
 
-    /// Names the files that were in conflict in a merge in progress and have its markers, whatever git was told of
-    /// them.
+    /// Returns the files that were in conflict in a merge in progress and still have its markers,
+    /// even if they were marked as resolved in git's index.
     fn marked(&self, worktree: &Worktree) -> Result<Undecided, GitError> {
         let mut marked = Undecided::new();
         let Some(other) = self.merged_into(worktree)? else { return Ok(marked) };
@@ -58,7 +58,7 @@ impl Repo {
         Ok(marked)
     }
 
-    /// Returns the commit that a person is merging into a worktree.
+    /// Returns the commit that is being merged into a worktree, if there is one.
     fn merged_into(&self, worktree: &Worktree) -> Result<Option<Oid>, GitError> {
         match self.open_git_dir(worktree.admin_dir())?.refname_to_id("MERGE_HEAD") {
             Ok(commit) => Ok(Some(ours(commit))),
@@ -68,14 +68,14 @@ impl Repo {
     }
 }
 
-/// Takes the paths in conflict out of an index in memory: there is no tree with them.
+/// Removes the paths in conflict from an index in memory, because a tree cannot be written with them.
 pub(crate) fn drop_conflicts(index: &mut Index) -> Result<(), GitError> {
     conflicts(index).keys().try_for_each(|path| {
         index.conflict_remove(&path_of(path)).map_err(GitError::library("drop the conflicts of an index"))
     })
 }
 
-/// Refuses a merge that a person has begun in a worktree and of which its index says that something is not decided.
+/// Fails if a worktree's index has an undecided conflict of a merge that a person started.
 pub(crate) fn require_decided(worktree: &Worktree, index: &Index) -> Result<(), GitError> {
     require_none(worktree, undecided(worktree, index)?)
 }
@@ -91,8 +91,8 @@ fn require_none(worktree: &Worktree, files: Undecided) -> Result<(), GitError> {
     Err(GitError::UnfinishedMerge { path: worktree.path().to_owned(), files: named.collect() })
 }
 
-/// Names the files in conflict about which nothing tells that somebody has decided: that text which both sides have is
-/// without markers does.
+/// Returns the files in conflict that are not known to be resolved. A file is resolved if both
+/// sides have it, it is text, and it has no markers.
 fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> {
     let mut undecided = Undecided::new();
     for (path, sides) in conflicts(index) {
@@ -106,7 +106,7 @@ fn undecided(worktree: &Worktree, index: &Index) -> Result<Undecided, GitError> 
     Ok(undecided)
 }
 
-/// Reads a file of a worktree, or `None` if it is not there, or is no file, or is too large.
+/// Reads a file of a worktree, or returns `None` if it is absent, not a regular file or too large.
 fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
     let (folder, name) = openat::split(path);
     let opened = openat::open_folder(worktree.root(), folder);
@@ -117,7 +117,7 @@ fn content(worktree: &Worktree, path: &[u8]) -> Result<Option<Vec<u8>>, GitError
     }
 }
 
-/// Returns the paths in conflict, each with the sides that have it.
+/// Returns the paths in conflict, each with its stages as bits.
 fn conflicts(index: &Index) -> BTreeMap<Vec<u8>, u8> {
     let mut conflicts = BTreeMap::new();
     for entry in index.iter().filter(|entry| entry.flags & STAGE != 0) {

@@ -1,10 +1,10 @@
-//! Worktrees: made outside the user's checkout, one per agent, locked with a reason while they live.
+//! Worktrees: created outside the user's checkout, one per agent, locked with a reason while in use.
 //!
-//! A worktree's `.git` file lies in a folder that an agent can write, and git follows it. So nothing here ever
-//! finds a repository from inside a worktree: git and libgit2 are given the recorded admin directory, and the
-//! `.git`, `commondir` and `gitdir` files are compared with what git writes there before each use.
+//! A worktree's `.git` file is in a folder that an agent can write, and git follows it. So nothing here
+//! ever finds a repository from inside a worktree: git and libgit2 are given the recorded admin directory,
+//! and the `.git`, `commondir` and `gitdir` files are compared before each use with what git writes there.
 //!
-//! Every step is idempotent: names follow from ids, and what a killed process left half-made is taken over.
+//! Every step is idempotent: names follow from ids, and what a killed process left half done is taken over.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,27 +29,27 @@ use crate::worktree::checkout::Checkout;
 use crate::worktree::reconcile;
 use crate::worktree::shown;
 
-/// The longest of git's own files that we compare; they hold one path each.
+/// The maximum size of the files that are compared; each contains one path.
 const POINTER_BYTES: u64 = 8 << 10;
 
-/// Why a folder cannot be opened whose entry is gone, and what to do: its files may be nowhere else.
+/// The error for a folder whose entry is gone, with what to do: its files may be stored nowhere else.
 const NO_ENTRY: &str =
     "git has no entry for it; inspect its files, and delete the folder yourself if you do not need them";
 
-/// A worktree to be made.
+/// A worktree to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeSpec {
-    /// Where; its last component becomes git's id of it, so make it unique and plain ASCII.
+    /// The path. Git uses its last component as the worktree's id, so it should be unique and plain ASCII.
     pub path: PathBuf,
-    /// The short name of its branch, made at `base` unless it is there; `None` detaches HEAD at `base`.
+    /// The short name of the branch, created at `base` if it does not exist; `None` detaches HEAD at `base`.
     pub branch: Option<String>,
-    /// The commit that it starts from.
+    /// The commit from which it starts.
     pub base: Oid,
-    /// What `git worktree list` shows as the reason why it is locked.
+    /// The reason for the lock, which `git worktree list` shows.
     pub lock_reason: String,
 }
 
-/// A worktree of ours, with its directory held open.
+/// A worktree of ours, with an open descriptor of its directory.
 #[derive(Debug)]
 pub struct Worktree {
     path: PathBuf,
@@ -58,7 +58,7 @@ pub struct Worktree {
     branch: Option<String>,
 }
 
-/// What became of a worktree that was removed.
+/// The result of removing a worktree.
 #[must_use = "the files are still in the trash: call `delete`"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
@@ -72,7 +72,7 @@ impl Worktree {
         &self.path
     }
 
-    /// Returns git's own directory for this worktree, below the common directory.
+    /// Returns git's admin directory for this worktree, in the common directory.
     pub fn admin_dir(&self) -> &Path {
         &self.admin_dir
     }
@@ -82,16 +82,17 @@ impl Worktree {
         self.branch.as_deref()
     }
 
-    /// Returns the open directory, below which every file is to be opened.
+    /// Returns the descriptor of the directory, below which all files must be opened.
     pub fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// Returns what a process of the worktree's agent sees of it: its files to write, git's to read.
+    /// Returns the file system view for processes of the worktree's agent: its files are writable,
+    /// git's are readable.
     ///
-    /// The `.git` file is read-only; of git's directories only what git needs to read is there at all
-    /// (`shown.rs`). A tier that cannot mask inside a
-    /// writable folder leaves `.git` writable, so nothing relies on that: see [`Worktree::verify_untampered`].
+    /// The `.git` file is read-only, and of git's directories only the files that git needs to read
+    /// are visible (`shown.rs`). A sandbox tier that cannot mask a file inside a writable folder
+    /// leaves `.git` writable, so nothing relies on the mask: see [`Worktree::verify_untampered`].
     pub fn view(&self) -> View {
         let common_dir = self.admin_dir.ancestors().nth(2).unwrap_or(&self.admin_dir);
         let masks = vec![Mask { path: self.path.join(".git"), content: Content::ReadOnly }, shown::config(common_dir)];
@@ -99,8 +100,8 @@ impl Worktree {
         View::Host(HostView { writable: vec![self.path.clone()], optional, masks, ..HostView::default() })
     }
 
-    /// Removes the configuration that git copies from the user's checkout where each worktree may have one of its own
-    /// (`extensions.worktreeConfig`, which `git sparse-checkout` leaves behind): it is about that checkout's files.
+    /// Removes the configuration that git copies from the user's checkout if worktrees may have their own
+    /// (`extensions.worktreeConfig`, which `git sparse-checkout` leaves set): it applies to that checkout's files.
     fn drop_inherited_config(&self) -> Result<(), GitError> {
         let path = self.admin_dir.join("config.worktree");
         match std::fs::remove_file(&path) {
@@ -109,7 +110,7 @@ impl Worktree {
         }
     }
 
-    /// Checks that the files which tie the worktree to its repository are what git wrote there.
+    /// Checks that the files that tie the worktree to its repository are what git wrote there.
     ///
     /// # Errors
     /// [`GitError::Tampered`], or [`GitError::NoWorktree`] if the directory was replaced or removed.
@@ -142,7 +143,7 @@ impl Worktree {
     }
 }
 
-/// What git writes into the files that tie a worktree to its repository.
+/// The expected contents of the files that tie a worktree to its repository.
 struct Pointers {
     dot_git: Vec<u8>,
     commondir: Vec<u8>,
@@ -160,7 +161,7 @@ impl Pointers {
 }
 
 impl Removed {
-    /// Deletes the files; what cannot be deleted stays in the trash.
+    /// Deletes the files. Files that cannot be deleted stay in the trash.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -176,11 +177,11 @@ impl Removed {
 }
 
 impl Repo {
-    /// Makes a worktree, or takes over what exists of it.
+    /// Creates a worktree, or takes over what exists of it.
     ///
-    /// A branch of that name stays where it is; a directory that was deleted by hand is made again from the
-    /// branch, as git's entry is for one whose files are there; one whose making was interrupted is filled. Files of a
-    /// worktree that was whole are not touched.
+    /// An existing branch of that name is not moved. If the directory was deleted, it is recreated
+    /// from the branch. If only git's entry was deleted, the entry is recreated and the files stay.
+    /// If creation was interrupted, it is completed. Files of a complete worktree are not touched.
     ///
     /// # Errors
     /// [`GitError::BranchInUse`], [`GitError::PathInUse`], [`GitError::OnAnotherBranch`], or git's own failure.
@@ -214,8 +215,8 @@ impl Repo {
         Ok(worktree)
     }
 
-    /// Returns the command that brings a worktree back to its branch; what is half done in it may have to be ended
-    /// first.
+    /// Returns the command that switches a worktree back to its branch, or that aborts an operation
+    /// in progress, which must be done first.
     fn way_back(&self, worktree: &Worktree, branch: Option<&str>) -> Result<String, GitError> {
         let git = format!("git -C {}", shell_word(&worktree.path));
         let back = format!("{git} switch {}", branch.unwrap_or("--detach"));
@@ -233,9 +234,9 @@ impl Repo {
         })
     }
 
-    /// Reports whether git refuses to switch a worktree to a branch because of files that are in no commit.
+    /// Reports whether git refuses to switch a worktree to a branch because of uncommitted changes.
     fn holds_up(&self, worktree: &Worktree, repository: &Repository, branch: Option<&str>) -> Result<bool, GitError> {
-        // On a branch without a commit there is nothing to compare with.
+        // An unborn branch has no commit to compare with.
         let is_unborn = repository.head().is_err_and(|error| error.code() == ErrorCode::UnbornBranch);
         let Some(branch) = branch.filter(|_| !is_unborn) else { return Ok(false) };
         let ways = [&self.worktree_head(worktree)?, &self.branch_tip(branch)?];
@@ -243,9 +244,10 @@ impl Repo {
         Ok(!self.overlapping(&place, ways, Status::all() - Status::IGNORED)?.is_empty())
     }
 
-    /// Makes git's entry for a worktree again, if somebody has deleted it and left the files: they stay as they are.
+    /// Recreates git's entry for a worktree if it was deleted and the files are still there. The
+    /// files do not change.
     ///
-    /// Git knows the files of `tracked` in it, a commit or a tree; which of them differ it finds out by itself.
+    /// The new index tracks the files of `tracked`, a commit or a tree. Git itself finds out which of them differ.
     ///
     /// # Errors
     /// [`GitError::BranchInUse`], or if the file system refuses.
@@ -258,7 +260,7 @@ impl Repo {
         }
     }
 
-    /// Opens a worktree that was made before, by the place where it was made.
+    /// Opens an existing worktree by its path.
     ///
     /// # Errors
     /// [`GitError::NoWorktree`], or [`GitError::Tampered`].
@@ -273,11 +275,11 @@ impl Repo {
 
     /// Removes a worktree: its files are moved to the trash at once and deleted by [`Removed::delete`].
     ///
-    /// The files of one with a branch must be kept: their tree is the branch's, or that of a ref of ours. What no tree
-    /// holds goes with them: see [`Repo::uncommitted`].
+    /// If it has a branch, its files must be stored: their tree must be that of the branch, or of a ref of
+    /// ours. Files that are in no tree, such as ignored ones, are removed with it: see [`Repo::uncommitted`].
     ///
     /// # Errors
-    /// [`GitError::Unkept`] if they are not; nothing is removed then.
+    /// [`GitError::Unkept`] or [`GitError::StagedAlone`] if that is not so; nothing is removed then.
     pub fn remove_worktree(&self, worktree: &Worktree, trash: &Path) -> Result<Removed, GitError> {
         if worktree.branch.is_some() && worktree.path.exists() {
             self.require_kept(worktree)?;
@@ -285,8 +287,8 @@ impl Repo {
         self.discard(&worktree.path, Some(&worktree.admin_dir), trash)
     }
 
-    /// Removes a folder of ours whatever is in it, and git's entry for it if there is one; only for a worktree whose
-    /// files are worth nothing, in whatever state it is.
+    /// Removes a folder of ours with everything in it, and git's entry for it if there is one. Use
+    /// it only for a worktree whose files are not needed, in whatever state it is.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -314,7 +316,8 @@ impl Repo {
         Ok(Removed { trashed })
     }
 
-    /// Removes git's entry for a worktree whose folder is gone, if that is asked for; tells whether there is one.
+    /// Reports whether git has an entry for a worktree whose folder is gone, and removes the entry
+    /// if `remove` is set.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -330,14 +333,14 @@ impl Repo {
         Ok(true)
     }
 
-    /// Finds git's entry whose worktree is at this real path.
+    /// Finds git's entry for the worktree at this real path.
     fn entry_at(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let expected = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
         let entries = reconcile::entries(self.common_dir())?;
         Ok(entries.into_iter().find(|entry| std::fs::read(entry.join("gitdir")).is_ok_and(|bytes| bytes == expected)))
     }
 
-    /// Refuses a folder of ours inside the user's checkout, where builds and sandboxes would see it.
+    /// Refuses a folder of ours that is inside the user's checkout, where builds and sandboxes would see it.
     ///
     /// # Errors
     /// [`GitError::Refused`].
@@ -360,7 +363,7 @@ impl Repo {
         Ok(real)
     }
 
-    /// Makes the entry that a folder names in its `.git` file, if that is all that is missing of a worktree.
+    /// Recreates the entry that a folder's `.git` file names, if nothing else is missing of the worktree.
     fn readopt(
         &self,
         spec: &WorktreeSpec,
@@ -392,10 +395,10 @@ impl Repo {
         self.hold(path.to_owned(), admin_dir).map(Some)
     }
 
-    /// Finds which entry a folder says that it has, if there is no such entry and the folder has files.
+    /// Returns the entry that a folder's `.git` file names, if that entry is gone and the folder has files.
     ///
-    /// An agent's command may have written what the folder says, so it has to be what git calls the entry of such a
-    /// folder: the folder's own name, with digits where that was taken.
+    /// An agent's command may have written the `.git` file. So the name must be one that git would
+    /// give to the entry of this folder: the folder's own name, followed by digits if that was taken.
     fn lost_entry(&self, path: &Path) -> Option<PathBuf> {
         let root = openat::open_root(path).ok()?;
         let (text, _) = openat::read(&root, b".git", POINTER_BYTES).ok()??;
@@ -407,7 +410,7 @@ impl Repo {
         (is_ours && !is_alone(&path.join(".git"))).then_some(admin_dir)
     }
 
-    /// Makes the branch of a worktree unless it is there, and refuses one that is checked out already.
+    /// Creates the branch of a worktree if it does not exist, and refuses one that is already checked out.
     fn claim_branch(&self, spec: &WorktreeSpec) -> Result<(), GitError> {
         let Some(branch) = &spec.branch else { return Ok(()) };
         if self.read_ref(&branch_ref(branch))?.is_none() {
@@ -441,8 +444,8 @@ impl Repo {
         self.hold(path.to_owned(), admin_dir)
     }
 
-    /// Removes the `.git` file of a worktree whose making was killed, if it is all that there is. It may be empty: git
-    /// makes the file first and writes it then.
+    /// Removes the `.git` file of a worktree whose creation was killed, if the folder has no other
+    /// file. It may be empty, because git creates the file before it writes it.
     fn remove_dangling_pointer(&self, path: &Path) -> Result<(), GitError> {
         let pointer = path.join(".git");
         let Ok(text) = std::fs::read(&pointer) else { return Ok(()) };
@@ -463,9 +466,8 @@ impl Repo {
         Ok(Worktree { path, admin_dir, root, branch })
     }
 
-    /// Makes the worktree's tracked files and index those of a commit or tree; others stay. No filter is run, wherever
-    /// it is configured.
-    ///
+    /// Sets the worktree's tracked files and index to those of a commit or tree. Other files stay.
+    /// No filter is run, wherever it is configured.
     pub(crate) fn fill(&self, worktree: &Worktree, treeish: &Oid) -> Result<(), GitError> {
         worktree.verify_untampered()?;
         let args = ["read-tree", "--reset", "-u", treeish.as_str()];
@@ -476,13 +478,13 @@ impl Repo {
     }
 }
 
-/// Reports whether a file is all that its folder has.
+/// Reports whether a folder has no other file than this one.
 fn is_alone(file: &Path) -> bool {
     let others = |mut files: std::fs::ReadDir| files.any(|other| other.is_ok_and(|other| other.path() != file));
     !file.parent().and_then(|folder| std::fs::read_dir(folder).ok()).is_some_and(others)
 }
 
-/// Resolves as much of a path as there is, and leaves the rest as it is.
+/// Resolves the existing part of a path, and appends the rest unchanged.
 fn real_if_it_were_there(path: &Path) -> PathBuf {
     let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, real)) = found else { return path.to_owned() };

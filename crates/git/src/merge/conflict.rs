@@ -1,11 +1,12 @@
-//! A conflict handed back to its author: the merge, diff3 markers included, written into the worktree.
+//! Returns a conflict to its author: the merge, with diff3 markers, is written into the worktree.
 //!
-//! Files are written one by one below the worktree's descriptor from git's objects; no program runs, and only
-//! files that the merge changed are touched. It can be repeated: a file that already holds the merge's content is left.
+//! Files are written one by one below the worktree's descriptor from git's objects. No program is
+//! run, and only files that the merge changed are touched. It can be repeated: a file that already
+//! has the merge's content is left alone.
 //!
-//! Where git can write no markers (a binary file, one that one side deleted, a file where the other side has a folder),
-//! nothing in the files tells whether their author has decided anything. Those get a time of ours, which whoever writes
-//! or touches them changes.
+//! Where git cannot write markers (a binary file, a file that one side deleted, a file where the
+//! other side has a folder), the files do not show whether their author has made a decision. They
+//! get a special modification time, which changes when they are written or touched.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -23,34 +24,36 @@ use crate::store::openat::path_of;
 use crate::store::stage::unread_entry;
 use crate::worktree::worktrees::Worktree;
 
-/// When a file in conflict without markers was changed, as long as nobody has decided about it: a second in the year
-/// 2000, which no tool writes of itself and every archive format can store.
+/// The modification time of an undecided file in conflict without markers: a second in the year
+/// 2000, which no tool writes by itself and every archive format can represent.
 const UNDECIDED_SECONDS: i64 = 946_684_801;
 /// The mode of an executable file in a tree.
 const EXECUTABLE: i32 = 0o100_755;
 /// The mode of a link in a tree.
 const LINK: i32 = 0o120_000;
 
-/// What was written into an author's worktree.
+/// The merge that was written into an author's worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenConflict {
-    /// The tree that was written.
+    /// The merged tree.
     pub tree: Oid,
-    /// The files in conflict, or `None` if both sides went together after all.
+    /// The files in conflict; empty if the merge turned out to be clean.
     pub files: Vec<ConflictFile>,
-    /// What git says about it.
+    /// Git's messages about the conflicts.
     pub messages: Vec<String>,
 }
 
 impl Repo {
-    /// Writes the merge of `candidate` (what the worktree has) into `target` into the worktree, markers included.
+    /// Writes the merge of `candidate` (the worktree's commit) into `target` to the worktree, with
+    /// markers.
     ///
-    /// The worktree must hold `candidate`'s files, or, when a killed attempt is repeated, some of the merge's.
-    /// The commit of the repair gets both commits as parents. `anchor` holds the merged tree. Its files come into the
-    /// worktree's index, or those that git ignores would be left out of the next snapshot.
+    /// The worktree must have `candidate`'s files or, if a killed attempt is repeated, some of the
+    /// merge's. The commit that repairs the conflict must get both commits as parents. The ref
+    /// `anchor` is set to the merged tree. The files are added to the worktree's index, because
+    /// otherwise those that git ignores would be missing from the next snapshot.
     ///
     /// # Errors
-    /// [`GitError::Unstorable`] if a file to be written holds something else: it is not overwritten.
+    /// [`GitError::Unstorable`] if a file to be written has other content, which is not overwritten.
     pub fn write_conflict(
         &self,
         worktree: &Worktree,
@@ -74,7 +77,7 @@ impl Repo {
             }
         }
         self.index_files(worktree, &tree, &paths)?;
-        // What goes is removed before what comes is written: a folder may take the place of a file.
+        // Files are removed before others are written, because a folder may take the place of a file.
         let wanted: Vec<_> =
             paths.iter().map(|path| Ok((path, entry(&handle, &tree, path)?))).collect::<Result<_, GitError>>()?;
         for (path, _) in wanted.iter().filter(|(_, entry)| entry.is_none()) {
@@ -93,11 +96,11 @@ impl Repo {
         Ok(WrittenConflict { tree, files, messages })
     }
 
-    /// Lists those of the files without markers that stand exactly as [`Repo::write_conflict`] has left them: neither
-    /// written nor touched nor deleted since.
+    /// Lists which of the files without markers are exactly as [`Repo::write_conflict`] left them:
+    /// neither written nor touched nor deleted since.
     ///
     /// # Errors
-    /// If one of them cannot be looked at.
+    /// If the metadata of one of them cannot be read.
     pub fn untouched(&self, worktree: &Worktree, files: &[ConflictFile]) -> Result<Vec<ConflictFile>, GitError> {
         let mut untouched = Vec::new();
         for file in files {
@@ -108,7 +111,8 @@ impl Repo {
         Ok(untouched)
     }
 
-    /// Makes some files of a worktree's index those of a tree; what is on the disk is read at the next look.
+    /// Sets entries of a worktree's index to those of a tree, without metadata, so that the files
+    /// are read at the next staging.
     fn index_files(&self, worktree: &Worktree, tree: &Oid, paths: &[PathBuf]) -> Result<(), GitError> {
         let (handle, place) = (self.handle()?, worktree.admin_dir().join("index"));
         let failed = || GitError::library(format!("write {}", place.display()));
@@ -127,7 +131,8 @@ impl Repo {
     }
 }
 
-/// Opens the folder of a file in conflict, or `None` if it is not there, or something else is in its place.
+/// Opens the folder of a file in conflict. Returns `None` if it is absent or something else is in
+/// its place.
 fn folder_of<'p>(worktree: &Worktree, path: &'p Path) -> Result<Option<(OwnedFd, &'p [u8])>, GitError> {
     let (folder, name) = openat::split(path.as_os_str().as_bytes());
     match openat::open_folder(worktree.root(), folder) {

@@ -1,4 +1,4 @@
-//! What two trees differ in, and what history says; read by libgit2, which runs no program for it.
+//! Differences between trees, and history; read by libgit2, which runs no program for this.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,57 +10,57 @@ use crate::error::GitError;
 use crate::repo::repository::{Identity, Repo, ours, theirs, tree_of};
 use crate::store::openat::path_of;
 
-/// The most links that lead from one to the other: who writes more of them by hand has made a circle.
+/// The most links in a chain that are followed; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 8;
 
 /// One file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// Where it is now, or was if it is deleted.
+    /// The current path, or the previous one if the file was deleted.
     pub path: PathBuf,
-    /// Where it was, if it was renamed.
+    /// The previous path, if it was renamed.
     pub old_path: Option<PathBuf>,
-    /// What happened to it.
+    /// The kind of change.
     pub status: ChangeStatus,
-    /// Lines added.
+    /// The number of added lines.
     pub added: usize,
-    /// Lines removed.
+    /// The number of removed lines.
     pub removed: usize,
     /// Whether its mode (executable, link) changed.
     pub mode_changed: bool,
-    /// Whether it is binary, so that no lines are counted.
+    /// Whether it is binary, so that lines are not counted.
     pub binary: bool,
 }
 
-/// What happened to a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeStatus {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It is other than it was.
+    /// The content or mode differs.
     Modified,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
-    /// It stands elsewhere.
+    /// The file has another path.
     Renamed,
-    /// It became another kind of file.
+    /// The file became another kind of file, for example a link.
     TypeChanged,
 }
 
 /// A commit of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitInfo {
-    /// Its name.
+    /// The commit's id.
     pub id: Oid,
-    /// Its tree.
+    /// The commit's tree.
     pub tree: Oid,
-    /// Its parents.
+    /// The commit's parents, in order.
     pub parents: Vec<Oid>,
-    /// Its author.
+    /// The commit's author.
     pub author: Identity,
-    /// Its time in seconds since 1970.
+    /// The commit time in seconds since 1970.
     pub time_unix: i64,
-    /// Its whole message.
+    /// The whole message.
     pub message: String,
 }
 
@@ -72,7 +72,7 @@ impl CommitInfo {
 }
 
 impl Repo {
-    /// Lists the files that differ between two trees (or commits), with renames found.
+    /// Lists the files that differ between two trees (or commits), with renames detected.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -100,7 +100,7 @@ impl Repo {
         self.diff_text_of(from, to, &[])
     }
 
-    /// Like [`Repo::diff_text`], of these files and folders only; none named means all.
+    /// Like [`Repo::diff_text`], for some files and folders only; an empty list means all.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -119,7 +119,8 @@ impl Repo {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Lists the paths that differ between two trees, old and new names of renamed files both.
+    /// Lists the paths that differ between two trees (or commits), sorted. A renamed file has both
+    /// its paths in the list.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -135,7 +136,7 @@ impl Repo {
         Ok(paths)
     }
 
-    /// Lists every path at which two trees differ, whatever git would take for a rename.
+    /// Returns every path at which two trees (or commits) differ, without rename detection.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -148,7 +149,7 @@ impl Repo {
         Ok(both.flatten().collect())
     }
 
-    /// Lists the history of a commit, newest first, at most so many.
+    /// Lists the history of a commit, newest first, with at most `limit` commits.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -163,7 +164,7 @@ impl Repo {
             .collect()
     }
 
-    /// Returns what is known about one commit.
+    /// Returns the details of a commit.
     ///
     /// # Errors
     /// If it is missing.
@@ -173,7 +174,8 @@ impl Repo {
         found.map(|commit| commit_info(&commit)).map_err(GitError::library(format!("read the commit {commit}")))
     }
 
-    /// Returns what is known about a commit, or `None` if the object is another kind, such as the tree of a conflict.
+    /// Returns the details of a commit, or `None` if the object is of another kind, such as the
+    /// tree of a conflict.
     ///
     /// # Errors
     /// If it is missing.
@@ -184,8 +186,8 @@ impl Repo {
         Ok(found.as_commit().map(commit_info))
     }
 
-    /// Reads what a commit (or tree) stores at a path, of a link the path that it leads to, or `None` if it stores
-    /// nothing there.
+    /// Reads the content that a commit (or tree) stores at a path; for a link, that is its target.
+    /// Returns `None` if it stores no file there.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -202,15 +204,16 @@ impl Repo {
         }
     }
 
-    /// Reads a file as a commit (or tree) has it, or `None` if it has none there. A link is followed within the tree.
+    /// Reads a file of a commit (or tree), or returns `None` if it has none at that path. A link is
+    /// followed within the tree.
     ///
     /// # Errors
-    /// If the commit is missing, and if a link leads to no file of the same tree.
+    /// If the commit is missing, or if a link leads to no file of the same tree.
     pub fn read_file(&self, treeish: &Oid, path: &Path) -> Result<Option<Vec<u8>>, GitError> {
         self.read_file_within(treeish, path, usize::MAX)
     }
 
-    /// Reads a file as [`Repo::read_file`] does, and one with more bytes than this not at all.
+    /// Like [`Repo::read_file`], but fails for a file with more than `limit` bytes without reading it.
     ///
     /// # Errors
     /// As [`Repo::read_file`], and [`GitError::TooLarge`].
@@ -242,7 +245,7 @@ impl Repo {
         Err(GitError::Io { doing: "read", path: path.to_owned(), source })
     }
 
-    /// Lists the files directly in a folder as a commit (or tree) has it, or `None` if it has no such folder.
+    /// Lists the files directly in a folder of a commit (or tree). Empty if there is no such folder.
     ///
     /// # Errors
     /// If the commit is missing.
@@ -262,7 +265,7 @@ impl Repo {
     }
 }
 
-/// Returns the path that a link names, as the tree's root sees it, or `None` if that is outside.
+/// Returns the path to which a link leads, relative to the tree's root, or `None` if that is outside.
 fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
     let mut path = link.parent()?.to_owned();
     for part in target.components() {
@@ -277,7 +280,7 @@ fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
 }
 
 impl ChangeStatus {
-    /// Returns git's letter for it.
+    /// Returns git's letter for the kind of change.
     pub fn letter(self) -> char {
         match self {
             ChangeStatus::Added => 'A',

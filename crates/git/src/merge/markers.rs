@@ -1,4 +1,4 @@
-//! The lines that git puts around a conflict, whoever has made it.
+//! Finds conflict markers, whoever wrote them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,13 @@ use orchestrate_core::Oid;
 use crate::error::GitError;
 use crate::repo::repository::Repo;
 
-/// How the lines begin that open and close a conflict; the middle ones may be anything else.
+/// The starts of the lines that begin and end a conflict. The lines between sides are not distinctive.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
 
 impl Repo {
-    /// Lists those of the files in which a tree has conflict markers, each with the line of its first one, from 1;
-    /// lines that one of the two sides has itself tell nothing. A link is looked at itself, wherever it leads.
+    /// Lists which of the files have conflict markers in a tree, each with the line of its first one
+    /// (counted from 1). Marker lines that one of the two sides also has do not count. For a link,
+    /// its target path is searched.
     ///
     /// # Errors
     /// If the tree or a side is missing.
@@ -34,7 +35,7 @@ impl Repo {
         Ok(remaining)
     }
 
-    /// Returns the line, from 1, of the first conflict marker in what is at a path that neither side has there.
+    /// Returns the line, from 1, of the first conflict marker that neither side has in the file at a path.
     pub(crate) fn new_marker(&self, bytes: &[u8], path: &Path, sides: [&Oid; 2]) -> Result<Option<usize>, GitError> {
         if first_marker(bytes, &[]).is_none() {
             return Ok(None);

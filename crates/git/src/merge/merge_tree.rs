@@ -1,12 +1,13 @@
-//! Merging two commits without a checkout, by `git merge-tree`.
+//! Merging two commits without a checkout, with `git merge-tree`.
 //!
-//! Git runs in a room of its own (see [`crate::repo::scratch_repo`]), so the result depends on the two commits alone:
-//! no configuration is there, neither the repository's nor the user's nor the machine's, and so no merge driver either.
-//! Attributes come from the target, not from whatever the user has checked out, and from nowhere else: one that says
-//! `merge=union` in the user's own file would make a clean merge, with both versions, of what is a conflict for
-//! everybody else.
+//! Git runs in a room of its own (see [`crate::repo::scratch_repo`]), so the result depends on the
+//! two commits only: it sees no configuration, neither of the repository nor of the user or the
+//! machine, and so no merge driver either. Attributes come from the target only, not from the files
+//! that the user has checked out or anywhere else. An attribute `merge=union` in the user's own
+//! file would make a clean merge, with both versions, of what is a conflict for everyone else.
 //!
-//! Git writes the merged tree into the real one's objects, where nothing holds it yet: see [`Repo::merge`].
+//! Git writes the merged tree to the real repository's objects, where no ref holds it yet: see
+//! [`Repo::merge`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,11 +23,11 @@ use crate::repo::scratch_repo::Room;
 use crate::repo::version::ATTR_SOURCE;
 use crate::store::openat::path_of;
 
-/// What the two sides are called in conflict markers: what was merged before, and the author's own work.
+/// The names of the two sides in conflict markers: what was merged before, and the author's own work.
 const LABELS: [&str; 2] = ["integration", "yours"];
-/// What a conflict is called that git does not name.
+/// The kind of a conflict for which git gives no kind.
 const UNNAMED: &str = "conflict";
-/// How git merges, whatever the user has configured; the limit of renames is git's own default.
+/// Fixed settings for merging, whatever the user has configured. The rename limit is git's default.
 const SETTINGS: [(&str, &str); 7] = [
     ("core.attributesFile", "/dev/null"),
     ("merge.conflictStyle", "diff3"),
@@ -37,29 +38,29 @@ const SETTINGS: [(&str, &str); 7] = [
     ("core.fsync", "committed,reference"),
 ];
 
-/// What came of merging two commits.
+/// The result of merging two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Both sides went together.
+    /// The merge has no conflicts.
     Clean {
         /// The merged tree.
         tree: Oid,
     },
-    /// They did not.
+    /// The merge has conflicts.
     Conflict {
-        /// The tree with conflict markers in it.
+        /// The merged tree, with conflict markers.
         tree: Oid,
         /// The files in conflict, sorted by path.
         files: Vec<ConflictFile>,
-        /// What git says about it, one line each.
+        /// Git's messages about the conflicts, one line each.
         messages: Vec<String>,
     },
 }
 
-/// A file that two sides changed in ways that do not go together.
+/// A file that two sides changed in incompatible ways.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConflictFile {
-    /// The file.
+    /// The path that git reports.
     pub path: PathBuf,
     /// Git's name of the conflict, for example `contents` or `modify/delete`.
     pub kind: String,
@@ -74,13 +75,14 @@ impl fmt::Display for ConflictFile {
 impl Repo {
     /// Merges `candidate` into `target` without a checkout.
     ///
-    /// Nothing holds the merged tree yet: who goes on with it makes a commit of it and keeps that ([`Repo::keep`]). If
-    /// a clean-up of git's takes it in between, that fails, and merging again makes the same tree.
+    /// No ref holds the merged tree yet: the caller must make a commit of it and keep that
+    /// ([`Repo::keep`]). If `git gc` removes the tree before that, the commit fails, and merging
+    /// again creates the same tree.
     ///
     /// # Errors
-    /// If git fails. A conflict is no error.
+    /// If git fails. A conflict is not an error.
     pub fn merge(&self, target: &Oid, candidate: &Oid) -> Result<Merge, GitError> {
-        // What was built on the target has the merged tree already, by any strategy.
+        // A candidate that contains the target already has the merged tree, by any strategy.
         if self.contains(candidate, target)? {
             return Ok(Merge::Clean { tree: self.tree_of(candidate)? });
         }
@@ -100,10 +102,10 @@ impl Repo {
         }
         let mut ended = self.program.run(&run)?;
         if ended.code > 1 {
-            // A `git gc` beside it takes folders of the objects that are empty at that moment.
+            // A concurrent `git gc` removes folders of objects that are empty at that moment.
             ended = self.program.run(&run)?;
         }
-        // One that holds the attributes of this target is of no use to the next.
+        // A room with the attributes of this target cannot be reused.
         if told {
             *self.shared.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
         }
@@ -114,11 +116,11 @@ impl Repo {
         }
     }
 
-    /// Takes the room of the merge before, or makes one.
+    /// Takes the room of the previous merge, or creates one.
     fn room(&self, branches: [(&str, &Oid); 2]) -> Result<Room, GitError> {
         branches.iter().try_for_each(|(_, oid)| theirs(oid).map(drop))?;
         let kept = self.shared.room.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // One that somebody has cleaned away meanwhile cannot be used again.
+        // A room that was removed meanwhile cannot be used again.
         if let Some(room) = kept.filter(|room| room.name(branches).is_ok()) {
             return Ok(room);
         }
@@ -144,7 +146,7 @@ fn read_tree(ended: &Ended) -> Result<Oid, GitError> {
     Ok(oid)
 }
 
-/// Reads `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`.
+/// Parses `tree NUL (mode oid stage TAB path NUL)* NUL (count NUL path NUL … type NUL message NUL)*`.
 fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
     let tree = read_tree(ended)?;
     let broken = || GitError::output("merge-tree", "its list of conflicts is cut off");
@@ -168,7 +170,8 @@ fn read_conflict(ended: &Ended) -> Result<Merge, GitError> {
         };
         messages.push(message);
         for path in paths {
-            // Git says most about a file first: `binary`, and then that its contents conflict.
+            // Git's first message about a file is the most specific: `binary`, and then that its
+            // contents conflict.
             if let Some(known) = kinds.get_mut(path).filter(|known| *known == UNNAMED) {
                 kind.clone_into(known);
             }

@@ -1,4 +1,4 @@
-//! Merges without a checkout, their conflicts, and what two trees differ in.
+//! Merges without a checkout, their conflicts, and differences between trees.
 
 pub(crate) mod conflict;
 pub(crate) mod diff;

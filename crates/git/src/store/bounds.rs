@@ -1,9 +1,10 @@
-//! What git and libgit2 are let read of others' patterns: plain files, and none that takes them for ever.
+//! Bounds for the files of patterns that git and libgit2 may read: regular files with bounded
+//! matching time.
 //!
-//! Both try each star of a pattern at every place of a name, so their time grows with a power of the name's length, and
-//! libgit2 cannot be stopped from within; a pipe in the place of such a file lets both wait without end. So the files
-//! of patterns of a commit, of the user's checkout, of his own and of an agent's worktree are held against these bounds
-//! before git reads them.
+//! Both try each star of a pattern at every position of a name, so their time grows with a power of
+//! the name's length, and libgit2 cannot be interrupted. A pipe in the place of such a file makes
+//! both wait without end. So the files of patterns in a commit, in the user's checkout, in his own
+//! configuration and in an agent's worktree are checked against these bounds before git reads them.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -19,24 +20,25 @@ use crate::store::openat::path_of;
 
 /// The names of files of patterns.
 const FILES: [&[u8]; 3] = [b".gitattributes", b".gitignore", b".worktreeinclude"];
-/// The most bytes of one: the longest known has a few thousand lines.
+/// The maximum size of one file in bytes: the longest known file has a few thousand lines.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
-/// The most lines of one: git holds each path against each line.
+/// The maximum number of lines of one file: git matches each path against each line.
 const MAX_LINES: usize = 20_000;
-/// The most steps that holding one path against all lines of a file may take: some tenths of a second.
+/// The maximum number of steps for matching one path against all lines of a file: some tenths of a second.
 const MOST_STEPS: u64 = 200_000_000;
-/// The steps of a star that is tried at each folder: it was measured to take four times those of one at each letter.
+/// The cost of a star that is tried at each folder, relative to one that is tried at each letter
+/// (measured).
 const TRY_OF_A_FOLDER: u64 = 4;
-/// The depths of paths, and how long the names of each are when the path is as long as the system takes it.
+/// Numbers of folders in a path, each with the length of its names if the path has the maximum length.
 const SHAPES: [(u64, u64); 4] = [(1, 255), (16, 255), (64, 63), (256, 15)];
-/// The longest path, which libgit2 holds as a whole against a line that names folders.
+/// The longest path. Libgit2 matches it as a whole against a line that names folders.
 const LONGEST_PATH: u64 = 4_095;
 
-/// A file of patterns that git should not read.
+/// A file of patterns that git must not read.
 pub(crate) struct Excess {
-    /// Its path in the checkout.
+    /// The path, relative to the checkout if it is in it.
     pub(crate) path: PathBuf,
-    /// Why not.
+    /// Why not, worded for an error message.
     pub(crate) reason: String,
 }
 
@@ -45,7 +47,7 @@ pub(crate) fn is_patterns(name: &[u8]) -> bool {
     FILES.contains(&name)
 }
 
-/// Says why git should not read a file of patterns, or `None` if it may.
+/// Returns why git must not read a file of patterns, or `None` if it may.
 pub(crate) fn excess(text: &[u8]) -> Option<String> {
     if text.len() as u64 > MAX_BYTES {
         return Some(format!("it has {} bytes, but at most {MAX_BYTES} are read", text.len()));
@@ -67,7 +69,7 @@ pub(crate) fn excess(text: &[u8]) -> Option<String> {
     None
 }
 
-/// Says the same of the file of patterns in a commit's tree.
+/// Like [`excess`], for a file of patterns in a commit's tree.
 pub(crate) fn excess_of_blob(repository: &Repository, id: git2::Oid) -> Result<Option<String>, GitError> {
     let failed = || GitError::library("read a file of patterns");
     let (bytes, _) = repository.odb().and_then(|odb| odb.read_header(id)).map_err(failed())?;
@@ -77,8 +79,8 @@ pub(crate) fn excess_of_blob(repository: &Repository, id: git2::Oid) -> Result<O
     Ok(excess(repository.find_blob(id).map_err(failed())?.content()))
 }
 
-/// Finds a file of patterns that git cannot read in bounded time in a checkout, below the folders that hold tracked
-/// files.
+/// Finds a file of patterns in a checkout that git cannot read in bounded time. Only folders with
+/// tracked files are searched.
 pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Excess>, GitError> {
     let mut folders = BTreeSet::from([Vec::new()]);
     for entry in index.iter() {
@@ -89,7 +91,7 @@ pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Ex
     }
     let opened_root = openat::open_root(root).map_err(GitError::errno("open", root))?;
     for folder in folders {
-        // What was deleted or replaced has no patterns for git either.
+        // Git does not read patterns in a folder that was deleted or replaced either.
         let Ok(opened) = openat::open_folder(&opened_root, &folder) else { continue };
         for name in FILES {
             if let Some(reason) = excess_in(&opened, name)? {
@@ -100,13 +102,14 @@ pub(crate) fn excess_below(root: &Path, index: &git2::Index) -> Result<Option<Ex
     Ok(None)
 }
 
-/// Says why git should not read a file of patterns in an open folder, or `None` if it may, or if there is none.
+/// Returns why git must not read a file of patterns in an open folder, or `None` if it may or if
+/// there is none.
 pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>, GitError> {
     let failed = || GitError::errno("read", path_of(name));
     let Some(stat) = openat::look(&folder, name).map_err(failed())? else { return Ok(None) };
     match openat::kind(&stat) {
         FileType::RegularFile => {}
-        // Git passes over a folder, and over a link in the place of the first two.
+        // Git ignores a folder, and a link in the place of the first two files.
         FileType::Directory => return Ok(None),
         FileType::Symlink if name != b".worktreeinclude" => return Ok(None),
         FileType::Symlink => return Ok(Some("it is a link, and links are not followed".to_owned())),
@@ -119,7 +122,7 @@ pub(crate) fn excess_in(folder: impl AsFd, name: &[u8]) -> Result<Option<String>
     }
 }
 
-/// Reads a file of patterns of the user's own, which may be a link, or `None` if there is none.
+/// Reads a file of patterns outside of any checkout, which may be a link. Returns `None` if there is none.
 pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     let Some(bytes) = read_info(path)? else { return Ok(None) };
     match excess(&bytes) {
@@ -128,8 +131,8 @@ pub(crate) fn read_own(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     }
 }
 
-/// Finds a file of patterns that git cannot read in bounded time among those that are in no checkout: the repository's
-/// and the user's own.
+/// Finds a file of patterns that git cannot read in bounded time among those outside of any
+/// checkout: the repository's and the user's own.
 pub(crate) fn excess_elsewhere(repository: &Repository) -> Result<Option<Excess>, GitError> {
     let config = repository.config().map_err(GitError::library("read the configuration"))?;
     let mut files = ["info/exclude", "info/attributes"].map(|name| repository.commondir().join(name)).to_vec();
@@ -148,7 +151,7 @@ pub(crate) fn excess_elsewhere(repository: &Repository) -> Result<Option<Excess>
     Ok(None)
 }
 
-/// Returns where a file of the user's own is if the configuration does not say.
+/// Returns the default path of a file of the user's own.
 #[expect(clippy::disallowed_methods, reason = "git itself reads these two to find the user's files")]
 pub(crate) fn users_file(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -156,21 +159,22 @@ pub(crate) fn users_file(name: &str) -> Option<PathBuf> {
     Some(folder?.join(name))
 }
 
-/// What makes one line of patterns slow.
+/// The properties of one line of patterns that make it slow.
 #[derive(Default)]
 struct Line {
-    /// The stars that are tried at each letter of a name.
+    /// The number of stars that are tried at each letter of a name.
     letters: u64,
-    /// The stars that are tried at each folder of a path.
+    /// The number of stars that are tried at each folder of a path.
     folders: u64,
-    /// How often a letter of a name is looked at for one try of all stars.
+    /// How often one letter of a name is examined for one placement of all stars.
     looks: u64,
-    /// Whether it is held against whole paths as if they were names.
+    /// Whether the line is matched against whole paths as if they were names.
     spans_path: bool,
 }
 
 impl Line {
-    /// Reads a line of any file of patterns; of attributes the pattern stands first, and the rest has no stars.
+    /// Parses a line of any file of patterns. In a line of attributes the pattern comes first, and
+    /// the rest has no stars.
     fn read(line: &[u8]) -> Line {
         if line.starts_with(b"#") {
             return Line::default();
@@ -184,10 +188,10 @@ impl Line {
             let stars = behind.iter().take_while(|byte| **byte == b'*').count();
             rest = behind.get(stars..).unwrap_or_default();
             match (stars, rest.first()) {
-                // What ends in a star is matched without a try, and a star between slashes in one way only.
+                // A trailing star is matched without trying, and a star between slashes in only one way.
                 (_, None) | (1, Some(b'/')) => {}
                 (_, Some(b'/')) => read.folders += 1,
-                // With an escaped slash behind it, it is tried at each letter of the whole path.
+                // Before an escaped slash, `**` is tried at each letter of the whole path.
                 (2.., Some(b'\\')) => read.letters += 2,
                 _ => read.letters += 1,
             }
@@ -197,7 +201,7 @@ impl Line {
         read
     }
 
-    /// Returns the most steps that git takes to hold one path against it.
+    /// Returns the maximum number of steps that git takes to match one path against the line.
     fn steps(&self) -> u64 {
         let worst = match self.spans_path {
             true => ways(LONGEST_PATH, self.letters),
@@ -212,15 +216,17 @@ impl Line {
     }
 }
 
-/// Returns in how many ways some stars can be laid over some places, one behind the other.
+/// Returns the number of ways to distribute stars over places, in order.
 fn ways(places: u64, stars: u64) -> u64 {
-    // Each step of the product is a binomial coefficient, so it divides evenly; with more it is beyond every bound.
+    // Each partial product is a binomial coefficient, so the division is exact. With more than nine
+    // stars the result exceeds every bound.
     (1..=stars.min(9)).fold(1_u64, |ways, at| ways.saturating_mul(places + at - 1) / at)
 }
 
-/// Returns how often one letter is looked at while what stands between two stars is tried at each place.
+/// Returns how often one letter is examined while the text between two stars is tried at each place.
 ///
-/// Tries that overlap begin with the same letter, so they are no more than it is there, or than there are folders.
+/// Overlapping tries begin at occurrences of the text's first letter. So their number is at most
+/// that of these letters in the text or, if it begins with a slash, of its folders.
 fn looks(piece: &[u8]) -> u64 {
     let folders = piece.strip_prefix(b"/").map(|behind| behind.iter().filter(|byte| **byte == b'/').count());
     let is_fixed = !piece.iter().any(|byte| matches!(byte, b'?' | b'[' | b'\\'));
@@ -233,7 +239,7 @@ fn looks(piece: &[u8]) -> u64 {
     times as u64
 }
 
-/// Undoes the escapes of a quoted pattern that hide a star or a bracket.
+/// Replaces the escapes of a quoted pattern that hide a star, a question mark or a bracket.
 fn unquoted(line: &[u8]) -> Vec<u8> {
     let mut text = line.to_vec();
     if line.starts_with(b"\"") {

@@ -1,41 +1,40 @@
-//! Git's own glob matching, which decides what a line of an ignore file names.
+//! Git's glob matching, which decides what a line of an ignore file matches.
 //!
-//! The rules are those of git's `wildmatch.c`: `*` and `?` stop at a slash, `**` between slashes does not,
-//! brackets hold ranges and named classes. An agent writes the patterns, so none may take long: git's own matching
-//! tries each `**/` both ways, which doubles the time with each of them; this one follows all ways at once, so it
-//! takes time in the length of the pattern times that of the text, and no stack.
+//! The rules are those of git's `wildmatch.c`: `*` and `?` stop at a slash, `**` between slashes
+//! does not, and brackets contain ranges and named classes. An agent writes the patterns, so none
+//! may take long. Git's own matcher tries each `**/` both ways, which doubles the time with each of
+//! them. This one follows all ways at once: it takes time proportional to the length of the pattern
+//! times that of the text, and no stack.
 //!
-//! No other matcher of ours or of a library has git's classes, escapes and unfinished patterns, and bytes that are no
-//! UTF-8; one that differs would commit a file that git ignores.
+//! No other matcher, of ours or of a library, supports git's classes, escapes, unfinished patterns
+//! and bytes that are not UTF-8. One that differs would commit a file that git ignores.
 
-/// A pattern, ready to be matched.
+/// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct Glob {
-    /// What has to come one behind the other, or `None` if nothing can match.
+    /// The tokens in order, or `None` if the pattern cannot match anything.
     tokens: Option<Vec<Token>>,
     ignore_case: bool,
 }
 
-/// One piece of a pattern.
 #[derive(Debug)]
 enum Token {
-    /// This byte.
+    /// This byte; in lower case if case is ignored.
     Byte(u8),
-    /// Any byte.
     Any,
-    /// Any byte but a slash.
+    /// Any byte except a slash.
     AnyButSlash,
     /// A byte of a set.
     Set(Box<Letters>),
-    /// Any bytes but slashes.
+    /// Any number of bytes except slashes.
     Star,
-    /// Any bytes.
+    /// Any number of bytes.
     Stars,
-    /// Nothing, or any bytes up to a slash.
+    /// Nothing, or any bytes that end with a slash.
     Folders,
 }
 
-/// How a pattern is read.
+/// How a pattern is interpreted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// Whether slashes are special.
@@ -49,21 +48,22 @@ pub(crate) fn is_special(byte: u8) -> bool {
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Parses a pattern.
     pub(crate) fn new(pattern: &[u8], style: Style) -> Glob {
         Glob { tokens: Reader { pattern, style }.tokens(), ignore_case: style.ignore_case }
     }
 
-    /// Returns the most steps that a match with a text of this length takes.
+    /// Returns the maximum number of steps for matching a text of this length.
     pub(crate) fn work(&self, text: usize) -> u64 {
         let tokens = self.tokens.as_ref().map_or(0, Vec::len);
         (tokens as u64 + 1).saturating_mul(text as u64 + 1)
     }
 
-    /// Reports whether the pattern names a text.
+    /// Reports whether the pattern matches a text.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         let Some(tokens) = &self.tokens else { return false };
-        // The places in the pattern where what is read of the text can have led to, one for each token and the end.
+        // The positions in the pattern that the text read so far can lead to: one for each token,
+        // and the end.
         let mut places = vec![false; tokens.len() + 1];
         let mut next = places.clone();
         enter(tokens, &mut places, 0);
@@ -76,7 +76,7 @@ impl Glob {
                 }
                 let (stays, goes) = self.step(token, *letter);
                 match token {
-                    // What has begun to be folders ends at a slash only.
+                    // Once `Folders` has consumed a byte, it ends only at a slash.
                     Token::Folders => next.iter_mut().skip(at).take(1).for_each(|place| *place = true),
                     _ if stays => enter(tokens, &mut next, at),
                     _ => {}
@@ -94,7 +94,7 @@ impl Glob {
         places.last().is_some_and(|end| *end)
     }
 
-    /// Reports whether a token takes a letter and stays, and whether it takes it as its last.
+    /// Reports whether a token can consume a byte and continue, and whether it can consume it as its last.
     fn step(&self, token: &Token, letter: u8) -> (bool, bool) {
         let is_slash = letter == b'/';
         match token {
@@ -109,7 +109,7 @@ impl Glob {
     }
 }
 
-/// Notes that a place is reached, and those behind it that nothing has to come for.
+/// Marks a position as reached, along with the following ones that can be reached without a byte.
 fn enter(tokens: &[Token], places: &mut [bool], at: usize) {
     let skipped =
         tokens.iter().skip(at).take_while(|token| matches!(token, Token::Star | Token::Stars | Token::Folders));
@@ -119,14 +119,15 @@ fn enter(tokens: &[Token], places: &mut [bool], at: usize) {
     }
 }
 
-/// Reads a pattern's tokens.
+/// Parses a pattern's tokens.
 struct Reader<'a> {
     pattern: &'a [u8],
     style: Style,
 }
 
 impl Reader<'_> {
-    /// Returns the tokens, or `None` if the pattern has an end that git does not accept, so that it matches nothing.
+    /// Returns the tokens, or `None` if the pattern is one that git does not accept, so that it
+    /// matches nothing.
     fn tokens(&self) -> Option<Vec<Token>> {
         let mut tokens = Vec::new();
         let mut at = 0;
@@ -140,7 +141,7 @@ impl Reader<'_> {
                 _ => (Token::Byte(self.fold(byte)), at + 1),
             };
             at = next;
-            // One of them behind another of the same kind says nothing.
+            // A repeated token of these kinds has no effect.
             let repeats = matches!(
                 (tokens.last(), &token),
                 (Some(Token::Folders), Token::Folders)
@@ -168,8 +169,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a bracket expression from behind its `[`, or `None` if it does not end, or names a class that there is
-    /// not.
+    /// Parses a bracket expression from behind its `[`. Returns `None` if it does not end, or names
+    /// a class that does not exist.
     fn bracket(&self, mut at: usize) -> Option<(Token, usize)> {
         let byte = |at: usize| self.pattern.get(at).copied();
         let negated = matches!(byte(at)?, b'!' | b'^');
@@ -219,7 +220,7 @@ impl Reader<'_> {
         Some((Token::Set(Box::new(set)), at + 1))
     }
 
-    /// Adds the letters that fit, which are given as they are and folded.
+    /// Adds the bytes that a predicate accepts; it is called with each byte as it is and case-folded.
     fn add(&self, set: &mut Letters, fits: impl Fn(u8, u8) -> bool) {
         for letter in (0..=u8::MAX).filter(|letter| fits(*letter, self.fold(*letter))) {
             set.insert(letter);
@@ -296,13 +297,13 @@ impl Letters {
     }
 }
 
-/// What stands behind `[:` in brackets.
+/// The text behind `[:` in a bracket expression.
 enum Class<'a> {
-    /// A name and the place behind its `:]`.
+    /// A class name, and the position behind its `:]`.
     Named(&'a [u8], usize),
-    /// No name: the bracket is a letter like any other.
+    /// No class: the bracket is an ordinary byte.
     None,
-    /// Nothing that ends.
+    /// The expression does not end.
     Endless,
 }
 
@@ -357,7 +358,7 @@ mod tests {
         let table = [
             (b"*a".repeat(200), b"a".repeat(2_000), false),
             (b"**/".repeat(40), b"a/".repeat(30), true),
-            // What follows every way takes no stack for it.
+            // Following all ways takes no stack.
             (b"**/a/".repeat(2_000), b"a/".repeat(2_000), true),
             (b"**/*/".repeat(2_000), b"a/".repeat(2_000), true),
             (b"**/".repeat(1_000_000), b"a/".repeat(2_000), true),

@@ -1,9 +1,9 @@
-//! What git ignores, decided exactly as git does, from rules that we read ourselves.
+//! Decides which files git ignores, exactly as git does, from rules that we read ourselves.
 //!
-//! libgit2 is not asked: it drops a `!` line that takes back a rule of *another* file, so it would leave an
-//! agent's file out of its commit (a property test compares us with git). The rules are read below the
-//! worktree's descriptor: a link in the place of a rules file counts for nothing, as with git, and a pipe
-//! cannot hang us.
+//! Libgit2 is not used: it drops a `!` line that reverts a rule of *another* file, so it would
+//! leave an agent's file out of its commit (a property test compares us with git). The rules are
+//! read below the worktree's descriptor. A link in the place of a rules file is ignored, as by git,
+//! and a pipe cannot hang us.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,48 +17,48 @@ use crate::store::glob;
 use crate::store::glob::{Glob, Style};
 use crate::store::openat;
 
-/// The file of rules in a folder.
+/// The name of the rules file in a folder.
 const RULES: &[u8] = b".gitignore";
-/// The largest file of rules that is read: the longest known has a few thousand lines.
+/// The largest rules file that is read: the longest known has a few thousand lines.
 const RULES_BYTES: u64 = bounds::MAX_BYTES;
-/// The most steps that holding one tree's names against its rules may take: some ten seconds. Half a million files and
-/// two hundred rules with stars take a tenth of them.
+/// The maximum number of steps for matching one tree's names against its rules: some ten seconds.
+/// Half a million files and two hundred rules with stars take a tenth of that.
 const MOST_WORK: u64 = 4 << 30;
 
-/// The rules that hold in a folder: its own, and those of the folders above.
+/// The rules that apply in a folder: its own, and those of the folders above.
 #[derive(Debug)]
 pub(crate) struct Rules {
     patterns: Vec<Pattern>,
     above: Option<Rc<Rules>>,
 }
 
-/// The rules that hold everywhere: the repository's and the user's own.
+/// The rules that apply everywhere: the repository's and the user's own.
 #[derive(Debug)]
 pub(crate) struct Standard {
-    /// The first that decides wins.
+    /// The rules of each file. The first file that decides wins.
     lists: Vec<Vec<Pattern>>,
     ignore_case: bool,
-    /// The steps that matching has taken.
+    /// The number of steps that matching has taken so far.
     work: Cell<u64>,
 }
 
 /// One line of a rules file.
 #[derive(Debug)]
 struct Pattern {
-    /// How long the path of the file's folder is, without a closing slash.
+    /// The length of the path of the file's folder, without a trailing slash.
     base: usize,
-    /// What has to be there as it is, at the beginning.
+    /// The literal start of the pattern.
     plain: Vec<u8>,
-    /// What follows, or `None` if nothing does.
+    /// The rest of the pattern, or `None` if there is none.
     glob: Option<Glob>,
     negated: bool,
     folders_only: bool,
-    /// Whether it names a file wherever it is.
+    /// Whether it matches names in any folder.
     anywhere: bool,
 }
 
 impl Standard {
-    /// Reads the rules that hold everywhere.
+    /// Reads the rules that apply everywhere.
     pub(crate) fn of(repository: &Repository) -> Result<Standard, GitError> {
         let config = repository.config().map_err(GitError::library("read the configuration"))?;
         let own = match config.get_path("core.excludesfile") {
@@ -77,10 +77,10 @@ impl Standard {
         Ok(Standard { lists, ignore_case, work: Cell::new(0) })
     }
 
-    /// Reports whether a file or folder is ignored, given that the folder it is in is not.
+    /// Reports whether a file or folder is ignored, if the folder that contains it is not.
     ///
     /// # Errors
-    /// If the rules of this tree take longer than rules that people write.
+    /// If the rules of this tree take too many steps, which rules that people write do not.
     pub(crate) fn is_ignored(&self, rules: &Rules, path: &[u8], is_folder: bool) -> Result<bool, GitError> {
         let ignored = self.judge(rules, path, is_folder);
         if self.work.get() > MOST_WORK {
@@ -138,7 +138,7 @@ impl Rules {
 }
 
 impl Pattern {
-    /// Reads one line, or `None` if it says nothing.
+    /// Parses one line, or returns `None` if it has no pattern.
     fn parse(line: &[u8], base: &[u8], ignore_case: bool) -> Option<Pattern> {
         if line.is_empty() || line.starts_with(b"#") {
             return None;
@@ -149,8 +149,8 @@ impl Pattern {
         let anywhere = !text.contains(&b'/');
         let text = text.strip_prefix(b"/").unwrap_or(text);
         let plain = text.iter().position(|byte| glob::is_special(*byte)).unwrap_or(text.len());
-        // Of a path, git compares the plain beginning first and matches only the rest, so a `**` right behind it counts
-        // as one between slashes; a name is matched as a whole.
+        // For a path, git compares the literal start first and matches only the rest, so a `**`
+        // directly after it counts as one between slashes. A name is matched as a whole.
         let style = Style { is_path: !anywhere, ignore_case };
         let (plain, glob) = match text.split_at_checked(plain) {
             Some((_, b"")) | None => (text, None),
@@ -160,7 +160,7 @@ impl Pattern {
         Some(Pattern { base: base.len(), plain: plain.to_vec(), glob, negated, folders_only, anywhere })
     }
 
-    /// Returns the most steps that it takes to hold a path of this length against it.
+    /// Returns the maximum number of steps for matching a path of this length.
     fn work(&self, path: usize) -> u64 {
         self.glob.as_ref().map_or(1, |glob| glob.work(path))
     }
@@ -185,7 +185,7 @@ fn parse(bytes: &[u8], base: &[u8], ignore_case: bool) -> Vec<Pattern> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| Pattern::parse(line, base, ignore_case)).collect()
 }
 
-/// Cuts the spaces at the end off, unless a backslash holds them.
+/// Removes trailing spaces, unless a backslash protects them.
 fn without_trailing_spaces(line: &[u8]) -> &[u8] {
     let mut end = None;
     let mut at = 0;
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::repo::program::{Program, Run};
 
-    /// Pieces of which patterns are made that reach every corner of git's matching.
+    /// Pieces for patterns that reach every corner of git's matching.
     fn pattern() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "a",
@@ -260,7 +260,8 @@ mod tests {
         prop::collection::vec(name, 1..7).prop_map(|names| names.join("/"))
     }
 
-    /// Asks git which patterns name a path, as attributes: one for each pattern, and all paths at once.
+    /// Asks git which patterns match which paths. The patterns are given as attributes, one per
+    /// pattern, and all paths at once.
     fn named_by_git(patterns: &[String], paths: &[String], ignore_case: bool) -> BTreeSet<(usize, String)> {
         let folder = tempfile::tempdir().unwrap();
         git2::Repository::init(folder.path()).unwrap();
@@ -289,7 +290,7 @@ mod tests {
             let by_git = named_by_git(&patterns, &paths, ignore_case);
             prop_assert!(!by_git.is_empty());
             for (at, text) in patterns.iter().enumerate() {
-                // Attributes have no patterns of folders alone.
+                // Attributes have no patterns for folders only.
                 if text.ends_with('/') { continue }
                 let pattern = Pattern::parse(text.as_bytes(), b"", ignore_case).unwrap();
                 for path in &paths {

@@ -1,4 +1,4 @@
-//! How a worktree's files become a tree without a program being run.
+//! Converts a worktree's files to a tree without running a program.
 
 pub(crate) mod bounds;
 pub(crate) mod glob;

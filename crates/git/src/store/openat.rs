@@ -1,8 +1,8 @@
-//! Files below a worktree's open directory, and nowhere else.
+//! Access to files below a worktree's open directory, and nowhere else.
 //!
-//! Every path is resolved by the kernel from the directory's descriptor and may not leave it, and no part of
-//! it may be a symbolic link (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`): whatever an agent puts
-//! in the way, at whatever moment, nothing outside is read or written.
+//! The kernel resolves every path from the directory's descriptor. The path may not leave the directory
+//! and none of its parts may be a symbolic link (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
+//! So whatever an agent puts in the way, at any moment, nothing outside is read or written.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,21 +14,21 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
-/// How often an open that lost a race with a rename is tried again; more is an attack.
+/// How often an open is retried that lost a race with a rename; more is an attack.
 const RACES: usize = 16;
 
-/// How many bytes of a path are resolved at once: one name less than the kernel takes.
+/// How many bytes of a path are resolved at once: one name less than the kernel accepts.
 const LONGEST_STEP: usize = 3_840;
 
-/// What may be resolved.
+/// The restrictions on path resolution.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// Makes a path of git's bytes.
+/// Converts git's bytes to a path.
 pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
-/// Splits git's path in its folder and its name.
+/// Splits git's path into its folder and its name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
@@ -36,17 +36,17 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Appends a name to git's path of a folder.
+/// Appends a name to git's path of a folder; the empty path is the root.
 pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
 }
 
-/// Opens a worktree's directory by its path, which we have recorded.
+/// Opens a worktree's directory by its recorded path, whose last part must not be a link.
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Opens a folder below the root; the empty path is the root itself.
+/// Opens a folder below the root; the empty path opens the root itself.
 pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
     let step = |at: BorrowedFd<'_>, path: &[u8]| {
         let path = if path.is_empty() { b".".as_slice() } else { path };
@@ -61,7 +61,7 @@ pub(crate) fn open_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
     Ok(at)
 }
 
-/// Splits as much off a path as the kernel resolves at once.
+/// Splits a path into the longest start that the kernel resolves at once, and the rest.
 fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
     let head = path.get(..LONGEST_STEP).unwrap_or(path);
     match head.iter().rposition(|byte| *byte == b'/').filter(|_| head.len() < path.len()) {
@@ -70,7 +70,7 @@ fn first_steps(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Finds out whether there is anything but folders in an open folder, however deep.
+/// Reports whether an open folder contains anything besides folders, at any depth.
 pub(crate) fn holds_files(folder: OwnedFd) -> Result<bool, Errno> {
     let identity = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
     let folders = |fd: &OwnedFd| -> Result<Option<Vec<Vec<u8>>>, Errno> {
@@ -99,7 +99,7 @@ pub(crate) fn holds_files(folder: OwnedFd) -> Result<bool, Errno> {
     Ok(false)
 }
 
-/// Looks at an entry of an open folder without following it.
+/// Returns the metadata of an entry of an open folder without following it, or `None` if it is absent.
 pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(folder, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -108,7 +108,8 @@ pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> Result<Option<Stat>, Errno
     }
 }
 
-/// Reads a regular file of an open folder, and its state while it was open, or `None` if it is over the limit.
+/// Reads a regular file of an open folder, and its metadata while it was open. Returns `None` if it
+/// is larger than the limit.
 pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<(Vec<u8>, Stat)>, Errno> {
     let (file, stat) = open_file(folder, name)?;
     let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size.max(0)).unwrap_or(0).min(1 << 20));
@@ -116,8 +117,8 @@ pub(crate) fn read(folder: impl AsFd, name: &[u8], limit: u64) -> Result<Option<
     Ok((bytes.len() as u64 <= limit).then_some((bytes, stat)))
 }
 
-/// Reports whether two open folders have a regular file of that name with the same in it; one that cannot be read in
-/// the other is not there.
+/// Reports whether two open folders have a regular file of this name with the same content. A file
+/// that cannot be read in the second folder counts as missing.
 pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> Result<bool, Errno> {
     let (file, stat) = open_file(folder, name)?;
     let Ok((other, other_stat)) = open_file(other, name) else { return Ok(false) };
@@ -140,7 +141,7 @@ pub(crate) fn is_same_file(folder: impl AsFd, other: impl AsFd, name: &[u8]) -> 
     }
 }
 
-/// Opens a regular file of an open folder.
+/// Opens a regular file of an open folder. Any other kind of file is an error.
 fn open_file(folder: impl AsFd, name: &[u8]) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = open(folder.as_fd(), OsStr::from_bytes(name), flags, Mode::empty())?;
@@ -151,12 +152,13 @@ fn open_file(folder: impl AsFd, name: &[u8]) -> Result<(File, Stat), Errno> {
     Ok((File::from(file), stat))
 }
 
-/// Reads where a symbolic link of an open folder points.
+/// Reads the target of a symbolic link in an open folder.
 pub(crate) fn read_link(folder: impl AsFd, name: &[u8]) -> Result<Vec<u8>, Errno> {
     Ok(rustix::fs::readlinkat(folder, OsStr::from_bytes(name), Vec::new())?.into_bytes())
 }
 
-/// Makes the folders of a path below the root, replacing files that are in the way, and opens the last.
+/// Creates the folders of a path below the root, replacing files that are in the way, and opens the
+/// last one.
 pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Errno> {
     let mut at = open_folder(&root, b"")?;
     for name in folder.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
@@ -173,16 +175,16 @@ pub(crate) fn make_folder(root: impl AsFd, folder: &[u8]) -> Result<OwnedFd, Err
     Ok(at)
 }
 
-/// Writes a file in an open folder: whole or not at all, replacing what is there.
+/// Writes a file in an open folder atomically, replacing an existing entry.
 pub(crate) fn write(folder: impl AsFd, name: &[u8], bytes: &[u8], executable: bool) -> Result<(), Errno> {
     let mode = if executable { 0o777 } else { 0o666 };
     write_with(folder, name, mode, |file| file.write_all(bytes).map_err(|error| errno(&error)))
 }
 
-/// Copies a regular file from one open folder to another, whole or not at all, replacing what is there; it shares its
-/// blocks where the file system can.
+/// Copies a regular file from one open folder to another, atomically, replacing an existing entry.
+/// The copy shares its blocks if the file system supports that.
 ///
-/// The copy has at most the permissions of the file, from the first moment: the user's mask takes away from them.
+/// The copy is created with the permissions of the file, less the umask; it never has more.
 pub(crate) fn copy(from: impl AsFd, to: impl AsFd, name: &[u8]) -> Result<(), Errno> {
     let (mut file, stat) = open_file(from, name)?;
     write_with(to, name, stat.st_mode, |copy| match rustix::fs::ioctl_ficlone(&*copy, &file) {
@@ -198,7 +200,7 @@ fn write_with(
     fill: impl FnOnce(&mut File) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     let temporary = temporary_name(name);
-    // One that a killed process left has permissions of its own.
+    // A temporary file that a killed process left may have other permissions.
     remove_file(&folder, temporary.as_bytes())?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     let file = open(folder.as_fd(), &temporary, flags, Mode::from_raw_mode(mode & 0o777))?;
@@ -206,7 +208,7 @@ fn write_with(
     put(folder, &temporary, name)
 }
 
-/// Makes a symbolic link in an open folder, replacing what is there.
+/// Creates a symbolic link in an open folder, replacing an existing entry.
 pub(crate) fn write_link(folder: impl AsFd, name: &[u8], target: &[u8]) -> Result<(), Errno> {
     let temporary = temporary_name(name);
     remove_file(&folder, temporary.as_bytes())?;
@@ -214,14 +216,15 @@ pub(crate) fn write_link(folder: impl AsFd, name: &[u8], target: &[u8]) -> Resul
     put(folder, &temporary, name)
 }
 
-/// Sets when an entry of an open folder was changed, in seconds since 1970; a link is not followed.
+/// Sets the modification time of an entry of an open folder, in seconds since 1970; a link is not
+/// followed.
 pub(crate) fn set_modified(folder: impl AsFd, name: &[u8], seconds: i64) -> Result<(), Errno> {
     let time = Timespec { tv_sec: seconds, tv_nsec: 0 };
     let times = Timestamps { last_access: time, last_modification: time };
     rustix::fs::utimensat(folder, OsStr::from_bytes(name), &times, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// Removes a file or link; what is not there is no error.
+/// Removes a file or link; a missing one is no error.
 pub(crate) fn remove_file(folder: impl AsFd, name: &[u8]) -> Result<(), Errno> {
     match rustix::fs::unlinkat(folder, OsStr::from_bytes(name), AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -234,7 +237,7 @@ pub(crate) fn remove_folder(parent: impl AsFd, name: &[u8]) -> Result<(), Errno>
     orchestrate_files::remove_folder_below(parent.as_fd(), OsStr::from_bytes(name))
 }
 
-/// Removes the folders of a path that are empty, from the deepest up.
+/// Removes the empty folders of a path, starting with the deepest.
 pub(crate) fn remove_empty_folders(root: impl AsFd, folder: &[u8]) -> Result<(), Errno> {
     let mut folder = folder;
     while !folder.is_empty() {
@@ -254,7 +257,7 @@ pub(crate) fn remove_empty_folders(root: impl AsFd, folder: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Lists an open folder: names, and whether each is a folder.
+/// Lists the entries of an open folder, sorted: names, and whether each is a folder.
 pub(crate) fn list(folder: impl AsFd) -> Result<Vec<(Vec<u8>, bool)>, Errno> {
     let mut names = Vec::new();
     for entry in rustix::fs::Dir::read_from(&folder)? {
@@ -305,8 +308,8 @@ fn put(folder: impl AsFd, temporary: &OsStr, name: &[u8]) -> Result<(), Errno> {
     rustix::fs::renameat(&folder, temporary, &folder, OsStr::from_bytes(name))
 }
 
-/// The name that a file has until it is whole. What a killed process left is removed by the next write of the same
-/// file, which its repetition begins with.
+/// Returns the name of a file until it is complete. A file that a killed process left is removed
+/// when the same file is written again, as the first step.
 fn temporary_name(name: &[u8]) -> OsString {
     let kept = name.get(..name.len().min(200)).unwrap_or_default();
     OsString::from_vec([b".".as_slice(), kept, b".orchestrate-tmp"].concat())

@@ -1,7 +1,7 @@
-//! Snapshots: what an agent's worktree holds, as a tree.
+//! Snapshots: the contents of an agent's worktree, as a tree.
 //!
-//! A snapshot runs nothing (see [`crate::store::stage`]). It refuses to record what looks like an accident: a tree
-//! that is empty, or that lost more than half of its files, while nobody recorded their deletion.
+//! A snapshot runs no program (see [`crate::store::stage`]). It fails if it looks like an accident: if
+//! the tree is empty, or has lost more than half of its files, and the deletions were not recorded.
 //! The worktree's index becomes the snapshot's, so its blobs are reachable until a commit holds them.
 
 use std::collections::BTreeSet;
@@ -18,35 +18,35 @@ use crate::store::openat::path_of;
 use crate::store::stage::{Staged, stage};
 use crate::worktree::worktrees::Worktree;
 
-/// What a snapshot may lose.
+/// Which files may be missing from a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotRules {
-    /// Files and folders whose deletion was recorded, below the worktree.
+    /// Files and folders whose deletion was recorded, relative to the worktree.
     pub recorded_deletions: Vec<PathBuf>,
-    /// What else may be gone.
+    /// How much else may be missing.
     pub unrecorded: Loss,
 }
 
-/// How much of the worktree's HEAD may be gone without a recorded deletion.
+/// How much of the worktree's HEAD may be missing without a recorded deletion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
     /// No more than half of its files.
     #[default]
     Half,
-    /// Any number of files, as long as the tree has one.
+    /// Any number of files, as long as one is left.
     Most,
-    /// All of them, as with a `run:` task, whose command is the record.
+    /// All of them, as for a `run:` task, whose command is the record.
     Everything,
 }
 
-/// What a worktree held.
+/// The contents of a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The tree.
+    /// The tree that was stored.
     pub tree: Oid,
-    /// How many files it has.
+    /// The number of files in it.
     pub files: usize,
-    /// Files of HEAD that are gone, below the worktree.
+    /// Files of HEAD that are missing and were not moved, relative to the worktree.
     pub deleted: Vec<PathBuf>,
     /// Folders with a `.git` of their own; their files are in the tree as plain files.
     pub nested_repositories: Vec<PathBuf>,
@@ -57,13 +57,15 @@ pub struct Snapshot {
 }
 
 impl Repo {
-    /// Stores what a worktree holds as a tree, without running a program. No ref moves: commit and keep it.
+    /// Stores the contents of a worktree as a tree, without running a program. No ref moves, so the
+    /// caller must commit and keep the tree.
     ///
     /// Call it while no process of the worktree's agent is alive.
     ///
     /// # Errors
-    /// [`GitError::EmptySnapshot`] and [`GitError::LostFiles`] for accidents; [`GitError::FilterAsked`] and
-    /// [`GitError::Unstorable`] for files that we cannot store as git would; [`GitError::Tampered`].
+    /// [`GitError::EmptySnapshot`] and [`GitError::LostFiles`] for accidents;
+    /// [`GitError::FilterAsked`] and [`GitError::Unstorable`] for files that we cannot store as git
+    /// would; [`GitError::Tampered`].
     pub fn snapshot(&self, worktree: &Worktree, rules: &SnapshotRules) -> Result<Snapshot, GitError> {
         let mut staged = stage(self, worktree)?;
         let snapshot = self.judge(worktree, &mut staged, rules)?;
@@ -73,10 +75,11 @@ impl Repo {
         Ok(snapshot)
     }
 
-    /// Returns the tree of what a worktree holds at this moment; neither its index nor a ref changes.
+    /// Stores the current contents of a worktree as a tree and returns it. Neither its index nor a
+    /// ref changes.
     ///
     /// # Errors
-    /// Like [`Repo::snapshot`], but nothing is taken for an accident.
+    /// Like [`Repo::snapshot`], except that any loss of files is allowed.
     pub fn current_tree(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         write_tree(self, worktree, &mut stage(self, worktree)?)
     }
@@ -90,7 +93,7 @@ impl Repo {
         self.diff(&self.worktree_head(worktree)?, &tree)
     }
 
-    /// Returns the commit that a worktree's HEAD names.
+    /// Returns the commit at a worktree's HEAD.
     ///
     /// # Errors
     /// If its branch is gone.
@@ -101,7 +104,8 @@ impl Repo {
         Ok(ours(commit.map_err(failed)?.id()))
     }
 
-    /// Reports whether a tree (or commit) has lost so many files of another that a snapshot of it would be refused.
+    /// Reports whether `to` has lost more than half of the files of `from` (both are trees or
+    /// commits), so that a snapshot of it would be refused by default. Moved files are not lost.
     ///
     /// # Errors
     /// If a tree is missing.
@@ -133,7 +137,8 @@ impl Repo {
         })
     }
 
-    /// Lists the files of one tree that another has neither at their place nor, with the same content, elsewhere.
+    /// Lists the files of one tree that are in another neither at the same path nor, with the same
+    /// content, at a new one.
     fn deletions(&self, from: &Oid, to: &Oid) -> Result<Vec<PathBuf>, GitError> {
         let handle = self.handle()?;
         let diff = crate::merge::diff::plain_diff(&handle, from, to, None)?;
@@ -165,7 +170,8 @@ fn write_tree(repo: &Repo, worktree: &Worktree, staged: &mut Staged) -> Result<O
     let written = written.map(ours).map_err(GitError::library("write the tree of a snapshot"));
     match &written {
         _ if !staged.unsynced => {}
-        // An agent looks at the same new files again and again; the wait is for all that others write to that disk.
+        // An agent examines the same new files again and again, and a sync waits for all writes to
+        // that disk.
         Ok(tree) if staged.synced.as_ref() == Some(tree) => {}
         Ok(tree) => repo.sync_tree(worktree.admin_dir(), tree)?,
         Err(_) => repo.sync_objects()?,
@@ -209,7 +215,7 @@ mod tests {
         };
         let (before, tree) = durable(&repo);
         assert_eq!((before, durable(&repo)), (None, (Some(tree.clone()), tree.clone())));
-        // Nobody knows what another process has left to be written.
+        // It is not known what another process left unsynced.
         assert_eq!(durable(&Repo::open(&folder.path().join("project"), folder.path()).unwrap()).0, None);
         std::fs::write(path.join("more"), "1").unwrap();
         let (_, more) = durable(&repo);

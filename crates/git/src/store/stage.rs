@@ -1,14 +1,14 @@
-//! Staging a worktree without running a program: the files as they are, stored as git would store them.
+//! Staging a worktree without running a program: its files are stored exactly as git would store them.
 //!
-//! An agent's tree is where code can run: `git add` and `git status` follow a nested repository's configuration
-//! whatever they are told. So no git process ever looks at an agent's tree to stage it. We read the files ourselves
-//! below the worktree's descriptor, decide ourselves what is ignored (see [`crate::store::ignore`]), and libgit2
-//! converts line ends in our own process; neither starts a program. Where git would need a program, or libgit2 is
-//! known to store something else than git, we refuse: a changed file with a configured `filter`, or with a
-//! `working-tree-encoding`.
+//! Code can run in an agent's tree: `git add` and `git status` follow a nested repository's
+//! configuration whatever they are told. So no git process ever examines an agent's tree to stage it.
+//! We read the files ourselves below the worktree's descriptor, decide ourselves which are ignored
+//! (see [`crate::store::ignore`]), and libgit2 converts line ends in our own process; neither starts
+//! a program. If git would need a program, or libgit2 is known to store something else than git, we
+//! fail: for a changed file with a configured `filter`, or with a `working-tree-encoding`.
 //!
-//! Files whose state on the disk is the one in the index are not read again; a file that changed in the same
-//! instant as the index was written is (git's own rule for "racy" entries).
+//! A file whose metadata matches the index is not read again, unless it is not older than the
+//! index (git's own rule for "racy" entries).
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -33,11 +33,11 @@ use crate::worktree::worktrees::Worktree;
 
 /// The largest file that an agent may add or change; larger ones do not belong in a repository.
 const MAX_FILE_BYTES: u64 = 256 << 20;
-/// The most files that one snapshot may add or change: an unignored `node_modules` is ten times this.
+/// The most files that one snapshot may add or change: an unignored `node_modules` has ten times as many.
 const MAX_NEW_FILES: usize = 50_000;
 /// The most bytes that one snapshot may add or change.
 const MAX_NEW_BYTES: u64 = 1 << 30;
-/// The attributes that make git store other bytes than the file has.
+/// The attributes that can make git store other bytes than the file has.
 const CONVERTING: [&str; 4] = ["text", "crlf", "eol", "ident"];
 
 const REGULAR: u32 = 0o100_644;
@@ -45,32 +45,32 @@ const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
 
-/// The most new files that are made durable one by one: some milliseconds each, where all at once take a tenth of a
-/// second and wait for what others are writing.
+/// The most new files that are synced one by one, at some milliseconds each. Syncing everything at
+/// once takes a tenth of a second and waits for the writes of other processes.
 const SYNCED_ONE_BY_ONE: usize = 64;
 
-/// A worktree's files as an index, and what differed from the index that git has of it.
+/// A worktree's files as an index, and the differences from the index that git has of it.
 pub(crate) struct Staged {
     pub(crate) index: Index,
     pub(crate) store: Repository,
     pub(crate) found: Found,
     /// Whether anything differed.
     pub(crate) changed: bool,
-    /// Whether its objects are still to be made durable.
+    /// Whether its objects still have to be made durable.
     pub(crate) unsynced: bool,
-    /// The tree that was durable before with everything in it, by this process's doing.
+    /// The tree that this process made durable last, if it still exists.
     pub(crate) synced: Option<Oid>,
 }
 
-/// Where the files of one staging are read and stored.
+/// The state of one staging.
 struct Stager<'a> {
     walk: Walk<'a>,
     worktree: &'a Worktree,
     store: &'a Repository,
     conversion: Conversion,
-    /// When the index was written, in seconds and nanoseconds; files as young are read again.
+    /// The modification time of the index in seconds and nanoseconds. Files that are not older are read.
     index_time: (i64, i64),
-    /// The folder that was opened last: the index is sorted, so it is mostly the next one too.
+    /// The folder that was opened last. The index is sorted, so the next file is mostly in the same one.
     last_folder: Option<(Vec<u8>, Option<OwnedFd>)>,
     new_files: usize,
     new_bytes: u64,
@@ -84,21 +84,23 @@ struct Conversion {
     filters: Vec<String>,
 }
 
-/// Stages a worktree's files into a copy of its index, in memory; objects are stored, nothing else is written.
+/// Stages a worktree's files into a copy of its index in memory. Objects are stored, and nothing
+/// else is written.
 pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError> {
     worktree.verify_untampered()?;
     let repository = repo.open_git_dir(worktree.admin_dir())?;
     let index_path = worktree.admin_dir().join("index");
     let mut index = Index::open(&index_path).map_err(GitError::library(format!("read {}", index_path.display())))?;
     let tracked: BTreeMap<Vec<u8>, IndexEntry> = index.iter().map(|entry| (entry.path.clone(), entry)).collect();
-    // Of a merge that a person has begun there, what the files are counts; a path in conflict has no entry of its own.
+    // For a merge that a person started there, the contents of the files are decisive. A path in
+    // conflict has no ordinary entry.
     let conflicted = index.has_conflicts();
     require_decided(worktree, &index)?;
     drop_conflicts(&mut index)?;
     let mut walk = Walk::new(worktree, &repository)?;
     let found = walk.untracked(&tracked)?;
     let many = found.new.len() > SYNCED_ONE_BY_ONE;
-    // Looked for before anything is stored: what a clean-up has taken since is stored anew.
+    // Looked up before anything is stored: if `git gc` has removed objects since, they are stored again.
     let synced = repo.synced_tree(worktree.admin_dir());
     let synced = synced.filter(|tree| theirs(tree).is_ok_and(|tree| repository.find_tree(tree).is_ok()));
     let unsynced = many.then(|| repo.open_unsynced(worktree.admin_dir())).transpose()?;
@@ -114,14 +116,14 @@ pub(crate) fn stage(repo: &Repo, worktree: &Worktree) -> Result<Staged, GitError
     };
     let changed = stager.update(&mut index, &tracked, &found.new);
     if many && changed.is_err() {
-        // What is stored already is not written again, so nothing later would make it durable.
+        // Objects that exist are not written again, so no later snapshot would make these durable.
         repo.sync_objects()?;
     }
     let changed = changed? || conflicted;
     Ok(Staged { index, store: unsynced.unwrap_or(repository), found, changed, unsynced: many, synced })
 }
 
-/// What became of one path.
+/// The result of staging one path.
 enum Fate {
     Same,
     Gone,
@@ -129,7 +131,7 @@ enum Fate {
 }
 
 impl Stager<'_> {
-    /// Brings the index to what the files are; tells whether anything differed.
+    /// Updates the index to the files, and reports whether anything differed.
     fn update(
         &mut self,
         index: &mut Index,
@@ -151,7 +153,7 @@ impl Stager<'_> {
             }
         }
         for path in deleted.iter().map(|path| path_of(path)) {
-            // A conflicted one has no entry any more.
+            // A path that was in conflict has no entry any more.
             if index.get_path(&path, 0).is_some() {
                 index.remove(&path, 0).map_err(GitError::library("remove a file from the index"))?;
             }
@@ -217,7 +219,7 @@ impl Stager<'_> {
             return Err(GitError::TooLarge { path: path_of(path), what: "the size in bytes", limit: MAX_FILE_BYTES });
         };
         self.count(path, bytes.len() as u64)?;
-        // Who checks it out would hang in git.
+        // Checking out the commit would hang git.
         if bounds::is_patterns(name)
             && let Some(reason) = bounds::excess(&bytes)
         {
@@ -226,7 +228,8 @@ impl Stager<'_> {
         self.walk.require_plain_attributes_for(path)?;
         let failed = || self.uncommitted(path, bytes.len());
         let converts = match self.converts(path) {
-            // A file that was checked out without its filter and never touched is what the index has.
+            // A file that was checked out without its filter and not changed since is stored as in
+            // the index.
             Err(_) if known.is_some_and(|entry| is_blob(&bytes, entry.id)) => false,
             other => other?,
         };
@@ -244,7 +247,7 @@ impl Stager<'_> {
         Ok((id, stat))
     }
 
-    /// Says why a file was not stored: for what it is, unless the disk is full.
+    /// Returns why a file was not stored: because of the file, unless the disk is full.
     fn uncommitted(&self, path: &[u8], bytes: usize) -> impl FnOnce(git2::Error) -> GitError {
         move |error| match full_disk::reason(&error, self.store.commondir(), bytes) {
             Some(full) => GitError::library(format!("store {}", path_of(path).display()))(full),
@@ -252,7 +255,7 @@ impl Stager<'_> {
         }
     }
 
-    /// Reports whether git would store other bytes than the file has; refuses where that needs a program.
+    /// Reports whether git would store other bytes than the file has. Fails if that needs a program.
     fn converts(&self, path: &[u8]) -> Result<bool, GitError> {
         let attribute = |name: &str| {
             let flags = AttrCheckFlags::FILE_THEN_INDEX;
@@ -360,7 +363,7 @@ fn entry_of(path: &[u8], mode: u32, id: git2::Oid, stat: &Stat) -> IndexEntry {
     }
 }
 
-/// Makes an index entry that tells nothing about the file on the disk, so that the file is read at the next look.
+/// Creates an index entry without metadata of a file, so that the file is read at the next staging.
 pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {
@@ -379,7 +382,7 @@ pub(crate) fn unread_entry(path: &[u8], mode: u32, id: git2::Oid) -> IndexEntry 
     }
 }
 
-/// Returns the text of an attribute that is set to one, not merely set or unset.
+/// Returns the value of an attribute that is set to a string, or `None` if it is only set or unset.
 fn named(value: Option<Vec<u8>>) -> Option<String> {
     let value = value?;
     match AttrValue::from_bytes(Some(&value)) {

@@ -1,11 +1,13 @@
-//! Which files of a worktree are not in its index: new ones, and what git ignores.
+//! Finds the files of a worktree that are not in its index: new ones, and ignored ones.
 //!
-//! Folders are opened below the worktree's descriptor and links are never followed. Ignore rules are asked for
-//! each name on the way down, so that nothing below an ignored folder comes back, as with git. Attributes are
-//! libgit2's to read, so we look at each of their files first: a pipe in its place would hang it.
+//! Folders are opened below the worktree's descriptor, and links are never followed. Ignore rules
+//! are applied to each name on the way down, so nothing below an ignored folder is included again,
+//! as with git. Libgit2 reads the attributes, so we examine each of these files first: a pipe in
+//! its place would hang libgit2.
 //!
-//! A `.git` below the top is no repository to us: it is reported and passed over, and the files beside it are
-//! files like any others, so what an agent cloned or initialised inside its worktree is not lost.
+//! A `.git` below the top does not make a folder a repository for us. It is reported and skipped,
+//! and the files beside it are ordinary files. So nothing that an agent cloned or initialised
+//! inside its worktree is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -22,12 +24,12 @@ use crate::store::openat;
 use crate::store::openat::{join, path_of};
 use crate::worktree::worktrees::Worktree;
 
-/// The files that decide how content is stored.
+/// The name of the files that determine how content is stored.
 const ATTRIBUTES: &[u8] = b".gitattributes";
-/// The deepest folder that we enter: a path of 4,096 bytes has at most half as many parts.
+/// The deepest folder that is entered: a path of 4,096 bytes has at most half as many parts.
 const DEEPEST: usize = 2_048;
 
-/// What a walk through a worktree found.
+/// The result of a walk through a worktree.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// New files, sorted by path.
@@ -36,25 +38,25 @@ pub(crate) struct Found {
     pub(crate) nested: Vec<PathBuf>,
     /// Pipes, sockets and devices, which git cannot store.
     pub(crate) special: Vec<PathBuf>,
-    /// What git ignores, and whether it is a folder; nothing below an ignored folder.
+    /// Ignored files and folders, and whether each is a folder; nothing below an ignored folder.
     pub(crate) ignored: Vec<(Vec<u8>, bool)>,
 }
 
-/// A walk, with the folders whose attributes have been looked at.
+/// A walk, with the folders whose attributes have been checked.
 pub(crate) struct Walk<'a> {
     worktree: &'a Worktree,
     standard: Standard,
     plain: BTreeSet<Vec<u8>>,
 }
 
-/// A folder to be entered, with the rules of the one that it is in.
+/// A folder to be entered, with the rules of its parent.
 type ToEnter = (Vec<u8>, Option<Rc<Rules>>);
 
 impl<'a> Walk<'a> {
     /// Prepares a walk; `repository` is libgit2 on the worktree's admin directory.
     ///
     /// # Errors
-    /// If the rules that hold everywhere cannot be read.
+    /// If the rules that apply everywhere cannot be read.
     pub(crate) fn new(worktree: &'a Worktree, repository: &Repository) -> Result<Self, GitError> {
         Ok(Walk { worktree, standard: Standard::of(repository)?, plain: BTreeSet::new() })
     }
@@ -84,7 +86,7 @@ impl<'a> Walk<'a> {
         let shown = || self.worktree.path().join(path_of(folder));
         let opened = openat::open_folder(self.worktree.root(), folder).map_err(GitError::errno("open", shown()))?;
         if folder.iter().filter(|byte| **byte == b'/').count() > DEEPEST {
-            // Git stores no folders, so nothing is lost of those that have nothing in them.
+            // Git stores no folders, so nothing is lost with empty ones.
             let holds_files = openat::holds_files(opened).map_err(GitError::errno("list", self.worktree.path()))?;
             return match holds_files {
                 true => Err(GitError::TooLarge {
@@ -129,7 +131,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Looks at the attributes that libgit2 will read for this path: of its folder and all above.
+    /// Checks the attributes files that libgit2 will read for this path: those of its folder and of
+    /// all folders above.
     pub(crate) fn require_plain_attributes_for(&mut self, path: &[u8]) -> Result<(), GitError> {
         let mut folder = openat::split(path).0;
         loop {
@@ -160,7 +163,7 @@ fn require_plain_attributes(folder: &[u8], opened: &OwnedFd) -> Result<(), GitEr
     }
 }
 
-/// Returns the first folder of a path.
+/// Returns the first component of a path.
 fn top_of(path: &[u8]) -> PathBuf {
     path_of(path.split(|byte| *byte == b'/').next().unwrap_or_default())
 }

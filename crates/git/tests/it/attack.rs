@@ -1,4 +1,4 @@
-//! What an agent may plant in its worktree, each with a canary that a program of its would leave.
+//! What an agent may plant in its worktree. A canary file shows whether a planted program ran.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use orchestrate_git::{GitError, Loss, Repo, SnapshotRules, Worktree, WorktreeSpe
 
 use crate::support::{Fixture, command, commit_spec, git_in, make_pipe, write_files};
 
-/// Does everything that the coordinator does with an agent's tree.
+/// Runs every operation that the coordinator performs on an agent's tree.
 fn everything(fixture: &Fixture, repo: &Repo, worktree: &Worktree) -> Result<(), GitError> {
     let rules = SnapshotRules { unrecorded: Loss::Everything, ..SnapshotRules::default() };
     repo.status(worktree)?;
     let snapshot = repo.snapshot(worktree, &rules)?;
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")]))?;
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit)?;
-    // Another's work beside it, so that there is something to merge.
+    // Another commit, so that there is something to merge.
     let head = fixture.tip("HEAD");
     let other = repo.commit(&commit_spec(repo.tree_of(&head)?, &[&head]))?;
     repo.merge(&other, &commit)?;
@@ -35,7 +35,8 @@ fn dangerous_config(planted: &Path) -> String {
     )
 }
 
-/// Makes a repository with one commit and one uncommitted change, whose configuration names a program.
+/// Creates a repository with one commit and one uncommitted change, and a configuration that names
+/// a program.
 fn plant_repository(fixture: &Fixture, folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     git_in(folder, &["init", "-q"]);
@@ -46,7 +47,7 @@ fn plant_repository(fixture: &Fixture, folder: &Path) {
     write_files(folder, &[("file", "WORK\n"), (".git/config", &config)]);
 }
 
-/// The control: git itself runs what is planted in a folder.
+/// The control: git itself runs the program that is planted in a folder.
 fn require_git_to_run_it(fixture: &Fixture, folder: &Path) {
     std::fs::remove_file(fixture.canary()).ok();
     command(folder, &["status", "--porcelain"]).output().unwrap();
@@ -78,7 +79,7 @@ fn a_nested_repository_runs_nothing_and_loses_nothing() {
 
 #[test]
 fn a_submodule_folder_runs_nothing() {
-    // A gitlink in the tree is refused when the repository is opened; here it comes in later.
+    // A gitlink in the tree is refused when a run starts; here it is added later.
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();
     let link = format!("160000,{},sub", fixture.tip("HEAD"));
@@ -134,7 +135,7 @@ fn a_tampered_pointer_quarantines_the_worktree() {
         assert!(matches!(&error, GitError::Tampered { what, .. } if *what == expected), "{name}: {error}");
         assert_eq!(std::fs::read_to_string(worktree.path().join("work")).unwrap(), "kept\n");
         if expected == ".git" {
-            // What the error advises.
+            // Follow the error's advice.
             drop(std::fs::rename(worktree.path().join(".git"), fixture.path().join(format!("{name}.git"))));
             fixture.git(&["worktree", "repair"]);
             repo.open_worktree(worktree.path()).unwrap();
@@ -193,7 +194,7 @@ fn links_lead_nowhere() {
     std::fs::remove_dir_all(worktree.path().join("folder")).unwrap();
     std::os::unix::fs::symlink(&outside, worktree.path().join("folder")).unwrap();
     std::os::unix::fs::symlink(outside.join("file"), worktree.path().join("link")).unwrap();
-    // The control: whoever follows them reads what is outside.
+    // The control: a process that follows the links reads what is outside.
     for link in ["folder/file", "link"] {
         assert_eq!(std::fs::read_to_string(worktree.path().join(link)).unwrap(), "secret\n");
     }
@@ -202,7 +203,8 @@ fn links_lead_nowhere() {
     assert!(files.values().all(|(_, content)| !content.contains("secret")), "{files:?}");
     assert_eq!(files[b"folder".as_slice()].0, "120000");
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
-    // The other side changes what lies behind the link: it is written into the worktree, not through the link.
+    // The other side changes the file behind the link: it is written into the worktree, not through
+    // the link.
     let target = fixture.commit_files(&[("folder/file", "2\n")], "target");
     repo.write_conflict(&worktree, &target, &commit, "refs/orchestrate/keep/r-test01/T1/conflict").unwrap();
     assert_eq!(std::fs::read_to_string(outside.join("file")).unwrap(), "secret\n");
@@ -220,7 +222,7 @@ fn rules_that_are_no_plain_files_are_refused() {
         let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(error, GitError::Unstorable { .. }), "{error}");
         std::fs::remove_file(&path).unwrap();
-        // The control: a plain file of the same name is no hindrance.
+        // The control: a regular file of the same name is accepted.
         write_files(worktree.path(), &[(name, "# nothing\n")]);
         repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
         std::fs::remove_file(path).unwrap();

@@ -1,4 +1,4 @@
-//! Configuration that is hidden behind a condition, that is the user's own, or that comes with the repository.
+//! Configuration that is behind a condition, that is the user's own, or that comes with the repository.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use orchestrate_git::{GitError, Merge, Move, Refusal, Repo, SnapshotRules, Workt
 
 use crate::support::{Fixture, command, write_files};
 
-/// What hides a file of configuration from who does not know each condition that git knows; `PROJECT` stands for the
-/// checkout.
+/// Ways to hide a configuration file from a program that does not know every condition that git
+/// knows. `PROJECT` stands for the checkout.
 const CONDITIONS: [&str; 6] = [
     "include.path",
     "includeIf.hasconfig:remote.*.url:https://example.invalid/**.path",
@@ -18,7 +18,8 @@ const CONDITIONS: [&str; 6] = [
     "worktree",
 ];
 
-/// A repository whose own configuration says something behind a condition; its files ask for the filter `x`.
+/// Creates a repository whose own configuration has settings behind a condition. Its files ask for
+/// the filter `x`.
 fn hiding(condition: &str, hidden: &str) -> Fixture {
     let fixture = Fixture::new(&[("a", "1\n"), ("b", "1\n"), (".gitattributes", "* filter=x\n")]);
     fixture.git(&["config", "remote.origin.url", "https://example.invalid/x.git"]);
@@ -34,7 +35,7 @@ fn hiding(condition: &str, hidden: &str) -> Fixture {
     fixture
 }
 
-/// Does everything for which git is started.
+/// Runs every operation for which git is started.
 fn everything(fixture: &Fixture, repo: &Repo) -> Result<(), GitError> {
     let base = fixture.tip("HEAD");
     let worktree = fixture.worktree(repo, "T1");
@@ -97,7 +98,7 @@ fn no_condition_hides_a_filter_or_a_promise_from_us() {
     }
 }
 
-/// What is promised after the repository was opened is not fetched either.
+/// Objects that a remote promises after the repository was opened are not fetched either.
 #[test]
 fn nothing_is_fetched() {
     let fixture = Fixture::new(&[("a", "1\n")]);
@@ -117,7 +118,7 @@ fn nothing_is_fetched() {
     assert!(fixture.canary().exists(), "the attack does not work on git itself");
 }
 
-/// The user's own filter is the user's own decision.
+/// A filter in the user's own configuration is the user's decision, so it runs.
 #[test]
 fn the_users_own_filter_writes_his_checkout() {
     let fixture = Fixture::new(&[("a", "1\n"), (".gitattributes", "a filter=mine\n")]);
@@ -131,7 +132,8 @@ fn the_users_own_filter_writes_his_checkout() {
     assert_eq!(std::fs::read_to_string(fixture.project().join("a")).unwrap(), "two\n");
 }
 
-/// Two commits on one base that change the same line, and that ask for a driver.
+/// Creates two commits on one base that change the same line, with attributes that may ask for a
+/// merge driver.
 fn two_sides(fixture: &Fixture, attributes: &str) -> [orchestrate_core::Oid; 2] {
     let base = fixture.commit_files(&[("a", "1\n"), (".gitattributes", attributes)], "base");
     let one = fixture.commit_files(&[("a", "one\n")], "one");
@@ -158,13 +160,14 @@ fn a_merge_knows_no_driver_and_no_attributes_but_the_targets() {
     fixture.git(&["config", "merge.default", "union"]);
     fixture.configure("merge.default", "union");
     assert!(is_conflict(fixture.repo().merge(&one, &two)), "the default driver");
-    // The control: git itself makes a clean merge of it.
+    // The control: git itself merges this without a conflict.
     let control = command(&fixture.project(), &["merge-tree", "--write-tree", one.as_str(), two.as_str()]).output();
     assert!(control.unwrap().status.success());
 }
 
-/// Takes the lock of each file and folder below a folder, as whoever can open one can. The folder itself is left out:
-/// processes of this user wait for each other at the repository's own, and a confined one cannot open that.
+/// Locks each file and folder below a folder, as any process that can open them could. The folder
+/// itself is left out: processes of this user wait for each other on the repository's own
+/// directory, and a confined one cannot open it.
 fn lock_all(folder: &Path, locked: &mut Vec<File>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -181,7 +184,7 @@ fn lock_all(folder: &Path, locked: &mut Vec<File>) {
 fn whoever_locks_what_is_in_the_repository_holds_nobody_up() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let repo = fixture.repo();
-    // What an earlier version waited for.
+    // The lock file of an earlier version.
     std::fs::write(repo.common_dir().join("orchestrate.lock"), "").unwrap();
     let worktree = fixture.worktree(&repo, "T1");
     let mut locked = Vec::new();
@@ -193,7 +196,7 @@ fn whoever_locks_what_is_in_the_repository_holds_nobody_up() {
     assert!(!locked.is_empty());
 }
 
-/// A note of a half-done landing that came with a repository would name any folder.
+/// A note of a half-done landing that came with a repository could name any folder.
 #[test]
 fn a_note_that_comes_with_the_repository_is_no_note() {
     let fixture = Fixture::new(&[("a", "1\n")]);

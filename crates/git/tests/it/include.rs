@@ -1,4 +1,4 @@
-//! What `.worktreeinclude` copies into a worktree, and what it never does.
+//! What `.worktreeinclude` copies into a worktree, and what it never copies.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use orchestrate_git::{GitError, Refusal, Worktree};
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
-/// Makes a repository whose `.worktreeinclude` has these patterns, and in which everything below `local` is ignored.
+/// Creates a repository with these patterns in its `.worktreeinclude`, which ignores `local/` and `*.env`.
 fn naming(patterns: &str) -> Fixture {
     Fixture::new(&[(".gitignore", "local/\n*.env\n"), (".worktreeinclude", patterns), ("tracked", "1\n")])
 }
@@ -99,7 +99,8 @@ fn links_are_links_and_pipes_and_repositories_are_left_out() {
     }
 }
 
-/// The user's checkout may be of another commit than the worktree, where a folder of the one is a file of the other.
+/// The user's checkout may be at another commit than the worktree, and a folder of one may be a
+/// file of the other.
 #[test]
 fn what_is_in_the_worktree_stays() {
     let fixture = naming("local/\nlinked/\nx.env\n");

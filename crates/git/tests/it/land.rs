@@ -7,7 +7,7 @@ use orchestrate_git::{GitError, Merge, Move, Repo};
 
 use crate::support::{Fixture, command, commit_spec, git_in, write_files};
 
-/// A repository, and a commit on top of main that changes `a` and adds `new`.
+/// Creates a repository, and a commit on top of main that changes `a` and adds `new`.
 pub(crate) fn prepared() -> (Fixture, Repo, Move) {
     let files = [("a", "1\n"), ("b", "1\n"), ("c", "1\n"), (".gitignore", "ignored\n")];
     let fixture = Fixture::new(&files);
@@ -20,7 +20,7 @@ pub(crate) fn prepared() -> (Fixture, Repo, Move) {
     (fixture, repo, landing)
 }
 
-/// Returns the user staged, unstaged, untracked and ignored changes and a stash, none of which overlap.
+/// Makes staged, unstaged, untracked and ignored changes and a stash, none of which overlap.
 fn busy_user(fixture: &Fixture) {
     write_files(&fixture.project(), &[("c", "stashed\n")]);
     fixture.git(&["stash", "-q"]);
@@ -69,7 +69,7 @@ fn overlapping_changes_are_named_and_nothing_happens() {
     }
 }
 
-/// Lets git fail at each file of the name `fails`, whatever it is to write there.
+/// Configures the user's filter `full` to fail when git writes a file, or to do nothing.
 pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
     let filter = if fails { "false" } else { "cat" };
     fixture.configure("filter.full.clean", "cat");
@@ -77,7 +77,8 @@ pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
     fixture.configure("filter.full.required", "true");
 }
 
-/// A repository, and a commit on top of main that adds, changes and removes files, with these attributes in each.
+/// Creates a repository, and a commit on top of main that adds, changes and removes files. The two
+/// commits have these attributes.
 fn prepared_to_fail(attributes: [&str; 2]) -> (Fixture, Repo, Move) {
     let same = ["a", "b", "c", "gone", "late"].map(|name| (name, "1\n"));
     let files = [&same[..], &[(".gitattributes", attributes[0]), (".gitignore", "ignored\n")]].concat();
@@ -103,7 +104,7 @@ fn what_git_could_not_write_is_put_back() {
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert!(fixture.users_state() == before, "something of the user's changed");
-    // By then the index may know when the files were written again.
+    // By then the index may record when the files were written again.
     let error = repo.land(&landing).unwrap_err();
     assert!(matches!(error, GitError::NotWritten { .. }), "{error}");
     assert_eq!(files_and_status(&fixture), files);
@@ -116,7 +117,7 @@ fn what_git_could_not_write_is_put_back() {
 fn what_is_refused_puts_nothing_of_the_users_back() {
     for emptied in [true, false] {
         let (fixture, repo, landing) = prepared_to_fail(["", ""]);
-        // Both look as if git had begun to write them.
+        // In both cases the file looks as if git had begun to write it.
         let late = fixture.project().join("late");
         if emptied {
             std::fs::write(&late, "").unwrap()
@@ -131,7 +132,7 @@ fn what_is_refused_puts_nothing_of_the_users_back() {
     }
 }
 
-/// What git has written of modes, of folders where files were, and over files that the user had deleted or hidden.
+/// Covers modes, folders in place of files, and files that the user had deleted or hidden from git.
 #[test]
 fn all_that_git_has_written_is_put_back() {
     let same = ["a", "b", "c", "d", "mode", "deleted", "hidden"].map(|name| (name, "1\n"));
@@ -170,7 +171,7 @@ fn all_that_git_has_written_is_put_back() {
     assert_eq!(std::fs::read_to_string(fixture.project().join("d/x")).unwrap(), "2\n");
 }
 
-/// Which of the user's files may be executed.
+/// Returns which of the user's files are executable.
 fn modes(fixture: &Fixture) -> Vec<(PathBuf, bool)> {
     use std::os::unix::fs::PermissionsExt;
     let (files, _) = files_and_status(fixture);
@@ -178,7 +179,7 @@ fn modes(fixture: &Fixture) -> Vec<(PathBuf, bool)> {
     files.into_iter().map(|(path, _)| (path.clone(), mode(&path))).collect()
 }
 
-/// A file that git was told not to look at stands in the way, whatever it begins with.
+/// A file that git was told not to watch obstructs a landing, whatever it contains.
 #[test]
 fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
     for flag in ["--assume-unchanged", "--skip-worktree"] {
@@ -198,8 +199,8 @@ fn hidden_files_are_neither_put_back_nor_in_the_way_of_later_landings() {
     }
 }
 
-/// Such a file was edited in the very second of the index, with as many bytes: git can tell by the content alone, and
-/// refreshing the index would make it forget that it has to look.
+/// The hidden file was edited in the same second as the index, with the same size. Git can detect
+/// this only by the content, and refreshing the index would make git forget to check it.
 #[test]
 fn a_hidden_edit_of_the_same_second_is_kept() {
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
@@ -213,7 +214,7 @@ fn a_hidden_edit_of_the_same_second_is_kept() {
         fixture.git(&["update-index", flag, "a"]);
         std::fs::write(&file, "3\n").unwrap();
         set_time(&file);
-        // Something else that git has to look at anew, so that it writes the index.
+        // Another file that git has to check again, so that it rewrites the index.
         write_files(&fixture.project(), &[("b", "1\n")]);
         set_time(&index);
         let error = repo.land(&landing).unwrap_err();
@@ -222,7 +223,7 @@ fn a_hidden_edit_of_the_same_second_is_kept() {
     }
 }
 
-/// The user's files, which `git status` compares with the index.
+/// Returns the user's files and the output of `git status`.
 pub(crate) fn files_and_status(fixture: &Fixture) -> (Vec<(PathBuf, Vec<u8>)>, String) {
     let files = fixture.users_state().into_iter().filter(|(path, _)| !path.starts_with(fixture.project().join(".git")));
     (files.collect(), fixture.git(&["status", "--porcelain", "--ignored"]))
@@ -271,7 +272,7 @@ fn files_in_conflict_are_named_whether_they_overlap_or_not() {
     }
 }
 
-/// Names what stands in the way of a landing that makes `folder/file`, and requires that nothing has happened.
+/// Returns what obstructs a landing that creates `folder/file`, and asserts that nothing has changed.
 fn in_the_way(of_user: impl Fn(&Fixture)) -> Vec<PathBuf> {
     let (fixture, repo, mut landing) = prepared();
     fixture.git(&["switch", "-q", "work"]);
@@ -420,7 +421,7 @@ fn a_rebase_in_progress_is_left_alone() {
     assert!(matches!(error, GitError::Refused { .. }), "{error}");
 }
 
-/// The user's filter breaks the second time, and keeps the branch from moving the first time.
+/// The user's filter prevents the branch from being moved the first time, and fails the second time.
 #[test]
 fn files_that_cannot_go_back_are_told() {
     let (fixture, repo, landing) = prepared();
@@ -441,8 +442,8 @@ fn files_that_cannot_go_back_are_told() {
     assert_eq!(fixture.tip("main"), landing.from);
 }
 
-/// As a kill leaves it before the branch is moved, which somebody else then moves; the user may have committed the
-/// files.
+/// This is the state after a kill before the branch is moved, if the branch is then moved by
+/// someone else, or the user commits the files.
 #[test]
 fn files_of_a_landing_go_back_unless_they_were_committed() {
     for is_committed in [false, true] {

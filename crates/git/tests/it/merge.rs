@@ -10,7 +10,7 @@ use crate::support::{Fixture, commit_spec, write_files};
 const KEPT: &str = "refs/orchestrate/keep/r-test01/T1/merge";
 const INTEGRATION: &str = "refs/heads/orchestrate/r-test01/integration";
 
-/// Makes a branch at the first commit with these files.
+/// Creates a branch at the first commit, and a commit on it with these files.
 fn side(fixture: &Fixture, name: &str, files: &[(&str, &str)]) -> Oid {
     fixture.git(&["switch", "-q", "-c", name, "main"]);
     let tip = fixture.commit_files(files, name);
@@ -78,7 +78,7 @@ fn attributes_come_from_the_target_not_from_the_checkout() {
     let repo = fixture.repo();
     assert!(matches!(repo.merge(&one, &two).unwrap(), Merge::Clean { .. }));
     assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
-    // What the user has in his checkout does not change it.
+    // The attributes in the user's checkout have no effect.
     write_files(&fixture.project(), &[(".gitattributes", "log merge=union\n")]);
     assert!(matches!(repo.merge(&two, &one).unwrap(), Merge::Conflict { .. }));
     let tree = repo.tree_of(&base).unwrap();

@@ -1,4 +1,4 @@
-//! Which names are stored: the answers of `orchestrate_core::git_path` beside git's own, for any path.
+//! Which names can be stored: `orchestrate_core::git_path` compared with git itself, for arbitrary paths.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -12,10 +12,10 @@ use proptest::prelude::*;
 
 use crate::support::{Fixture, command};
 
-/// The paths of one comparison: one process of git judges them all.
+/// The number of paths in one comparison, for which one git process is started.
 const AT_ONCE: usize = 400;
 
-/// Pieces of which names are made that come near to git's own.
+/// Pieces for names that resemble git's own.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         ".git",
@@ -66,7 +66,8 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Asks git which of these paths it takes; each is put below a folder of its own, so that none is in another's way.
+/// Asks git which of these paths it accepts. Each is put into a folder of its own, so that none
+/// obstructs another.
 fn taken_by_git(fixture: &Fixture, paths: &[Vec<u8>], mode: &str) -> BTreeSet<usize> {
     let blob = fixture.git(&["rev-parse", "HEAD:a"]);
     let mut input = Vec::new();
@@ -92,7 +93,8 @@ fn taken_by_git(fixture: &Fixture, paths: &[Vec<u8>], mode: &str) -> BTreeSet<us
     listed.split(|byte| *byte == 0).filter_map(number).collect()
 }
 
-/// Git looks for an alias behind every backslash but one that begins a part; we look behind that one, too.
+/// Git looks for an alias behind every backslash except one that begins a path component; we look
+/// behind that one too.
 fn begins_with_backslash(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(|part| part.first() == Some(&b'\\'))
 }

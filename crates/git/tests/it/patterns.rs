@@ -1,4 +1,4 @@
-//! Patterns that take git for ever, and what is no file in their place.
+//! Files of patterns that git would match for ever, and other things in place of such a file.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -8,20 +8,20 @@ use orchestrate_git::{GitError, Refusal, Repo, SnapshotRules};
 
 use crate::support::{Fixture, make_pipe, write_files};
 
-/// Names that git reads patterns from.
+/// The names of files from which git reads patterns.
 const FILES: [&str; 3] = [".gitattributes", ".gitignore", ".worktreeinclude"];
 
-/// The deepest of thirty folders.
+/// Returns the path of the deepest of thirty folders.
 fn deep() -> String {
     "a/".repeat(30)
 }
 
-/// A pattern that git tries in 2^40 ways.
+/// Returns a pattern that git tries in 2^40 ways.
 fn bomb() -> String {
     format!("{}b text\n", "**/".repeat(40))
 }
 
-/// Requires a refusal that names a file.
+/// Asserts that a file is refused by name.
 fn refuses(repo: &Repo, name: &str) {
     let error = repo.require_ready().unwrap_err();
     let GitError::Refused { refusal: Refusal::Patterns { path, .. }, .. } = &error else { panic!("{error}") };
@@ -35,7 +35,7 @@ fn a_commit_with_patterns_that_take_for_ever_is_refused() {
         write_files(&fixture.project(), &[(&format!("{}f", deep()), "1\n")]);
         fixture.git(&["add", "-A"]);
         fixture.git(&["commit", "-q", "-m", "deep"]);
-        // Git would hang while it writes such a commit.
+        // Git would hang while it creates such a commit.
         let repository = git2::Repository::open(fixture.project()).unwrap();
         let head = repository.head().unwrap().peel_to_tree().unwrap();
         let mut tree = repository.treebuilder(Some(&head)).unwrap();
@@ -61,7 +61,7 @@ fn a_checkout_with_patterns_that_take_for_ever_is_refused_and_git_itself_hangs()
             if !folder.is_empty() {
                 continue;
             }
-            // The control: git uses up whatever time it is given.
+            // The control: git uses all the time that it is given.
             let asks = match name {
                 ".gitattributes" => "check-attr text ",
                 ".gitignore" => "check-ignore --no-index ",
@@ -107,19 +107,20 @@ fn an_agents_patterns_that_take_for_ever_are_not_stored() {
         write_files(worktree.path(), &[(name, &bomb()), (&format!("{}f", deep()), "1\n")]);
         let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
         assert!(matches!(&error, GitError::Unstorable { path, .. } if path == Path::new(name)), "{error}");
-        // With one that people write, the same tree is stored.
+        // With patterns that people write, the same tree is stored.
         write_files(worktree.path(), &[(name, "**/b text\n")]);
         repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     }
 }
 
-/// Lines that take libgit2 or a git for ever on the files of [`hostile`], and are none that people write.
+/// Returns lines that take libgit2 or some git for ever on the files of [`hostile`]; people do not
+/// write such lines.
 fn bombs() -> [String; 3] {
     let rules: String = (0..200).map(|at| format!("{}{}b{at}\n", "**/".repeat(8), "a*".repeat(8))).collect();
     [format!("{}b text\n", "a*".repeat(9)), format!("{}b text\n", "**/a*".repeat(12)), rules]
 }
 
-/// A repository with thirty folders and a long name, which stars can be laid over in many ways.
+/// Creates a repository with thirty folders and long names, on which stars can be placed in many ways.
 fn hostile() -> Fixture {
     let long = format!("{}0", "a".repeat(60));
     Fixture::new(&[(&format!("{}f", deep()), "1\n"), (&long, "1\n"), (&format!("{}{long}", deep()), "1\n")])
@@ -136,7 +137,7 @@ fn stars_of_any_kind_are_bounded_wherever_patterns_are_read_from() {
             write_files(&fixture.project(), &[(&file, &text)]);
             refuses(&fixture.repo(), named.to_str().unwrap());
         }
-        // With lines that people write, the same repository is worked with.
+        // With lines that people write, the same repository is accepted.
         write_files(&fixture.project(), &[(&file, USUAL)]);
         fixture.repo().require_ready().unwrap();
         fixture.repo().warnings().unwrap();

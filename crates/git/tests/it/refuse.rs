@@ -1,4 +1,4 @@
-//! Repositories that are refused, each with its reason, before anything is made in them.
+//! Repositories that are refused, each with its reason, before anything is created in them.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn other_formats() {
     assert_eq!(refusal(&path), Refusal::Sha256);
     let (_folder, path) = init(&[]);
     commit(&path);
-    // Written by hand: a git that knows reftable is newer than the oldest that we work with.
+    // Written by hand, because the oldest git that we support does not know reftable.
     git_in(&path, &["config", "core.repositoryformatversion", "1"]);
     git_in(&path, &["config", "extensions.refStorage", "reftable"]);
     assert_eq!(refusal(&path), Refusal::Reftable);
@@ -101,14 +101,14 @@ fn filters_that_are_configured() {
     let fixture = Fixture::new(&[("src/.gitattributes", "# filter=up\n*.txt filter=up\n")]);
     let ready = || fixture.repo().require_ready();
     ready().unwrap();
-    // Git runs the one for what it checks out and stores the file as it is; the other is switched off.
+    // Git runs `smudge` only on checkout and stores the file as it is; an empty `process` is disabled.
     fixture.git(&["config", "filter.up.smudge", "cat"]);
     fixture.git(&["config", "filter.up.process", ""]);
     ready().unwrap();
     fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
     let (path, filter) = (PathBuf::from("src/.gitattributes"), "up".to_owned());
     assert_eq!(refusal(&fixture.project()), Refusal::Filter { path, filter });
-    // The last value holds, as where the repository's takes the place of the user's.
+    // The last value applies, as when the repository's value overrides the user's.
     fixture.git(&["config", "--add", "filter.up.clean", ""]);
     ready().unwrap();
     fixture.git(&["config", "--unset-all", "filter.up.clean"]);
@@ -145,7 +145,7 @@ fn in_the_middle_of_something() {
         let fixture = conflicting();
         command(&fixture.project(), &args).output().unwrap();
         assert_eq!(refusal(&fixture.project()), Refusal::InProgress(operation));
-        // It can still be looked at.
+        // It can still be opened and read.
         open(&fixture.project()).unwrap().head().unwrap();
     }
 }

@@ -222,7 +222,7 @@ fn a_filter_that_nobody_configured_is_no_filter() {
     assert_eq!(repo.snapshot(&worktree, &rules()).unwrap().files, 2);
 }
 
-/// Names that meet every corner of ignore rules often.
+/// Names for which ignore rules often reach special cases.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "ab", "a.log", "b.o", "build", "src", "A", "x y", "#c", "!d", "[f]"])
 }
@@ -268,13 +268,13 @@ fn rules_text() -> impl Strategy<Value = String> {
     prop::collection::vec(rule(), 0..5).prop_map(|rules| rules.join("\n"))
 }
 
-/// How many repositories the property is tried on: each starts a dozen processes.
+/// The number of repositories on which the property is tested; each starts a dozen processes.
 const CASES: u32 = 32;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The tree is the one that `git add -A` makes of the same files and rules.
+    /// The tree is the same as the one that `git add -A` creates from the same files and rules.
     #[test]
     fn the_tree_is_the_one_that_git_makes(
         before in prop::collection::vec(path(), 1..6),
@@ -302,7 +302,7 @@ proptest! {
     }
 }
 
-/// Writes a file unless a file is where its folder should be, or a folder where it should be.
+/// Writes a file unless a file is in the place of its folder, or a folder in its place.
 fn write_if_free(root: &Path, path: &str, content: &str) {
     let path = root.join(path);
     if std::fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.is_dir() {

@@ -1,4 +1,4 @@
-//! A real repository in a temporary folder, and what tests look at in it.
+//! A real repository in a temporary folder, and helpers to examine it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -10,13 +10,13 @@ use orchestrate_git::{
     CommitSpec, Environment, GitError, Identities, Identity, Repo, Snapshot, SnapshotRules, Worktree, WorktreeSpec,
 };
 
-/// A repository with one commit, a place for worktrees, and a place for programs that must not run.
+/// A repository with one commit, a folder for worktrees, and a program that must not run.
 pub(crate) struct Fixture {
     folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    /// Makes a repository whose first commit has these files.
+    /// Creates a repository whose first commit has these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Fixture {
         let fixture = Fixture { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(fixture.project()).unwrap();
@@ -39,12 +39,12 @@ impl Fixture {
         self.path().join("trash")
     }
 
-    /// A file that only a program which must not run would make.
+    /// Returns the path of a file that only a program which must not run would create.
     pub(crate) fn canary(&self) -> PathBuf {
         self.path().join("canary")
     }
 
-    /// A program that leaves the canary.
+    /// Creates a program that creates the canary and copies its input, and returns its path.
     pub(crate) fn planted(&self) -> PathBuf {
         let path = self.path().join("planted");
         std::fs::write(&path, format!("#!/bin/sh\ntouch '{}'\ncat\n", self.canary().display())).unwrap();
@@ -61,7 +61,7 @@ impl Fixture {
         Repo::open_as(start, &self.state(), self.environment())
     }
 
-    /// What git goes by: the user's own configuration is the fixture's.
+    /// Returns the environment for git: the user's own configuration is the fixture's.
     fn environment(&self) -> Environment {
         let own =
             [("GIT_CONFIG_GLOBAL", self.users_configuration().into_os_string()), ("GIT_CONFIG_NOSYSTEM", "1".into())];
@@ -74,12 +74,12 @@ impl Fixture {
         self.path().join("gitconfig")
     }
 
-    /// Sets something in the user's own configuration.
+    /// Sets a value in the user's own configuration.
     pub(crate) fn configure(&self, key: &str, value: &str) {
         self.git(&["config", "--file", self.users_configuration().to_str().unwrap(), key, value]);
     }
 
-    /// Where we keep what belongs to repositories.
+    /// Returns the folder of this program's state.
     pub(crate) fn state(&self) -> PathBuf {
         self.path().join("state")
     }
@@ -113,7 +113,7 @@ impl Fixture {
         repo.add_worktree(&self.spec(name)).unwrap()
     }
 
-    /// The files of a tree, read by git: mode and content by path.
+    /// Returns the files of a tree, as git reads them: mode and content by path.
     pub(crate) fn files_of(&self, tree: &Oid) -> BTreeMap<Vec<u8>, (String, String)> {
         let listed = git_bytes(&self.project(), &["ls-tree", "-r", "-z", tree.as_str()]);
         let mut files = BTreeMap::new();
@@ -140,7 +140,8 @@ impl Fixture {
         commit
     }
 
-    /// Everything of the user's that a run must not change: files, index, stash, refs, configuration.
+    /// Returns everything of the user's that a run must not change: files, index, stash, refs and
+    /// configuration.
     pub(crate) fn users_state(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut state = BTreeMap::new();
         let project = self.project();
@@ -188,7 +189,7 @@ fn git_bytes(folder: &Path, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// Git as a user would run it, without the settings of whoever runs the tests.
+/// Returns a git command as a user would run it, without the settings of the person who runs the tests.
 pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.args(args).current_dir(folder);

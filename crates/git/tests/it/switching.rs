@@ -1,4 +1,4 @@
-//! What a landing leaves that was killed or failed while git wrote, and what the next one makes of it.
+//! What a landing leaves that was killed or failed while git wrote, and how the next landing handles it.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,16 @@ use orchestrate_git::{GitError, Move, Repo};
 use crate::land::{fail_at, files_and_status};
 use crate::support::{Fixture, write_files};
 
-/// Where a test keeps the note that is made while git writes.
+/// Where a test keeps a copy of the note that exists while git writes.
 const KEPT_NOTE: &str = ".git/kept-note";
 
-/// The note that is made while git writes.
+/// Returns the path of the note that exists while git writes.
 fn note(fixture: &Fixture) -> PathBuf {
     fixture.state().join("git").join(fixture.repo().id()).join("switch")
 }
 
-/// A repository, and a commit on top of main that has a folder where there was a file, at which git fails.
+/// Creates a repository, and a commit on top of main that replaces a file with a folder. The user's
+/// filter `full` applies to its file `new`, so a test can make git fail there.
 fn prepared_to_fail() -> (Fixture, Repo, Move) {
     let fixture = Fixture::new(&[("a", "1\n"), ("d", "1\n")]);
     let base = fixture.tip("HEAD");
@@ -31,7 +32,7 @@ fn prepared_to_fail() -> (Fixture, Repo, Move) {
     (fixture, repo, landing)
 }
 
-/// Lets git do something when it writes `new`.
+/// Makes git run a script when it writes `new`.
 fn meanwhile(fixture: &Fixture, script: &str) {
     fixture.configure("filter.full.smudge", script);
 }
@@ -40,7 +41,8 @@ fn keep_note(fixture: &Fixture, then: &str) {
     meanwhile(fixture, &format!("cp {} {KEPT_NOTE}; {then}", note(fixture).display()));
 }
 
-/// Lands as whoever is killed while git writes: git has done its work, the branch has not moved, and the note is there.
+/// Leaves the state of a landing that was killed while git wrote: git has finished, the branch has
+/// not moved, and the note is there.
 fn land_killed(fixture: &Fixture, repo: &Repo, landing: &Move) {
     keep_note(fixture, "cat");
     repo.land(landing).unwrap();
@@ -57,7 +59,7 @@ fn another(fixture: &Fixture, landing: &Move) -> Move {
     Move { to: new, ..landing.clone() }
 }
 
-/// As a kill leaves it.
+/// Restores the note, as a kill would have left it.
 fn bring_note(fixture: &Fixture) {
     std::fs::rename(fixture.project().join(KEPT_NOTE), note(fixture)).unwrap();
 }
@@ -67,7 +69,7 @@ fn what_stands_in_the_way_of_putting_back_is_kept() {
     let (fixture, repo, landing) = prepared_to_fail();
     keep_note(&fixture, "exit 1");
     assert!(matches!(repo.land(&landing), Err(GitError::NotWritten { .. })));
-    // As if git had been killed too, and the user had put something into the folder that it had made.
+    // As if git had been killed too, and the user had put a file into the folder that git created.
     std::fs::remove_file(fixture.project().join("d")).unwrap();
     write_files(&fixture.project(), &[("a", "2"), ("d/x", "2\n"), ("d/mine", "mine\n")]);
     bring_note(&fixture);
@@ -99,7 +101,7 @@ fn a_file_that_the_user_has_written_since_is_not_put_back() {
     assert_eq!((read("a"), read("new"), read("d")), ("2\nmine\n".to_owned(), "mine\n".to_owned(), "1\n".to_owned()));
 }
 
-/// A note that cannot be made leaves the one before, which says enough.
+/// If a note cannot be written, the previous one stays, and is sufficient.
 #[test]
 fn what_could_not_be_noted_is_put_back_by_the_next() {
     let (fixture, repo, landing) = prepared_to_fail();
@@ -125,7 +127,8 @@ fn what_git_wrote_before_it_was_killed_is_put_back() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
-/// What the user has taken back, and then taken a part of by hand, is his, although git might have written just that.
+/// A user who has reverted a killed landing, and then copied parts of it by hand, keeps these
+/// files, although git might have written the same.
 #[test]
 fn what_was_taken_by_hand_of_a_killed_landing_stays() {
     for [of_a, of_new] in [["2\n", "2\n"], ["", ""]] {
@@ -157,7 +160,7 @@ fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
-/// The user has put back himself what could not be put back, and then taken a part of it by hand.
+/// The user has restored himself what could not be restored, and then copied parts of it by hand.
 #[test]
 fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     let (fixture, repo, landing) = prepared_to_fail();
@@ -177,7 +180,7 @@ fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
-/// Whoever looks lets git write its index again; what git has left half written is put back all the same.
+/// `git status` and the like let git rewrite its index; what git left half written is still restored.
 #[test]
 fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     let (fixture, repo, landing) = prepared_to_fail();
@@ -193,7 +196,7 @@ fn a_look_at_half_a_landing_does_not_keep_it_from_being_put_back() {
     assert_eq!((fixture.tip("main"), fixture.git(&["status", "--porcelain"])), (landing.to, String::new()));
 }
 
-/// As after `git gc`, once the run is deleted.
+/// This is the state after `git gc`, once the run is deleted.
 #[test]
 fn a_landing_whose_commits_are_gone_is_in_nobodys_way() {
     let (fixture, repo, landing) = prepared_to_fail();

@@ -1,4 +1,4 @@
-//! Worktrees: made, taken over, healed and removed, without touching anything of the user's.
+//! Worktrees: created, taken over, repaired and removed, without touching anything of the user's.
 
 use std::path::{Path, PathBuf};
 
@@ -240,7 +240,7 @@ fn only_kept_work_is_removed() {
     let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     let commit = repo.commit(&commit_spec(snapshot.tree, &[&fixture.tip("HEAD")])).unwrap();
     repo.keep("refs/orchestrate/keep/r-test01/T1/1", &commit).unwrap();
-    // A ref is worth what it leads to.
+    // A ref counts only if all its objects exist.
     let blob = fixture.git(&["rev-parse", &format!("{commit}:new")]);
     let (fan_out, rest) = blob.trim_end().split_at(2);
     let object = fixture.project().join(".git/objects").join(fan_out).join(rest);
@@ -254,7 +254,7 @@ fn only_kept_work_is_removed() {
     let again = repo.discard_worktree(worktree.path(), &fixture.trash()).unwrap();
     assert_eq!(again, Removed { trashed: None });
     assert_eq!(fixture.git(&["worktree", "list"]).lines().count(), 1);
-    // The snapshot outlives the worktree, also through git's own clean-up.
+    // The snapshot outlives the worktree, and `git gc` too.
     fixture.git(&["gc", "-q", "--prune=now"]);
     repo.restore(&commit, "rescued").unwrap();
     assert_eq!(fixture.git(&["show", "rescued:new"]), "precious");
@@ -294,7 +294,7 @@ fn a_new_attempt_starts_from_another_commit() {
     let repo = fixture.repo();
     let worktree = fixture.worktree(&repo, "T1");
     write_files(worktree.path(), &[("mine", "1\n"), ("cache", "kept"), ("inner/file", "1\n")]);
-    // What is committed there is nowhere else.
+    // The commits of this repository are stored nowhere else.
     git_in(&worktree.path().join("inner"), &["init", "-q"]);
     git_in(&worktree.path().join("inner"), &["add", "-A"]);
     git_in(&worktree.path().join("inner"), &["commit", "-q", "-m", "inner"]);
@@ -390,10 +390,10 @@ fn a_checkout_that_was_sparse_once_has_plain_worktrees() {
     assert_eq!(std::fs::read(fixture.project().join(".git/config.worktree")).unwrap(), users);
 }
 
-/// Deeper than a path is long, and than we look for files to store.
+/// Deeper than the longest path, and than the walk for files to store.
 const DEEP: usize = 2_300;
 
-/// Makes folders in folders, and gives the deepest.
+/// Creates nested folders, and returns the deepest.
 fn deep(top: &Path) -> std::os::fd::OwnedFd {
     use rustix::fs::{Mode, OFlags};
     std::fs::create_dir(top).unwrap();
@@ -415,7 +415,7 @@ fn folders_of_any_depth_are_passed_over_and_removed() {
     let deepest = deep(&worktree.path().join("empty"));
     let snapshot = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap();
     assert!(!snapshot.changed);
-    // What git could never check out is no folder that may be passed over.
+    // A folder with a file is not skipped, even if git could never check it out.
     drop(rustix::fs::openat(&deepest, "file", OFlags::CREATE | OFlags::WRONLY, Mode::from_raw_mode(0o644)).unwrap());
     let error = repo.snapshot(&worktree, &SnapshotRules::default()).unwrap_err();
     assert!(matches!(&error, GitError::TooLarge { path, .. } if path.ends_with("empty")), "{error}");
@@ -430,7 +430,7 @@ fn what_is_killed_starts_no_git_and_whoever_comes_next_goes_on() {
     let fixture = Fixture::new(&[("a", "1\n")]);
     let (repo, cancel) = (fixture.repo(), Cancel::new());
     let of_run = repo.killed_by(&cancel);
-    // Whoever only asks to end stores what there is.
+    // A request to end without a kill lets git store the results.
     cancel.cancel();
     let (worktree, tip) = (of_run.add_worktree(&fixture.spec("T1")).unwrap(), fixture.tip("HEAD"));
     write_files(worktree.path(), &[("a", "2\n")]);

@@ -160,7 +160,7 @@ pub enum GitError {
         /// The files in conflict, each with the line of its first marker.
         files: Vec<String>,
     },
-    /// A snapshot holds no files although its base does.
+    /// A snapshot has no files although its base has some.
     #[error(
         "snapshot {path}: no file is left, and the deletion of {lost} was not recorded; the worktree is kept unchanged"
     )]

@@ -1,4 +1,4 @@
-//! Finds conflict markers, whoever wrote them.
+//! Finds conflict markers in files, whatever program wrote them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -312,7 +312,7 @@ mod tests {
         std::env::var_os("PATH").unwrap_or_default()
     }
 
-    /// Every way in which a user can select his configuration.
+    /// Every way in which a user can select the configuration.
     fn ways(stage: &Stage) -> Vec<Vec<(&'static str, OsString)>> {
         let around = || vec![("PATH", search_path()), ("HOME", stage.path("home").into())];
         let with = |more: Vec<(&'static str, OsString)>| around().into_iter().chain(more).collect();

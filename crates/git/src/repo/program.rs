@@ -31,7 +31,7 @@ const CONFIGURATION_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_COMPLAINT: usize = 2_000;
 /// The variables kept from our own environment: where the user's configuration and programs are.
 const KEPT_ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
-/// The variables with which the user locates his configuration, or sets it directly, besides
+/// The variables with which the user locates the configuration, or sets it directly, besides
 /// [`NUMBERED_CONFIGURATION`].
 const CONFIGURATION_ENVIRONMENT: [&str; 5] =
     ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"];
@@ -83,7 +83,7 @@ pub(crate) struct Program {
 }
 
 /// The environment variables that affect git: where the user's programs and files are, and what
-/// selects his configuration.
+/// selects the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,

@@ -3,8 +3,9 @@
 //!
 //! Both try each star of a pattern at every position of a name, so their time grows with a power of
 //! the name's length, and libgit2 cannot be interrupted. A pipe in the place of such a file makes
-//! both wait without end. So the files of patterns in a commit, in the user's checkout, in his own
-//! configuration and in an agent's worktree are checked against these bounds before git reads them.
+//! both wait without end. So the files of patterns in a commit, in the user's checkout, in the
+//! user's own configuration and in an agent's worktree are checked against these bounds before git
+//! reads them.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;

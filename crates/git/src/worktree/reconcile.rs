@@ -1,7 +1,8 @@
 //! Finds and removes what killed processes leave in the common directory.
 //!
-//! An entry with an empty `commondir` makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and `git
-//! worktree prune` does not repair it. Entries of ours are removed; others are reported, never touched.
+//! An entry with an empty `commondir` makes `worktree list`, `branch -D`, `fetch` and `gc` fail, and
+//! `git worktree prune` does not repair it. Entries of ours are removed; others are reported, never
+//! touched.
 
 use std::path::{Path, PathBuf};
 

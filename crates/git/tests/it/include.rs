@@ -9,7 +9,8 @@ use orchestrate_git::{GitError, Refusal, Worktree};
 
 use crate::support::{Fixture, git_in, make_pipe, write_files};
 
-/// Creates a repository with these patterns in its `.worktreeinclude`, which ignores `local/` and `*.env`.
+/// Creates a repository with these patterns in its `.worktreeinclude`, in which git ignores `local/`
+/// and `*.env`.
 fn naming(patterns: &str) -> Fixture {
     Fixture::new(&[(".gitignore", "local/\n*.env\n"), (".worktreeinclude", patterns), ("tracked", "1\n")])
 }

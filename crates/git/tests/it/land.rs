@@ -69,7 +69,7 @@ fn overlapping_changes_are_named_and_nothing_happens() {
     }
 }
 
-/// Configures the user's filter `full` to fail when git writes a file, or to do nothing.
+/// Configures the user's filter `full` to fail on checkout, or to change nothing.
 pub(crate) fn fail_at(fixture: &Fixture, fails: bool) {
     let filter = if fails { "false" } else { "cat" };
     fixture.configure("filter.full.clean", "cat");

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::support::{Fixture, command};
 
-/// The number of paths in one comparison, for which one git process is started.
+/// The number of paths in one comparison, all of which one git process judges.
 const AT_ONCE: usize = 400;
 
 /// Pieces for names that resemble git's own.

@@ -160,7 +160,7 @@ fn what_was_taken_by_hand_of_a_killed_landing_that_only_adds_stays() {
     assert_eq!(files_and_status(&fixture), before);
 }
 
-/// The user has restored himself what could not be restored, and then copied parts of it by hand.
+/// The user has restored what could not be restored, and then copied parts of the landing by hand.
 #[test]
 fn what_was_taken_by_hand_of_a_failed_landing_stays() {
     let (fixture, repo, landing) = prepared_to_fail();

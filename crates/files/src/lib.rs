@@ -1,8 +1,9 @@
-//! Hides how files of ours are made and removed, everything that we keep outside of worktrees, and how those that
-//! others wrote are opened.
+//! Hides how our own files are created, replaced and removed, and how files written by others are
+//! opened.
 //!
-//! What is made here can be read by its owner alone, whatever the umask is, and what is removed here goes, however deep
-//! it is. Worktrees are the user's files, and follow the user's umask.
+//! Our own files are all those that we keep outside of worktrees. They are readable by their owner
+//! alone, whatever the umask, and can be removed however deep they are nested. Worktrees are the
+//! user's files and follow the user's umask.
 
 mod place;
 mod plain;

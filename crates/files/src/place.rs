@@ -1,4 +1,4 @@
-//! Whether a folder is in the hands of its user alone.
+//! Checks whether a folder is under the control of its user alone.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,56 +6,56 @@ use std::path::{Path, PathBuf};
 
 use crate::private::FOLDER;
 
-/// Lets everybody write.
+/// Write permission for all users.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
-/// Lets the group write.
+/// Write permission for the group.
 const WRITABLE_BY_GROUP: u32 = 0o020;
-/// What `/proc/self/uid_map` holds where every user is known.
+/// The content of `/proc/self/uid_map` if every user id is mapped.
 const ALL_USERS: [&str; 3] = ["0", "0", "4294967295"];
-/// The rights of all.
+/// The permission bits of a mode.
 const EVERYBODYS: u32 = 0o777;
-/// Keeps everybody from renaming and removing what others own.
+/// On a folder, prevents users from renaming and removing files of other users.
 const STICKY: u32 = 0o1000;
 
-/// Why a folder is not in the hands of its user alone.
+/// Why a folder is not under the control of its user alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misplaced {
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("it belongs to another user (uid {owner}; yours is {user})")]
     Foreign {
-        /// Its owner.
+        /// The uid of its owner.
         owner: u32,
-        /// Who asks.
+        /// The uid of this process.
         user: u32,
     },
-    /// A folder above it belongs to somebody else, who may put another one in its place.
+    /// A folder above it belongs to another user, who could replace it.
     #[error("{path} above it belongs to another user (uid {owner})")]
     Below {
         /// The folder of the other user.
         path: PathBuf,
-        /// Its owner.
+        /// The uid of that user.
         owner: u32,
     },
-    /// A group with other members may put another one in its place.
+    /// A group with other members could replace it.
     #[error("a group of several users can write to {path}; type `chmod g-w {path}`")]
     Shared {
-        /// The folder that the group can write to: itself, or one above it.
+        /// The folder that the group can write to: the folder itself, or one above it.
         path: PathBuf,
     },
-    /// Others may put another one in its place.
+    /// Every user could replace it.
     #[error("every user can write to {path}; type `chmod o-w {path}`")]
     Open {
-        /// The folder that others can write to: itself, or one above it.
+        /// The folder that every user can write to: the folder itself, or one above it.
         path: PathBuf,
     },
 }
 
-/// Requires of a folder that is there that it belongs to this user, and that no other one can change it or put another
-/// one in its place. One that is not there is looked at from the nearest folder above it.
+/// Requires that a folder belongs to this user, and that no other user can change or replace it.
+/// For a missing folder, the nearest existing folder above it is checked.
 ///
 /// # Errors
-/// With the reason.
+/// Fails with the reason why the folder is not this user's alone.
 pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
     let user = rustix::process::geteuid().as_raw();
     let real = folder.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_else(|| folder.to_owned());
@@ -82,8 +82,8 @@ pub fn require_own(folder: &Path) -> Result<(), Misplaced> {
     Ok(())
 }
 
-/// Reports whether this is the number that stands for all users whom this user namespace does not know, the machine's
-/// root among them.
+/// Reports whether this is the overflow uid, which stands for all users that this user namespace
+/// does not map, the machine's root among them.
 fn is_unknown(owner: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let knows_all = read("/proc/self/uid_map").split_ascii_whitespace().eq(ALL_USERS);
@@ -95,8 +95,8 @@ fn is_private_group(group: u32, user: u32) -> bool {
     group == 0 || has_no_other(&read("/etc/passwd"), &read("/etc/group"), group, user)
 }
 
-/// Reports whether nobody but a user belongs to a group, by passwd(5) and group(5); one that is in neither may have
-/// any members.
+/// Reports whether a group has no member but this user, according to passwd(5) and group(5). A
+/// group that is missing from group(5) may have any members.
 fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<String>>();
     let users: Vec<Vec<String>> = users.lines().map(fields).collect();
@@ -111,10 +111,10 @@ fn has_no_other(users: &str, groups: &str, group: u32, user: u32) -> bool {
     !others_own && field(&listed, 3).split(',').all(is_own)
 }
 
-/// Takes from everybody else the right to look into a folder of this user's that is there.
+/// Removes all access of other users to a folder of this user, if the folder exists.
 ///
 /// # Errors
-/// If its mode cannot be read or set.
+/// Fails if its mode cannot be read or set.
 pub fn close_to_others(folder: &Path) -> std::io::Result<()> {
     match std::fs::metadata(folder) {
         Ok(found) if found.mode() & EVERYBODYS != FOLDER => {

@@ -1,4 +1,4 @@
-//! Reading a small file that a person or a repository wrote, whatever is in its place.
+//! Reads small files written by users or repositories, whatever may be in their place.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read as _, Result};
@@ -8,21 +8,24 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Where a link may lead.
+/// Where symbolic links may lead.
 #[derive(Clone, Copy, Debug)]
 pub enum Links<'a> {
     /// Anywhere: the path is the user's own.
     Anywhere,
-    /// Nowhere outside of this folder: a repository must not make us show what else its user can read.
+    /// Nowhere outside of this folder: a repository must not make us show other files that its user
+    /// can read.
     Below(&'a Path),
 }
 
-/// Reads a regular file of at most `limit` bytes; one byte more comes back from a larger one.
+/// Reads a regular file of at most `limit` bytes. Of a larger file, the first `limit + 1` bytes are
+/// returned.
 ///
-/// A pipe, a device or a socket in its place is not waited for.
+/// Never blocks on a pipe, a device or a socket in its place.
 ///
 /// # Errors
-/// If it cannot be opened or read, is no regular file, or is reached by a link that leads out.
+/// Fails if the file cannot be opened or read, is not a regular file, or is reached by a link that
+/// leads outside.
 pub fn read_plain(path: &Path, links: Links<'_>, limit: u64) -> Result<Vec<u8>> {
     let opened = match links {
         Links::Below(root) if path.starts_with(root) => open_below(root, path)?,

@@ -1,29 +1,30 @@
-//! Making files and folders that their owner alone can read: the only place where one is made outside of worktrees.
+//! Creates files and folders outside of worktrees, accessible to their owner alone.
 //!
-//! The mode is given when they are made, so that nobody gets in before, and set again after, because a umask may also
-//! take the owner's own rights away. What was there before keeps its mode.
+//! The mode is set at creation, so other users never get access. It is set again afterwards,
+//! because a umask can also remove permissions of the owner. Existing files and folders keep their
+//! mode.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Result, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The mode of a folder.
+/// The mode of a new folder.
 pub(crate) const FOLDER: u32 = 0o700;
-/// The mode of a file.
+/// The mode of a new file.
 pub(crate) const FILE: u32 = 0o600;
 
-/// Creates a folder, and the folders above it that are missing.
+/// Creates a folder, and the missing folders above it.
 ///
 /// # Errors
-/// If one cannot be made, or something else is in its place.
+/// Fails if a folder cannot be created, or if something else is in its place.
 pub fn create_folder(folder: &Path) -> Result<()> {
     let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.is_dir();
     let mut folders: Vec<&Path> = folder.ancestors().take_while(missing).collect();
     while let Some(folder) = folders.pop() {
         match DirBuilder::new().mode(FOLDER).create(folder) {
             Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(FOLDER))?,
-            // Another process has made it in between.
+            // Another process created it in the meantime.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
             Err(error) => return Err(error),
         }
@@ -31,26 +32,26 @@ pub fn create_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates an empty file, or empties the one that is there.
+/// Creates an empty file, or truncates an existing one.
 ///
 /// # Errors
-/// If it cannot be made or written.
+/// Fails if the file cannot be created or written.
 pub fn create_file(path: &Path) -> Result<File> {
     open(OpenOptions::new().write(true).create(true).truncate(true), path)
 }
 
-/// Opens a file to read and write it, and creates it if it is missing.
+/// Opens a file for reading and writing, and creates it if it is missing.
 ///
 /// # Errors
-/// If it cannot be made or opened.
+/// Fails if the file cannot be created or opened.
 pub fn open_or_create(path: &Path) -> Result<File> {
     open(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)
 }
 
-/// Writes a file, in the place of the one that is there.
+/// Writes a file, and overwrites an existing one in place.
 ///
 /// # Errors
-/// If it cannot be made or written.
+/// Fails if the file cannot be created or written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     create_file(path)?.write_all(bytes)
 }

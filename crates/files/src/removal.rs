@@ -1,8 +1,8 @@
-//! Removing a folder with everything in it, however deep: by two open folders at a time, and without recursion.
+//! Removes a folder with everything in it, without recursion and with two open folders at a time.
 //!
-//! Neither the length of a path, nor the number of open files, nor the stack sets a limit. Links are never followed. On
-//! the way back up each folder must be the one that was entered, so nothing else is removed if somebody moves folders
-//! meanwhile.
+//! Neither the length of a path, nor the number of open files, nor the stack limits the depth.
+//! Symbolic links are never followed. On the way back up, each parent must be the folder that was
+//! descended from, so nothing else is removed if folders are moved concurrently.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,26 +13,27 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// What its owner may do in a folder from which everything is removed.
+/// The owner's permissions that are needed to empty a folder.
 const OWNERS: u32 = 0o700;
-/// How often a folder that was emptied may turn out to have something in it again: somebody writes there.
+/// How often an emptied folder may turn out not to be empty, because another process writes to it.
 const TRIES: usize = 16;
 
-/// A folder that was entered.
+/// A folder that was descended into.
 struct Entered {
-    /// Its name in the folder above.
+    /// Its name in its parent.
     name: OsString,
-    /// The device and the number of the folder above.
+    /// The device and inode number of its parent.
     above: (u64, u64),
     tries: usize,
 }
 
-/// Removes a folder with everything in it; a link is removed itself.
+/// Removes a folder with everything in it; if the path is a symbolic link, removes the link itself.
 ///
-/// Folders that do not let their owner write (as build tools make them) are removed as well.
+/// Also removes folders that their owner cannot write to, as build tools create them.
 ///
 /// # Errors
-/// If it is not there, or the first thing that cannot be removed; what was removed before is gone.
+/// Fails if the folder does not exist, or with the first removal that fails; earlier removals are
+/// not undone.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -42,13 +43,13 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
     Ok(remove_folder_below(parent.as_fd(), name)?)
 }
 
-/// Removes what an open folder has under a name, with everything in it.
+/// Removes the entry of this name from an open folder, with everything in it.
 ///
 /// # Errors
-/// As [`remove_folder`].
+/// See [`remove_folder`].
 pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
-        // What the kernel says of a folder, and where it does not let one look.
+        // The kernel's errors for a folder, and for a parent that denies access.
         Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {}
         done => return done,
     }
@@ -58,7 +59,7 @@ pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), E
     while !entered.is_empty() {
         if let Some(folder) = remove_files(&here)? {
             let next = match enter(here.as_fd(), &folder) {
-                // Somebody else removes it, too.
+                // Another process removed it concurrently.
                 Err(Errno::NOENT) => continue,
                 next => next?,
             };
@@ -81,7 +82,7 @@ pub fn remove_folder_below(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), E
     Ok(())
 }
 
-/// Removes everything but folders from an open folder, up to the first folder, which it returns.
+/// Removes the entries of an open folder up to its first subfolder, which is returned.
 fn remove_files(folder: &OwnedFd) -> Result<Option<OsString>, Errno> {
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -108,20 +109,21 @@ fn remove_files(folder: &OwnedFd) -> Result<Option<OsString>, Errno> {
     Ok(None)
 }
 
-/// Opens a folder of an open one, and lets its owner change it.
+/// Opens a subfolder of an open folder, and gives its owner all permissions.
 fn enter(above: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::openat(above, name, flags | OFlags::PATH, Mode::empty())?;
     let mode = rustix::fs::fstat(&found)?.st_mode;
     if mode & OWNERS != OWNERS {
-        // By the descriptor: the name may be another's by now. What fails here fails below, with its reason.
+        // By descriptor: the name may refer to another folder by now. A failure here also fails the
+        // open below, which reports the reason.
         let descriptor = format!("/proc/self/fd/{}", found.as_raw_fd());
         let _ = rustix::fs::chmod(descriptor, Mode::from_raw_mode(mode | OWNERS));
     }
     rustix::fs::openat(&found, ".", flags | OFlags::RDONLY, Mode::empty())
 }
 
-/// Opens the folder above an open one, which must be the one that it was entered from.
+/// Opens the parent of an open folder; fails if it is not the folder that was descended from.
 fn leave(folder: &OwnedFd, entered: &Entered) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let above = rustix::fs::openat(folder, "..", flags, Mode::empty())?;

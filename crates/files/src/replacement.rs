@@ -1,8 +1,9 @@
-//! Replacing a file in one step: readers see the old one or the new one whole, also after a crash or a power cut.
+//! Replaces a file atomically: readers see the whole old or the whole new file, also after a crash
+//! or a power failure.
 //!
-//! The new file is written and synced in the same folder, takes the place of the old one, and the folder is synced. It
-//! has the mode of the file that it replaces; a new one can be read by its owner alone, whatever the umask is. A link
-//! in its place is replaced itself.
+//! The new file is written and synced in the same folder and renamed over the old one; then the
+//! folder is synced. It gets the mode of the replaced file. A file that replaces none is accessible
+//! to its owner alone, whatever the umask. A symbolic link in its place is replaced itself.
 
 use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Result, Write as _};
@@ -16,21 +17,22 @@ use crate::private::FILE;
 
 /// Replaces a file, or creates it.
 ///
-/// The half-written file has a random name that begins with a dot; a process that is killed leaves it behind.
+/// The temporary file has a random name that begins with a dot; a killed process leaves it behind.
 ///
 /// # Errors
-/// If it cannot be written; the old one is then as it was, and nothing is left beside it. Or if the folder cannot be
-/// synced; the new file is then in place.
+/// Fails if the file cannot be written; the old file is then unchanged, and no temporary file is
+/// left. Also fails if the folder cannot be synced; the new file is then in place.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let half = tempfile::Builder::new().prefix(".").tempfile_in(folder_of(path))?;
     complete(half, path, bytes)
 }
 
-/// Does what [`replace`] does, by way of a file of a fixed name in the same folder. Only one process may replace it at
-/// a time; what one that was killed has left under that name is removed first.
+/// Replaces a file like [`replace`], with this name for the temporary file in the same folder. Only
+/// one process may replace the file at a time; a temporary file of this name that a killed process
+/// left is removed first.
 ///
 /// # Errors
-/// As [`replace`].
+/// See [`replace`].
 pub fn replace_by_way_of(name: &str, path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = folder_of(path);
     match std::fs::remove_file(folder.join(name)) {
@@ -41,11 +43,11 @@ pub fn replace_by_way_of(name: &str, path: &Path, bytes: &[u8]) -> Result<()> {
     complete(half, path, bytes)
 }
 
-/// Syncs a folder, so that what was created or renamed in it is there after a power cut. A file system that cannot do
-/// that promises nothing, which is no error.
+/// Syncs a folder, so that files created or renamed in it survive a power failure. Does nothing on
+/// a file system that cannot sync folders.
 ///
 /// # Errors
-/// If the folder cannot be opened or synced.
+/// Fails if the folder cannot be opened or synced.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     let synced = File::open(folder)?.sync_all();
     match synced.as_ref().map_err(Errno::from_io_error) {
@@ -62,7 +64,7 @@ fn complete(mut half: NamedTempFile, path: &Path, bytes: &[u8]) -> Result<()> {
     sync_folder(folder_of(path))
 }
 
-/// Returns the permissions of the file that is there, or those of a new one.
+/// Returns the permissions of the existing file, or those of a new one.
 fn permissions_of(path: &Path) -> Permissions {
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => found.permissions(),

@@ -1,4 +1,4 @@
-//! A folder that lives as long as a value.
+//! A temporary folder that is removed when its value is dropped.
 
 use std::fs::Permissions;
 use std::io::Result;
@@ -8,33 +8,35 @@ use std::path::{Path, PathBuf};
 use crate::private::FOLDER;
 use crate::removal::remove_folder;
 
-/// A folder with a name of its own that its owner alone can enter, removed with everything in it when it is dropped.
+/// A folder with a unique name that only its owner can enter; removed with everything in it on
+/// drop.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     path: PathBuf,
 }
 
 impl TemporaryFolder {
-    /// Creates one in the folder for temporary files, or in another one, with a name that begins so.
+    /// Creates a folder in `place`, or in the system's folder for temporary files, with a name that
+    /// begins with `prefix`.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Fails if the folder cannot be created.
     pub fn create(prefix: &str, place: Option<&Path>) -> Result<Self> {
         let place = place.map_or_else(std::env::temp_dir, Path::to_owned);
         let private = Permissions::from_mode(FOLDER);
         let folder = tempfile::Builder::new().prefix(prefix).permissions(private.clone()).tempdir_in(place)?;
         let made = Self { path: folder.keep() };
-        // The umask may have taken rights of the owner's away.
+        // The umask may have removed permissions of the owner.
         std::fs::set_permissions(&made.path, private)?;
         Ok(made)
     }
 
-    /// Returns where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lets it stay.
+    /// Keeps the folder on disk and returns its path.
     pub fn keep(mut self) -> PathBuf {
         std::mem::take(&mut self.path)
     }
@@ -43,7 +45,7 @@ impl TemporaryFolder {
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
-            // What cannot be removed stays, and nothing depends on it.
+            // A folder that cannot be removed is left behind; nothing depends on it.
             let _ = remove_folder(&self.path);
         }
     }

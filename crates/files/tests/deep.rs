@@ -1,4 +1,5 @@
-//! Removal of what is deep, alone in its process: the control uses up all descriptors, also those of other tests.
+//! Removes deep folders, alone in its process: the control uses up all descriptors, also those of
+//! other tests.
 
 #![expect(clippy::unwrap_used, reason = "tests, also outside of the functions that are marked so")]
 
@@ -9,10 +10,11 @@ use orchestrate_files::{TemporaryFolder, create_folder, remove_folder};
 use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Deeper than a path is long, than files may be open, and than the stack of a thread lasts.
+/// Exceeds the length of a path, the number of open files and the stack of a thread.
 const DEEP: usize = 6_000;
 
-/// Makes a place to work in, in memory where there is such a one: some disks take a millisecond for each folder.
+/// Creates a folder to work in, in memory if possible: some disks take a millisecond for each
+/// folder.
 fn place() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -21,7 +23,7 @@ fn folder(path: &Path) -> OwnedFd {
     open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
 }
 
-/// Makes folders in folders, each with a file and a link beside the next.
+/// Creates nested folders, each with a file and a link beside the next.
 fn deep(top: &Path) {
     let mut here = folder(top);
     for _ in 0..DEEP {
@@ -38,7 +40,7 @@ fn what_is_deep_is_removed() {
     let deep_one = top.path().join("deep");
     create_folder(&deep_one).unwrap();
     deep(&deep_one);
-    // The control: what the standard library does.
+    // The control: the standard library fails.
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..limit }).unwrap();
     std::fs::remove_dir_all(&deep_one).unwrap_err();

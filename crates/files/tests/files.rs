@@ -1,4 +1,4 @@
-//! Removal, and folders that others can replace.
+//! Removes and replaces files, and refuses folders that other users can replace.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -43,18 +43,18 @@ fn a_file_is_replaced_in_one_step_and_keeps_its_mode() {
     replace(&file, b"newer").unwrap();
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!([std::io::read_to_string(before).unwrap(), std::fs::read_to_string(&file).unwrap()], ["new", "newer"]);
-    // A link goes, and what it led to stays.
+    // A link is replaced, and its target is not.
     std::fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&other, &file).unwrap();
     replace(&file, b"newest").unwrap();
     assert_eq!(file.symlink_metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read(&other).unwrap(), b"other");
-    // What a process left that was killed is taken away, and a link in its place is not written through.
+    // A file that a killed process left is removed, and a link in its place is not followed.
     std::os::unix::fs::symlink(&other, top.path().join("half")).unwrap();
     replace_by_way_of("half", &file, b"last").unwrap();
     assert_eq!([&file, &other].map(|path| std::fs::read(path).unwrap()), [b"last".to_vec(), b"other".to_vec()]);
     assert_eq!(names(), ["file", "other"]);
-    // What fails leaves nothing beside it.
+    // A failure leaves no temporary file.
     create_folder(&top.path().join("folder")).unwrap();
     replace(&top.path().join("folder"), b"").unwrap_err();
     replace_by_way_of("half", &top.path().join("folder"), b"").unwrap_err();

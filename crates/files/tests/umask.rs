@@ -1,4 +1,4 @@
-//! Making under any umask; alone in its process, whose umask it sets.
+//! Creates files under any umask; alone in its process, because it sets the umask.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

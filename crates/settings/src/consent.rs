@@ -1,9 +1,10 @@
 //! Consent to commands that a repository's files name.
 //!
-//! A project file may say which command verifies a merge or prepares a worktree. It runs only after the user has
-//! seen it once: a consent is bound to the repository's place, the key and the exact text of the command, so a
-//! changed command asks again. Consents lie in the user's state, where no sandbox and no repository reaches them.
-//! This module asks nobody; whoever has a terminal does.
+//! A project file may name the commands that verify a merge and prepare a worktree. Such a command
+//! runs only after the user has seen it once and agreed. A consent is bound to the location of the
+//! repository, the key and the exact text of the command, so a changed command needs a new one.
+//! Consents are stored in the user's state folder, which no sandbox and no repository can reach.
+//! This module never prompts; the terminal does.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use orchestrate_core::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The file of the user's state that holds the consents.
+/// The name of the file with the consents, in the user's state folder.
 const FILE: &str = "consents.json";
 
 /// A command that a project file names.
@@ -20,48 +21,48 @@ const FILE: &str = "consents.json";
 pub struct ProjectCommand {
     /// The real path of the project's root.
     pub project: PathBuf,
-    /// The key that names it.
+    /// The settings key that names it, for example `verify`.
     pub key: String,
-    /// The command.
+    /// The shell command.
     pub command: String,
-    /// Where it is written, for people.
+    /// Where it is written, for messages.
     pub place: String,
 }
 
-/// The consents that a user has given.
+/// The consents given by a user.
 #[derive(Debug)]
 pub struct Consents {
     path: PathBuf,
     given: BTreeMap<String, ProjectCommand>,
 }
 
-/// Why consents cannot be read or kept.
+/// Why consents cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsentError {
     /// The file cannot be read or written.
     #[error("use the consents in {path}: {source}")]
     Io {
-        /// The file.
+        /// The file of consents.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The file holds something else.
+    /// The file is not a valid file of consents.
     #[error("read the consents in {path}: {source}")]
     Malformed {
-        /// The file.
+        /// The file of consents.
         path: PathBuf,
-        /// Why not.
+        /// The parse error.
         source: serde_json::Error,
     },
 }
 
 impl ProjectCommand {
-    /// Returns what a consent is bound to.
+    /// Returns the hash that a consent is bound to: over the project, the key and the command.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
         for part in [self.project.as_os_str().as_encoded_bytes(), self.key.as_bytes(), self.command.as_bytes()] {
-            // The lengths keep two different commands from running into the same bytes.
+            // The lengths keep two different commands from hashing the same bytes.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -70,10 +71,10 @@ impl ProjectCommand {
 }
 
 impl Consents {
-    /// Reads the consents below a state directory; there may be none yet.
+    /// Reads the consents below a state directory. A missing file means that there are none.
     ///
     /// # Errors
-    /// If the file is there and cannot be understood: it is never taken for an empty one.
+    /// Fails if the file exists but cannot be read or parsed: it is never treated as empty.
     pub fn load(state: &Path) -> Result<Consents, ConsentError> {
         let path = state.join(FILE);
         let given = match std::fs::read(&path) {
@@ -93,13 +94,13 @@ impl Consents {
     /// Records a consent durably.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// Fails if the file cannot be written.
     pub fn give(&mut self, command: ProjectCommand) -> Result<(), ConsentError> {
         self.given.insert(command.hash(), command);
         self.save().map_err(|source| ConsentError::Io { path: self.path.clone(), source })
     }
 
-    /// Replaces the file, so that a crash leaves the old or the new one.
+    /// Replaces the file atomically, so a crash leaves the old or the new one.
     fn save(&self) -> std::io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         orchestrate_files::create_folder(directory)?;

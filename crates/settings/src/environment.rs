@@ -1,4 +1,4 @@
-//! What the environment says: settings, keys and endpoints, and where the user's files are.
+//! Parses the environment: settings, keys and endpoints, and the location of the user's files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::keys::{Class, KEYS, named};
 use crate::layers::{Layer, Location, Problem, ProblemCode, Source};
 
-/// The name of our folder in each of the user's directories.
+/// The name of our folder in each of the user's base directories.
 const FOLDER: &str = "orchestrate";
 
-/// Keys and endpoints of model servers, as their own programs name them.
+/// Keys and endpoints of model servers, as the providers' own programs name them.
 pub(crate) const SECRETS: &[&str] = &[
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -23,67 +23,69 @@ pub(crate) const SECRETS: &[&str] = &[
     "OLLAMA_HOST",
 ];
 
-/// How the network is reached, as other programs read it.
+/// Proxy settings, as other programs read them.
 const PROXIES: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
 
-/// Who commits, as git itself reads it; it comes before git's configuration.
+/// The author and the committer, as git itself reads them; they override git's configuration.
 const IDENTITIES: &[&str] = &["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
 
-/// Variables that loops written for other programs set, with the key that each sets.
+/// Variables of agent loops written for other programs, each with the key that it sets.
 const ALIASES: &[(&str, &str)] = &[("RALPH_MAX_AGENTS", "max_agents"), ("RALPH_MAX_DEPTH", "max_depth")];
 
-/// Variables that [`switches`] reads although a key is called like them: whether an `ask` parks, not a rule that asks.
+/// Variables that [`switches`] reads although they are named like a key: `ORCHESTRATE_ASK` sets
+/// whether an `ask` parks; it is not an `ask` rule.
 const SWITCHES: &[&str] = &["ORCHESTRATE_ASK"];
 
-/// Variables that are understood and whose time has not come: what they ask for must not be passed over.
+/// Variables that are recognised but not implemented yet: they are refused, not ignored.
 const NOT_YET: &[&str] = &["TOOLS_CONFIG", "RESOURCE_LIMITS", "AUDIT_LOG_PATH"];
 
-/// Variables of loops written for other programs that ask for a cache, which is not there yet; these values ask for
-/// none.
+/// Variables of agent loops written for other programs that ask for a cache, which is not
+/// implemented yet. These values ask for none, so they are accepted.
 const CACHES: &[(&str, &[&str])] = &[("CACHE_MODE", &["off"]), ("CACHE_SKIP", &["0", "false"])];
 
-/// Variables that say something to `tool run`, whose time has not come; to a run they say nothing, and others set them
-/// for programs of their own.
+/// Variables for `tool run`, which is not implemented yet. They mean nothing to a run, and are also
+/// set for other programs, so they only cause a warning.
 const OF_TOOL_RUN: &[&str] = &["AGENT_NAME", "RUNNER"];
 
-/// The user's directories.
+/// Our folders in the user's base directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directories {
-    /// Configuration.
+    /// The folder of the configuration file.
     pub config: PathBuf,
-    /// The journal, worktrees and consents.
+    /// The folder of the journal, the worktrees and the consents.
     pub state: PathBuf,
-    /// What can be made again.
+    /// The folder of files that can be recreated.
     pub cache: PathBuf,
 }
 
-/// What the environment says about a run, beside single keys.
+/// Settings of a run that only the environment has, besides the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// The sandbox may neither be switched off nor fall back to the weaker tier.
+    /// Whether the sandbox may neither be switched off nor fall back to the weaker tier.
     pub strict_sandbox: bool,
-    /// No agent may spawn another.
+    /// Whether no agent may spawn another.
     pub no_spawning: bool,
-    /// Whether an `ask` parks (`park`) or is refused (`deny`), if it says so.
+    /// Whether an `ask` parks (`park`) or is refused (`deny`); `None` if the variable is not set.
     pub ask_parks: Option<bool>,
 }
 
 impl Switches {
-    /// Reads them.
+    /// Parses the switches.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Returns every problem with them.
     pub fn of(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
         switches(variables)
     }
 }
 
 impl Directories {
-    /// Finds the directories as the XDG base directory specification says; relative values do not count.
+    /// Finds the directories according to the XDG base directory specification. Relative values are
+    /// ignored.
     ///
     /// # Errors
-    /// If there is no home directory and not every variable is set.
+    /// Fails if there is no home directory and not every variable is set.
     pub fn of(variables: &BTreeMap<String, String>) -> Result<Directories, Problem> {
         let absolute = |name: &str| {
             let path = PathBuf::from(variables.get(name)?);
@@ -107,16 +109,16 @@ impl Directories {
         })
     }
 
-    /// Returns the user's configuration file.
+    /// Returns the path of the user's configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 }
 
-/// Reads the variables that set single keys.
+/// Parses the variables that set keys.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// Returns every problem with them.
 pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<Problem>> {
     let own = KEYS.iter().map(|key| (key.variable(), key));
     let own = own.filter(|(variable, _)| !SWITCHES.contains(&variable.as_str()));
@@ -149,10 +151,10 @@ pub(crate) fn layer(variables: &BTreeMap<String, String>) -> Result<Layer, Vec<P
     if problems.is_empty() { Ok(layer) } else { Err(problems) }
 }
 
-/// Reads the variables that are no key's.
+/// Parses the variables that belong to no key.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// Returns every problem with them.
 pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut read = |name: &str, words: &[(&str, bool)]| {
@@ -160,7 +162,8 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
         for variable in both(name) {
             let Some(text) = set(variables, &variable) else { continue };
             match words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)) {
-                // Of two variables that say different things, the stricter counts.
+                // If the two variables differ, `true` wins. That is the stricter value, except for
+                // `ASK`.
                 Some((_, on)) => said = Some(said.unwrap_or(false) || *on),
                 None => {
                     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -183,14 +186,14 @@ pub(crate) fn switches(variables: &BTreeMap<String, String>) -> Result<Switches,
     if problems.is_empty() { Ok(switches) } else { Err(problems) }
 }
 
-/// Says of each variable that is set and has no effect yet that it has none.
+/// Returns a warning for each variable that is set but has no effect yet.
 pub(crate) fn without_effect(variables: &BTreeMap<String, String>) -> Vec<String> {
     let is_set = OF_TOOL_RUN.iter().filter(|name| set(variables, name).is_some());
     is_set.map(|name| format!("{name} has no effect: `tool run`, which it is for, is not available yet")).collect()
 }
 
-/// Picks keys, endpoints, proxies and who commits out of the environment; what the user's file says counts where a
-/// variable is not set.
+/// Collects keys, endpoints, proxies and the committing identity from the environment. Keys and
+/// endpoints that no variable sets are taken from the user's file.
 pub(crate) fn secrets(
     variables: &BTreeMap<String, String>,
     of_file: &BTreeMap<String, String>,
@@ -214,7 +217,8 @@ pub(crate) fn secrets(
     found
 }
 
-/// Finds the root of the project that a directory is in: the nearest one above that has a `.git`.
+/// Returns the root of the project that a directory is in: the nearest directory with a `.git`,
+/// from this one up.
 pub fn project_root(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok()).map(Path::to_path_buf)
 }
@@ -223,7 +227,7 @@ fn both(name: &str) -> [String; 2] {
     [format!("ORCHESTRATE_{name}"), format!("RALPH_{name}")]
 }
 
-/// Returns a variable's value; an empty one is not set.
+/// Returns a variable's trimmed value; an empty one counts as not set.
 fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
@@ -285,7 +289,7 @@ mod tests {
         );
     }
 
-    /// Every variable that is promised works, or is refused: none is accepted and ignored.
+    /// Every promised variable has an effect or is refused: none is accepted and ignored.
     #[test]
     fn no_variable_is_accepted_and_ignored() {
         let promised = [
@@ -322,8 +326,8 @@ mod tests {
         }
     }
 
-    /// Every option of a run that is promised is a key of every source, whose value changes something or is refused by
-    /// name; and every key is promised.
+    /// Every promised option of a run is a key of every source, and its value has an effect or is
+    /// refused by name. Every key is promised.
     #[test]
     fn every_option_is_a_key() {
         let promised = [
@@ -361,7 +365,7 @@ mod tests {
         let names: Vec<&str> = promised.iter().map(|(name, _)| *name).collect();
         let unpromised: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| !names.contains(name)).collect();
         assert_eq!(unpromised, [""; 0]);
-        // What the terminal reads itself is no part of what a run freezes.
+        // Settings that only the terminal reads are not frozen by a run.
         let of_the_terminal = ["base", "output_format", "quiet", "verbose"];
         let nothing = Resolved::of(&[]);
         let frozen = |resolved: &Resolved| resolved.run_settings(&Switches::default(), true);

@@ -1,6 +1,6 @@
-//! Reads a configuration file into a [`Layer`], with the line and column of everything that is wrong with it.
+//! Parses a configuration file into a [`Layer`], and reports each problem with its line and column.
 //!
-//! Nothing of a file is skipped: a key that does not exist is an error that names the nearest one that does.
+//! Nothing in a file is ignored: an unknown key is an error that names the nearest known one.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,24 +16,25 @@ use crate::environment::SECRETS;
 use crate::keys::{Class, Kind, Value, named};
 use crate::layers::{Excerpt, Layer, Location, Problem, ProblemCode, Source, names};
 
-/// The largest configuration file that is read: people write a few kilobytes, so more is a wrong file.
+/// The maximum size of a configuration file: people write a few kilobytes, so a larger one is the
+/// wrong file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The table of keys and endpoints in the user's own file.
+/// The name of the table with keys and endpoints in the user's own file.
 const ENVIRONMENT_TABLE: &str = "environment";
 
-/// What a configuration file says.
+/// The content of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// The settings.
+    /// The settings in it.
     pub layer: Layer,
-    /// Keys and endpoints; only the user's own file may have them.
+    /// Keys and endpoints by the name of their variable; only the user's own file may have them.
     pub environment: BTreeMap<String, String>,
 }
 
-/// Reads a configuration file, or `None` if there is no such file.
+/// Reads a configuration file; returns `None` if it does not exist.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns every problem with the file.
 pub(crate) fn load_file(
     path: &Path,
     links: Links<'_>,
@@ -55,10 +56,10 @@ pub(crate) fn load_file(
     parse(&text, source, shown).map(Some)
 }
 
-/// Reads the text of a configuration file.
+/// Parses the text of a configuration file; `shown` names the file in messages.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns every problem with the text.
 pub fn parse(text: &str, source: Source, shown: &str) -> Result<ConfigFile, Vec<Problem>> {
     let mut reader = Reader { text: text.into(), source, shown, file: ConfigFile::default(), problems: Vec::new() };
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -175,7 +176,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a table's entries as they stand in the file, so that problems come from top to bottom.
+/// Returns a table's entries in the order of the file, so that problems are listed from top to
+/// bottom.
 fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);

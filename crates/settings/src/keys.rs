@@ -1,7 +1,7 @@
-//! The table of everything that can be set: its name, what its values look like, and who may set it.
+//! The table of all settings: their names, their types, and who may set them.
 //!
-//! Flags, variables, configuration files and a plan's front matter are all read through this one table, so a key
-//! means the same wherever it is written, and what is not in it is an error everywhere.
+//! Flags, variables, configuration files and a plan's front matter are all read through this one
+//! table, so a key means the same wherever it is written, and an unknown key in a file is an error.
 
 use std::fmt;
 
@@ -11,41 +11,42 @@ use orchestrate_core::settings::{
 };
 use orchestrate_plan::duration_ms;
 
-/// The largest number of agents that may work at once: beyond it file handles run out before anything is gained.
+/// The maximum number of agents at work at once: beyond it, file handles run out before anything is
+/// gained.
 const MOST_AGENTS: u64 = 1_000;
-/// The longest time that can be written: a year, which also keeps milliseconds far from overflow.
+/// The longest duration: a year, which also keeps milliseconds far from overflow.
 const LONGEST_SECONDS: u64 = 365 * 24 * 3600;
 
-/// Something that can be set.
+/// A setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
-    /// As configuration files write it; a dot separates a table from its key.
+    /// Its name in configuration files; a dot separates a table from its key.
     pub name: &'static str,
-    /// What its values look like.
+    /// The type of its values.
     pub kind: Kind,
-    /// Who may set it and which value counts.
+    /// Who may set it, and which of several values applies.
     pub class: Class,
-    /// One sentence for the generated configuration file.
+    /// One sentence about it, for the generated configuration file.
     pub about: &'static str,
-    /// Its default as a configuration file writes it; empty if there is none.
+    /// Its default as written in a configuration file; empty if there is none.
     pub default: &'static str,
 }
 
-/// What values look like.
+/// The type of a key's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Any text that is not empty.
+    /// Non-empty text.
     Text,
     /// A whole number within bounds.
     Number {
-        /// The smallest.
+        /// The smallest allowed number.
         least: u64,
-        /// The largest.
+        /// The largest allowed number.
         most: u64,
-        /// Why it cannot be less, for people; empty where that is plain.
+        /// Why it cannot be smaller, for messages; empty if that is obvious.
         reason: &'static str,
     },
-    /// `30s`, `5m`, `1h`; a bare number is seconds.
+    /// A duration such as `30s`, `5m` or `1h`; a bare number is in seconds.
     Duration,
     /// `auto`, `review` or `none`.
     Merge,
@@ -57,35 +58,35 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
 }
 
-/// Who may set a key and which of several values counts.
+/// Who may set a key, and which of several values applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The value of the most particular source counts.
+    /// The value of the most specific source applies.
     Preference,
-    /// The strictest value counts; only flags, environment and the user's file set the ceiling.
+    /// The strictest value applies. The plan and the project can lower a limit but never raise it.
     Limit,
-    /// All values count together.
+    /// The values of all sources are combined.
     Rules,
-    /// As [`Class::Preference`], but never from the plan or the project.
+    /// Like [`Class::Preference`], but refused in the plan and in the project.
     Personal,
-    /// Only where a person types it.
+    /// Only flags may set it.
     TypedOnly,
-    /// Understood, and not built yet: an error wherever it is written.
+    /// Recognised but not implemented yet: an error in every source.
     NotYet,
 }
 
-/// A value of a key.
+/// A parsed value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of [`Kind::Text`] and [`Kind::OneOf`].
+    /// A value of [`Kind::Text`] or [`Kind::OneOf`].
     Text(String),
-    /// Of [`Kind::Number`], and milliseconds of [`Kind::Duration`].
+    /// A value of [`Kind::Number`], or of [`Kind::Duration`] in milliseconds.
     Number(u64),
-    /// Of [`Kind::Merge`].
+    /// A value of [`Kind::Merge`].
     Merge(MergeMode),
-    /// Of [`Kind::Rules`].
+    /// A value of [`Kind::Rules`].
     Rules(Vec<String>),
-    /// Of [`Kind::Switch`].
+    /// A value of [`Kind::Switch`].
     Switch(bool),
 }
 
@@ -97,12 +98,12 @@ const fn number(least: u64, most: u64) -> Kind {
     Kind::Number { least, most, reason: "" }
 }
 
-/// A shell alone takes some MiB; the most is a few exbibytes less than what overflows as bytes.
+/// A shell alone takes some MiB; the maximum, 4 PiB, is far from overflowing as bytes.
 const MEBIBYTES: Kind = number(16, u32::MAX as u64);
 const TOKENS: Kind = number(1, u64::MAX >> 1);
 const CONTEXT: Kind = Kind::Number { least: LEAST_CONTEXT_TOKENS, most: u64::MAX >> 1, reason: LEAST_CONTEXT_REASON };
 
-/// Everything that can be set, in the order in which it is shown.
+/// All settings, in the order in which they are shown.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("model", Kind::Text, Class::Preference, "", "The model of tasks and roles that name none: `provider/model`."),
@@ -137,23 +138,23 @@ pub const KEYS: &[Key] = &[
     key("tools", Kind::Text, Class::NotYet, "", "Limits of individual tools."),
 ];
 
-/// Finds a key by its name.
+/// Returns the key of this name.
 pub fn named(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
 impl Key {
-    /// Returns the name of the variable that sets it.
+    /// Returns the name of the environment variable that sets it.
     pub fn variable(&self) -> String {
         format!("ORCHESTRATE_{}", self.name.replace('.', "_").to_uppercase())
     }
 
-    /// Returns the option that sets it.
+    /// Returns the command-line option that sets it.
     pub fn option(&self) -> String {
         format!("--{}", self.name.replace('_', "-"))
     }
 
-    /// Returns the value that counts when nobody says anything, or `None` if there is none.
+    /// Returns the value that applies if no source sets the key, or `None` if it has no default.
     pub fn default_value(&self) -> Option<Value> {
         let run = RunSettings::default();
         let count = |number: usize| Some(Value::Number(number as u64));
@@ -175,10 +176,10 @@ impl Key {
 }
 
 impl Kind {
-    /// Reads a value as a flag or a variable writes it.
+    /// Parses a value as written in a flag or a variable.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// Returns what was expected instead.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         match self {
@@ -197,10 +198,10 @@ impl Kind {
         }
     }
 
-    /// Takes a number, which may be one of seconds.
+    /// Returns the value for a number; for a duration, it is in seconds.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// Returns what was expected instead, for a number out of bounds or a key without numbers.
     pub fn number(self, number: u64) -> Result<Value, String> {
         match self {
             Kind::Number { least, most, .. } if (least..=most).contains(&number) => Ok(Value::Number(number)),
@@ -209,7 +210,7 @@ impl Kind {
         }
     }
 
-    /// Returns a value for people to change, as a configuration file writes it.
+    /// Returns an example for users to change, as written in a configuration file.
     pub fn example(self) -> &'static str {
         match self {
             Kind::Text => "\"…\"",
@@ -222,7 +223,7 @@ impl Kind {
         }
     }
 
-    /// Says what values look like.
+    /// Describes the expected values, for messages.
     pub fn expected(self) -> String {
         match self {
             Kind::Text => "a text".to_owned(),

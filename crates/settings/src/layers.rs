@@ -1,4 +1,4 @@
-//! What one source says, with the place of each word of it, and what is wrong with it.
+//! The values that one source sets, each with its place, and the problems with them.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use orchestrate_plan::FrontMatter;
 
 use crate::keys::{Class, KEYS, Key, Value, named};
 
-/// Where settings come from, the most particular first.
+/// Where settings come from, the most specific source first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// What was typed.
+    /// The command-line options.
     Flags,
     /// The process's environment.
     Environment,
@@ -22,82 +22,82 @@ pub enum Source {
     Project,
     /// The user's configuration file.
     User,
-    /// Nobody said anything.
+    /// No source: the built-in default.
     Default,
 }
 
-/// The exact place of a value or of a problem.
+/// The place of a value or of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Which source it is.
+    /// The source that it is in.
     pub source: Source,
-    /// The option, the variable or the file.
+    /// The name of the option, the variable or the file.
     pub name: String,
-    /// From 1; zero where there are no lines.
+    /// The line, from 1; 0 in a source without lines.
     pub line: usize,
-    /// From 1, in characters; zero where there are no lines.
+    /// The column in characters, from 1; 0 in a source without lines.
     pub column: usize,
 }
 
-/// One value that a source gives.
+/// A value that a source sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// What is set.
+    /// The key that is set.
     pub key: &'static Key,
-    /// To what.
+    /// The value that it is set to.
     pub value: Value,
-    /// Where.
+    /// Where the value is written.
     pub place: Location,
 }
 
-/// Everything that one source says.
+/// All values that one source sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
-    /// In the order in which it was written.
+    /// The values, in the order in which they are written.
     pub given: Vec<Given>,
 }
 
-/// Something wrong with a setting.
+/// A problem with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct Problem {
-    /// Where.
+    /// Where it is.
     pub place: Location,
-    /// What kind of problem it is, for programs.
+    /// The kind of problem, for programs.
     pub code: ProblemCode,
-    /// What it is: lower case, no full stop.
+    /// The description, in lower case and without a full stop.
     pub message: String,
-    /// What to write instead, if one can tell.
+    /// What to write instead, if known.
     pub suggestion: Option<String>,
-    /// The file's text and the bytes of it that are wrong, where there is a file.
+    /// The file's text and the part of it that is wrong; `None` outside of files.
     pub excerpt: Option<Box<Excerpt>>,
 }
 
-/// The part of a file that a problem is about.
+/// The part of a file that a problem refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
-    /// The whole file.
+    /// The text of the whole file.
     pub text: Arc<str>,
-    /// The bytes that are wrong.
+    /// The byte range that is wrong.
     pub span: Range<usize>,
 }
 
-/// What kind of problem it is.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemCode {
-    /// A file that cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// A file that is not TOML.
+    /// The file is not TOML.
     Syntax,
-    /// A key that does not exist.
+    /// The key does not exist.
     UnknownKey,
-    /// A value that its key does not take.
+    /// The key does not accept the value.
     InvalidValue,
-    /// A key that this source may not set.
+    /// This source may not set the key.
     NotAllowedHere,
-    /// Something whose time has not come.
+    /// The setting is recognised but not implemented yet.
     NotAvailable,
-    /// Two files where one is meant.
+    /// Two files exist where only one may.
     Ambiguous,
 }
 
@@ -127,19 +127,19 @@ impl fmt::Display for Location {
 }
 
 impl Location {
-    /// Names an option, a variable or a file as a whole.
+    /// Returns the location of an option, a variable or a whole file.
     pub fn of(source: Source, name: impl Into<String>) -> Location {
         Location { source, name: name.into(), line: 0, column: 0 }
     }
 }
 
 impl Problem {
-    /// Makes a problem without an excerpt.
+    /// Creates a problem without suggestion or excerpt.
     pub fn new(place: Location, code: ProblemCode, message: impl Into<String>) -> Problem {
         Problem { place, code, message: message.into(), suggestion: None, excerpt: None }
     }
 
-    /// Adds what to do instead.
+    /// Adds what to write or do instead.
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Problem {
         self.suggestion = Some(suggestion.into());
         self
@@ -147,10 +147,10 @@ impl Problem {
 }
 
 impl Layer {
-    /// Takes a value, if this source may give it.
+    /// Adds a value, if its source may set the key.
     ///
     /// # Errors
-    /// Why it may not.
+    /// Fails if the source may not set the key, or if the key or the value is not implemented yet.
     pub fn take(&mut self, key: &'static Key, value: Value, place: Location) -> Result<(), Problem> {
         let refuse = |code, message: String| Err(Problem::new(place.clone(), code, message));
         let shared = matches!(place.source, Source::Plan | Source::Project);
@@ -173,10 +173,11 @@ impl Layer {
         }
     }
 
-    /// Reads the options that were typed; `values` has each key's name with its text.
+    /// Parses the command-line options; `values` are the names of keys with their texts. Skips
+    /// unknown names.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Returns every problem with them.
     pub fn of_flags<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> Result<Layer, Vec<Problem>> {
         let mut layer = Layer::default();
         let mut problems = Vec::new();
@@ -188,10 +189,10 @@ impl Layer {
         if problems.is_empty() { Ok(layer) } else { Err(problems) }
     }
 
-    /// Takes a value that is still text.
+    /// Parses a value and adds it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the problem with it.
     pub fn take_text(&mut self, key: &'static Key, text: &str, place: Location) -> Result<(), Problem> {
         if key.class == Class::NotYet {
             return self.take(key, Value::Switch(true), place);
@@ -205,8 +206,8 @@ impl Layer {
 }
 
 impl Layer {
-    /// Takes what a plan's front matter says, and gives it with what it says and cannot have; `shown` is the plan's
-    /// path as typed.
+    /// Converts a plan's front matter into a layer, and also returns the problems with values that
+    /// a plan cannot set. `shown` is the plan's path as typed.
     pub fn of_plan(front: &FrontMatter, shown: &str) -> (Layer, Vec<Problem>) {
         let text = |value: &Option<String>| value.clone().map(Value::Text);
         let merge = if front.review { Some(MergeMode::Review) } else { None };
@@ -235,7 +236,7 @@ impl Layer {
     }
 }
 
-/// Names a value that is understood and whose time has not come.
+/// Describes a value that is recognised but not implemented yet; returns `None` for all others.
 fn not_built(key: &Key, value: &Value) -> Option<String> {
     match (key.name, value) {
         ("cache", Value::Text(mode)) if mode != "off" => Some(format!("`cache` as `{mode}`")),

@@ -1,8 +1,9 @@
 //! Hides where settings come from: flags, the plan, the environment, files, and the user's consent.
 //!
-//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`]) says what
-//! exists, what its values look like and who may set it; which of several values counts is decided in
-//! [`Resolved`]. Nobody is asked anything here: commands that need consent are handed to whoever can ask.
+//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`])
+//! defines all settings, their types and who may set them; [`Resolved`] decides which of several
+//! values applies. Nothing here prompts the user: commands that need consent are returned to the
+//! caller.
 
 pub mod consent;
 mod environment;

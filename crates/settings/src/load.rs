@@ -1,8 +1,9 @@
-//! Everything that can be set, from every source, merged into one frozen value.
+//! Loads the settings from every source, and merges them into one frozen value.
 //!
-//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`]) says what
-//! exists, what its values look like and who may set it; which of several values counts is decided in
-//! [`Resolved`]. Nobody is asked anything here: commands that need consent are handed to whoever can ask.
+//! Sources are read once ([`Inputs::load`]) and never again during a run. One table ([`KEYS`])
+//! defines all settings, their types and who may set them; [`Resolved`] decides which of several
+//! values applies. Nothing here prompts the user: commands that need consent are returned to the
+//! caller.
 
 use crate::environment::{Directories, Switches, project_root};
 use crate::files::{ConfigFile, load_file};
@@ -20,43 +21,44 @@ use orchestrate_files::Links;
 use crate::consent::ProjectCommand;
 use crate::environment;
 
-/// The names of a project's configuration file, below its root.
+/// The names of a project's configuration file, relative to its root; only one of the two may
+/// exist.
 pub const PROJECT_FILES: [&str; 2] = ["orchestrate.toml", ".orchestrate/config.toml"];
 
-/// The keys whose values are commands that run.
+/// The keys whose values are shell commands.
 const COMMANDS: [&str; 2] = ["verify", "worktree.setup"];
 
-/// Everything that settings are made of.
+/// The sources of the settings, as they were at the start.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// What was typed.
+    /// The command-line options.
     pub flags: Layer,
-    /// What the plan's front matter says.
+    /// The values in the plan's front matter.
     pub plan: Layer,
     /// The process's environment.
     pub variables: BTreeMap<String, String>,
-    /// The user's directories.
+    /// Our folders in the user's base directories.
     pub directories: Directories,
     /// The directory that the program was started in.
     pub directory: PathBuf,
-    /// The names of the tools that a rule may be about.
+    /// The names of the built-in tools, which rules may name.
     pub tools: Vec<&'static str>,
-    /// Whether nobody can be asked.
+    /// Whether no user can be asked for approval.
     pub headless: bool,
 }
 
-/// The settings, before they become a run's.
+/// The loaded settings, before they become those of a run.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What counts for each key, and where it was written.
+    /// The value that applies for each key, and where it is written.
     pub resolved: Resolved,
-    /// What the run freezes.
+    /// The settings that the run freezes.
     pub run: RunSettings,
-    /// What the environment says beside single keys.
+    /// Settings that only the environment has, besides the keys.
     pub switches: Switches,
-    /// Keys and endpoints, and what git's variables say about who commits.
+    /// Keys, endpoints, proxies and git's identity variables, by the name of their variable.
     pub environment: BTreeMap<String, String>,
-    /// Commands that project files name and that count; they run only with consent.
+    /// Commands from the project's file that apply; they run only with consent.
     pub commands: Vec<ProjectCommand>,
 }
 
@@ -64,7 +66,7 @@ impl Inputs {
     /// Reads every source and merges them.
     ///
     /// # Errors
-    /// Everything that is wrong with any of them.
+    /// Returns every problem with any of them.
     pub fn load(&self) -> Result<Loaded, Vec<Problem>> {
         let mut problems = Vec::new();
         let environment = keep(&mut problems, environment::layer(&self.variables));
@@ -119,7 +121,8 @@ impl Inputs {
         Ok(found.map(|(_, file)| file).unwrap_or_default())
     }
 
-    /// Names a project file so that it can be opened from where the program was started.
+    /// Returns the name of a project file, such that it can be opened from the directory that the
+    /// program was started in.
     fn shown(&self, root: &Path, name: &str) -> String {
         if root == self.directory { name.to_owned() } else { root.join(name).display().to_string() }
     }
@@ -145,7 +148,8 @@ impl Inputs {
     }
 }
 
-/// Returns the value, or an empty one and what was wrong, so that every problem is found at once.
+/// Returns the value. On failure, records the problems and returns the default, so that all
+/// problems are found at once.
 fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>) -> T {
     result.unwrap_or_else(|found| {
         problems.extend(found);
@@ -153,8 +157,8 @@ fn keep<T: Default>(problems: &mut Vec<Problem>, result: Result<T, Vec<Problem>>
     })
 }
 
-/// Returns what is wrong with rules: what cannot be read, and tools that nobody knows, since a rule about a name that
-/// never occurs would be accepted and ignored; `tools` are the names of those that are built in.
+/// Returns the problems with rules: those that cannot be parsed, and those that name an unknown
+/// tool, which would be accepted and never match. `tools` are the names of the built-in tools.
 pub fn rule_problems(rules: &[RuleText], tools: &[&str]) -> Vec<Problem> {
     let unread = Policy::new(rules).err().into_iter().flatten().map(|error| of_rule(&error));
     let unknown = rules.iter().filter_map(|rule| unknown_tool(rule, tools));
@@ -173,8 +177,8 @@ fn unknown_tool(rule: &RuleText, known: &[&str]) -> Option<Problem> {
     Some(problem)
 }
 
-/// Reports whether a name can mean a tool: ours, one whose time has not come but that other products have, one of an
-/// MCP server, or several by a pattern.
+/// Reports whether a name can mean a tool: a built-in one, one that is not implemented yet but that
+/// other products have, one of an MCP server, or several by a pattern.
 fn is_about_some_tool(tool: &str, known: &[&str]) -> bool {
     tool.contains('*')
         || tool.starts_with("mcp__")

@@ -1,9 +1,10 @@
-//! Decides which of several values counts: the pure part of settings.
+//! Decides which of several values applies: the pure part of settings.
 //!
-//! *Preferences* follow the order of [`Source`]: the most particular source that says anything counts.
-//! *Limits* are the meet of all sources, and only flags, environment and the user's file set the ceiling, so a
-//! repository can narrow what its user allows and never widen it. *Rules* of all sources count together, except
-//! that a repository's `allow` would widen and is left out with a warning.
+//! *Preferences* follow the order of [`Source`]: the value of the most specific source applies.
+//! *Limits* take the strictest value of all sources. Only flags, the environment and the user's
+//! file can replace the default, so a repository can narrow what its user allows but never widen
+//! it. *Rules* of all sources are combined, except that a repository's `allow` would widen what the
+//! user allows; it is dropped with a warning.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +14,28 @@ use crate::environment::Switches;
 use crate::keys::{Class, KEYS, Value};
 use crate::layers::{Given, Layer, Location, Source};
 
-/// The value that counts for a key, and where it was written.
+/// The value that applies for a key, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// The value.
+    /// The value that applies.
     pub value: Value,
-    /// Its place, or `None` if it is the default.
+    /// Where it is written, or `None` if it is the default.
     pub place: Option<Location>,
 }
 
 /// All settings after every source has been merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// By the key's name; keys without a value are absent.
+    /// The values by the names of their keys; keys without a value are absent.
     pub chosen: BTreeMap<&'static str, Chosen>,
-    /// Rules in the order of their sources.
+    /// The permission rules: allow, ask, deny, and each in the order of their sources.
     pub rules: Vec<RuleText>,
-    /// What was typed or written and does not count as it stands.
+    /// Warnings about values that do not apply as written.
     pub warnings: Vec<String>,
 }
 
 impl Resolved {
-    /// Merges what the sources say.
+    /// Merges the layers of all sources.
     pub fn of(layers: &[Layer]) -> Resolved {
         let mut given: Vec<&Given> = layers.iter().flat_map(|layer| &layer.given).collect();
         given.sort_by(|a, b| a.place.source.cmp(&b.place.source));
@@ -80,7 +81,8 @@ impl Resolved {
         }
     }
 
-    /// What a person typed or set must not silently count for less.
+    /// Warns if a limit that the user typed or set in the environment is narrowed by another
+    /// source.
     fn warn_of_narrowing(&mut self, given: &[&Given], chosen: &Chosen) {
         let Some(narrower) = &chosen.place else { return };
         for given in given.iter().filter(|given| given.key.class == Class::Limit) {
@@ -92,7 +94,7 @@ impl Resolved {
         }
     }
 
-    /// Returns the text that counts for a key.
+    /// Returns the text that applies for a key, or `None` if it has none.
     pub fn text(&self, key: &str) -> Option<String> {
         match &self.chosen.get(key)?.value {
             Value::Text(text) => Some(text.clone()),
@@ -112,9 +114,9 @@ impl Resolved {
         }
     }
 
-    /// Makes the settings that the run freezes.
+    /// Returns the settings that the run freezes.
     ///
-    /// `headless` says that nobody can be asked.
+    /// `headless` means that no user can be asked for approval.
     pub fn run_settings(&self, switches: &Switches, headless: bool) -> RunSettings {
         let standard = RunSettings::default();
         let merge = match self.chosen.get("merge").map(|chosen| &chosen.value) {
@@ -157,8 +159,8 @@ impl Resolved {
         }
     }
 
-    /// Returns the model if it comes from one of these sources; a role's own stands between the plan's and the
-    /// project's, so the run has to know which it is.
+    /// Returns the model if it comes from one of these sources. The run has to know which, because
+    /// a role's own model ranks between the plan's and the project's.
     fn model_of(&self, sources: &[Source]) -> Option<String> {
         let place = self.chosen.get("model")?.place.as_ref()?;
         sources.contains(&place.source).then(|| self.text("model")).flatten()
@@ -173,7 +175,7 @@ impl Resolved {
     }
 }
 
-/// Takes the first; `given` has the most particular source first.
+/// Returns the first value, or the default; in `given`, the most specific source comes first.
 fn preference(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
     match given.first() {
         Some(first) => Some(Chosen { value: first.value.clone(), place: Some(first.place.clone()) }),
@@ -193,7 +195,7 @@ fn limit(given: &[&Given], default: Option<Value>) -> Option<Chosen> {
     })
 }
 
-/// Reports whether others than the user may have written it.
+/// Reports whether the source may have been written by others than the user.
 fn is_shared(source: &Source) -> bool {
     matches!(source, Source::Plan | Source::Project)
 }
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
     use crate::keys::named;
 
-    /// Resolves `source key value` lines and gives the value and the source of one key.
+    /// Resolves `source key value` lines and compares the value and the source of one key.
     fn check(lines: &[(Source, &str, &str)], key: &str, expected: &str) {
         let layers: Vec<Layer> = lines
             .iter()

@@ -1,4 +1,4 @@
-//! What is made durable in one step: facts, the blobs that they name, and answers to commands.
+//! A batch: facts, the blobs that they name, and answers to requests, written in one transaction.
 
 use orchestrate_core::event::Event;
 
@@ -7,13 +7,13 @@ use crate::received::{Answer, InboxId, Reply};
 
 /// Facts, blobs and answers that become durable together or not at all.
 ///
-/// An answer in the same batch as the facts that the command led to makes the command happen exactly once, also if
-/// the process dies in between.
+/// A request is carried out exactly once, also if the process dies in between, if its answer is in
+/// the batch of the facts that it led to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// The facts, in order.
     pub events: Vec<Event>,
-    /// The blobs that the facts name.
+    /// The blobs that the facts name; also stored if no fact names them.
     pub blobs: Vec<Blob>,
     /// Answers to commands.
     pub answers: Vec<Answer>,

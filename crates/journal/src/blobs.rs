@@ -1,8 +1,9 @@
-//! Texts and bytes by their content hash: model requests and replies, tool results, logs.
+//! Content-addressed texts and bytes: model requests and replies, tool results, logs.
 //!
-//! A blob is stored once however often it is named. One of at most [`INLINE_BYTES`] stands in the database and
-//! becomes durable with the facts that name it; a larger one is a file, complete and synced before those facts are
-//! written, so a fact never names a blob that is not there. Nothing is ever deleted here.
+//! A blob is stored once, however many facts name it. A blob of at most [`INLINE_BYTES`] is stored
+//! in the database and becomes durable with the facts that name it. A larger one is a file, which
+//! is complete and synced before those facts are written, so a fact never names a missing blob.
+//! Nothing is ever deleted here.
 
 use std::fs;
 use std::io;
@@ -16,11 +17,11 @@ use sha2::{Digest, Sha256};
 use crate::database;
 use crate::error::JournalError;
 
-/// The largest blob that stands in the database: above this, pages of one value scatter and checkpoints copy it
-/// twice, while one file costs two syncs.
+/// The size of the largest blob in the database. For larger ones, the pages of one value scatter
+/// and checkpoints copy them twice, while a file costs two syncs.
 pub const INLINE_BYTES: usize = 1024 * 1024;
 
-/// Some bytes and the id that follows from them.
+/// Bytes, and the id that is derived from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     id: BlobId,
@@ -34,7 +35,7 @@ impl Blob {
         Self { id: id_of(&bytes), bytes }
     }
 
-    /// Returns the id: SHA-256 in lower-case hexadecimal.
+    /// Returns the id: the SHA-256 of the content in lower-case hexadecimal.
     pub fn id(&self) -> &BlobId {
         &self.id
     }
@@ -45,7 +46,7 @@ impl Blob {
     }
 }
 
-/// The place of the large ones.
+/// The folder of the blobs that are too large for the database.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
@@ -56,7 +57,7 @@ impl Files {
         Self { folder }
     }
 
-    /// Writes and syncs a blob that is too large for the database; does nothing for the others.
+    /// Writes and syncs a blob that is too large for the database; does nothing for smaller ones.
     pub(crate) fn keep(&self, blob: &Blob) -> Result<(), JournalError> {
         if blob.bytes.len() <= INLINE_BYTES {
             return Ok(());
@@ -74,7 +75,7 @@ impl Files {
     }
 }
 
-/// Names a blob in the database, with its bytes unless they are in a file.
+/// Inserts a blob into the database, with its bytes unless they are in a file.
 pub(crate) fn insert(tx: &Connection, blob: &Blob) -> rusqlite::Result<()> {
     let inline = (blob.bytes.len() <= INLINE_BYTES).then_some(blob.bytes.as_slice());
     let size = database::to_sql(blob.bytes.len() as u64);
@@ -86,7 +87,7 @@ pub(crate) fn insert(tx: &Connection, blob: &Blob) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Reads a blob and checks that it is what its id says.
+/// Reads a blob and checks that its content matches its id.
 pub(crate) fn read(
     database: &Path,
     connection: &Connection,
@@ -112,7 +113,8 @@ fn id_of(bytes: &[u8]) -> BlobId {
     BlobId::new(hex(&Sha256::digest(bytes)))
 }
 
-/// Puts a whole file in place: readers see all of it or nothing, also after a power cut.
+/// Writes a file atomically: readers see all of it or nothing, also after a power failure. Skips an
+/// existing file of the same length.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|found| found.len() == bytes.len() as u64) {
         return Ok(());

@@ -1,27 +1,29 @@
-//! The time of facts: the date at which a process takes a run over, and how long that has been since.
+//! The time of facts: the date at which a process takes a run over, plus the time since then.
 //!
-//! All durations of a run are differences between its facts' times: what it has taken, what an attempt has left. The
-//! system's date may be set forward or back at any moment, so within one process it is asked once only.
+//! All durations of a run are differences between the times of its facts, such as its running time
+//! and the time left to an attempt. The system's date may be changed at any moment, so a process
+//! reads it only once for the facts of a run.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where the time of facts comes from.
+/// The sources of the time of facts.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Returns the date in Unix milliseconds; it may jump.
     pub date: fn() -> u64,
-    /// Returns milliseconds since some moment; it never jumps, and goes on while the machine sleeps.
+    /// Returns milliseconds since a fixed moment; it never jumps, and continues while the machine
+    /// sleeps.
     pub steady: fn() -> u64,
 }
 
 impl Clock {
-    /// The system's.
+    /// The system's clocks.
     pub const SYSTEM: Clock = Clock { date: unix_ms, steady: since_boot };
 }
 
-/// The time of one process's facts about a run.
+/// Computes the times of the facts that one process adds to a run.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     clock: Clock,
@@ -30,18 +32,19 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Begins now; the date may have been set back since the run's newest fact, whose time is given.
+    /// Starts now, but not before `newest`, the time of the run's newest fact: the date may have
+    /// been set back since.
     pub(crate) fn begin(clock: Clock, newest: u64) -> Self {
         Self { clock, origin: (clock.date)().max(newest), began: (clock.steady)() }
     }
 
-    /// Returns the time in Unix milliseconds.
+    /// Returns the current time in Unix milliseconds.
     pub(crate) fn now(&self) -> u64 {
         self.origin.saturating_add((self.clock.steady)().saturating_sub(self.began))
     }
 }
 
-/// Returns the system's date in Unix milliseconds, 0 if it is set before 1970.
+/// Returns the system's date in Unix milliseconds; 0 if it is set before 1970.
 pub fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,8 +1,10 @@
-//! The SQLite file: where it may live, how it is made, and how a connection to it is set up.
+//! The SQLite file: where it may be stored, how it is created, and how connections to it are
+//! configured.
 //!
-//! A new database is made whole under another name and then linked into place, so what is found under the name
-//! `journal.db` is either a journal or damaged, and a damaged one is never written to. Write-ahead logging lets
-//! others read while the sequencer writes; `synchronous=FULL` makes a commit durable when it returns.
+//! A new database is created under another name and then linked into place, so a file named
+//! `journal.db` is either a whole journal or damaged, and a damaged one is never written to.
+//! Write-ahead logging lets other connections read while the sequencer writes; `synchronous=FULL`
+//! makes a commit durable when it returns.
 
 use std::fs;
 use std::io;
@@ -13,25 +15,26 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::JournalError;
 
-/// The database's name in a store's folder.
+/// The name of the database in the folder of a store.
 pub(crate) const FILE_NAME: &str = "journal.db";
 
-/// The format of the tables, the events and the blobs, in `PRAGMA user_version`: the only one that is read. It grows
-/// with each change that an earlier or a later version would misread.
+/// The format of the tables, the events and the blobs, in `PRAGMA user_version`. Other formats are
+/// refused. It increases with each change that an older or a newer version would misread.
 pub(crate) const FORMAT: i64 = 2;
 
-/// Marks the file as ours in `PRAGMA application_id`: "orch" in ASCII.
+/// Identifies the file as a journal in `PRAGMA application_id`: "orch" in ASCII.
 const APPLICATION_ID: i64 = 0x6f72_6368;
 
-/// The longest path of a folder: SQLite's own are of 512 bytes, and a new database has a longer name at first.
+/// The maximum length of a folder's path. SQLite's limit is 512 bytes, and a new database has a
+/// longer name at first.
 const MAX_FOLDER_BYTES: usize = 470;
 
-/// How long a connection waits for another process's transaction: each lasts about one sync to disk, so this is
-/// reached only if a process is stopped in the middle of one.
+/// How long a connection waits for another process's transaction. Each takes about one sync to
+/// disk, so this is reached only if a process is stopped in the middle of one.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// File systems without the shared memory or the locks that write-ahead logging needs, by `statfs` type
-/// (`linux/magic.h`).
+/// File systems that lack the shared memory or the locks that write-ahead logging needs, by
+/// `statfs` type (`linux/magic.h`).
 const FOREIGN_FILE_SYSTEMS: [(u64, &str); 7] = [
     (0x6969, "NFS"),
     (0xff53_4d42, "CIFS"),
@@ -78,7 +81,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_open ON inbox (run, id) WHERE done IS NULL;
 ";
 
-/// Makes the folder and the database in it unless they are there; gives the database's path.
+/// Creates the folder and its database if they are missing; returns the path of the database.
 pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
     if folder.as_os_str().len() > MAX_FOLDER_BYTES {
         let reason = format!("its path is longer than {MAX_FOLDER_BYTES} bytes");
@@ -94,7 +97,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<PathBuf, JournalError> {
     Ok(path)
 }
 
-/// Connects to a database that exists, refusing one that is damaged or newer than us.
+/// Connects to an existing database; refuses one that is damaged or of another format.
 pub(crate) fn connect(path: &Path) -> Result<Connection, JournalError> {
     let failed = |error| JournalError::database(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -138,7 +141,8 @@ fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> r
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Makes a whole database under a name of its own and links it into place; whoever comes second uses the first's.
+/// Creates a whole database under a unique name and links it into place. If another process was
+/// faster, its database is used.
 fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
     let half = folder.join(format!("{FILE_NAME}.{}.new", std::process::id()));
     let _ = fs::remove_file(&half);
@@ -146,7 +150,7 @@ fn create(folder: &Path, path: &Path) -> Result<(), JournalError> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(JournalError::io(path, error)),
         _ => Ok(()),
     });
-    // Nobody looks for a leftover of this name, and the error to report is the first.
+    // A leftover of this name is never read, and the error to report is the first one.
     let _ = fs::remove_file(&half);
     made?;
     orchestrate_files::sync_folder(folder).map_err(|error| JournalError::io(folder, error))
@@ -156,7 +160,7 @@ fn fill(path: &Path) -> Result<(), JournalError> {
     orchestrate_files::create_file(path).map_err(|error| JournalError::io(path, error))?;
     let write = || {
         let connection = Connection::open(path)?;
-        // The owner comes last: without it the file is no journal.
+        // The application id comes last: without it, the file is not a journal.
         connection.execute_batch(&format!(
             "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL; BEGIN; {TABLES}
              PRAGMA user_version={FORMAT}; PRAGMA application_id={APPLICATION_ID}; COMMIT;"
@@ -176,12 +180,12 @@ fn refuse_foreign(folder: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Returns a count as SQLite holds it; its integers are signed, and no count of ours comes near the limit.
+/// Converts a count for SQLite, whose integers are signed; no count comes near the limit.
 pub(crate) fn to_sql(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Reads what [`to_sql`] wrote.
+/// Converts a count that [`to_sql`] stored.
 pub(crate) fn from_sql(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

@@ -1,7 +1,8 @@
-//! Everything that can go wrong with a journal, each with the path or id that it is about.
+//! The errors of a journal, each with the path or id that it refers to.
 //!
-//! Errors are cheap to clone, since a failed commit is told to everybody whose facts were in it. A refused fact is
-//! [`JournalError::Illegal`]; it says that the caller's picture of the run is wrong.
+//! Errors are cheap to clone, because a failed commit is reported to every caller whose facts were
+//! in it. A refused fact is [`JournalError::Illegal`]; it means that the caller's view of the run
+//! is wrong.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use rusqlite::ErrorCode;
 use crate::received::InboxId;
 use orchestrate_core::request::{Holder, Purpose};
 
-/// The error below ours, shared by everybody who is told of it.
+/// The underlying error, shared by all callers that it is reported to.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Why the journal could not do what it was asked.
+/// Why a journal operation failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file or folder could not be read or written.
@@ -25,18 +26,18 @@ pub enum JournalError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Cause,
     },
-    /// The database said something that we have no better name for.
+    /// A database error without a more specific variant.
     #[error("use the journal '{path}': {source}")]
     Database {
         /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: Cause,
     },
-    /// There is no space left; nothing was recorded, and the same append works once there is space.
+    /// The disk is full. Nothing was recorded, and the same append works once there is space.
     #[error("write the journal '{path}': the disk is full; free some space and resume the run; nothing is lost")]
     DiskFull {
         /// The database.
@@ -48,13 +49,13 @@ pub enum JournalError {
         /// The database.
         path: PathBuf,
     },
-    /// Another process held the database for too long.
+    /// Another process kept the database locked for too long.
     #[error("use the journal '{path}': another process has locked it; try again")]
     Busy {
         /// The database.
         path: PathBuf,
     },
-    /// The database is damaged, truncated, or another program's; it is left as it is.
+    /// The database is damaged, truncated, or of another program. It is not modified.
     #[error(
         "read the journal '{path}': {reason}; it was left as it is. Restore it from a backup, or move the folder \
          '{}' away to start over: branches and snapshots are safe in git", folder(.path).display()
@@ -65,22 +66,23 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Another version of orchestrate made the database, in a format that this one does not read; it is left as it is.
+    /// Another version of orchestrate created the database in a format that this one does not read.
+    /// It is not modified.
     #[error("read the journal '{path}': {}", other_format((*.found, *.known), .path))]
     OtherFormat {
         /// The database.
         path: PathBuf,
-        /// Its format.
+        /// The format of the database.
         found: i64,
-        /// The format that we read.
+        /// The format that this version reads.
         known: i64,
     },
-    /// The folder cannot be made or looked into, or its path is too long.
+    /// The folder cannot be created or accessed, or its path is too long.
     #[error("keep a journal in '{path}': {reason}; set XDG_STATE_HOME to another folder")]
     Unusable {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// Why the folder cannot be used.
         reason: String,
     },
     /// The folder is on a file system where SQLite's locks and shared memory do not work.
@@ -93,88 +95,88 @@ pub enum JournalError {
         /// The file system's name.
         kind: &'static str,
     },
-    /// No run has that id or begins with that prefix.
+    /// No run has this id or an id with this prefix.
     #[error("find run '{0}': this repository has no such run")]
     NoSuchRun(String),
-    /// Several runs begin with that prefix.
+    /// Several runs have ids with this prefix.
     #[error("find run '{prefix}': several runs have this prefix: {}", list(.runs))]
     AmbiguousRun {
-        /// What was typed.
+        /// The prefix that was given.
         prefix: String,
-        /// The runs that it may mean.
+        /// The matching runs.
         runs: Vec<RunId>,
     },
-    /// The new run's id is taken.
+    /// A run with this id exists already.
     #[error("start run {0}: a run with that id exists already")]
     RunExists(RunId),
-    /// Another coordinator works on the run.
+    /// Another process holds the lease of the run.
     #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose))]
     Held {
         /// The run.
         run: RunId,
-        /// The other process; its id is 0 while it has not written it down.
+        /// The other process; its id is 0 if it is not known yet.
         holder: Holder,
     },
-    /// Another coordinator has taken the run over since; this one may write no more.
+    /// Another coordinator has taken the run over, so this one may no longer write.
     #[error("record events of run {run}: another coordinator has taken it over")]
     Fenced {
         /// The run.
         run: RunId,
     },
-    /// The facts cannot follow what happened before; none of them was recorded.
+    /// The facts cannot follow the recorded ones; none of them was recorded.
     #[error("record: {0}")]
     Illegal(#[from] IllegalEvent),
-    /// A newer orchestrate recorded the fact, in a form that this one would misread.
+    /// A newer version recorded the fact, in a form that this one would misread.
     #[error("read run {run}: a newer orchestrate recorded event {seq} (version {v}); use that version")]
     NewerFact {
         /// The run.
         run: RunId,
-        /// The fact.
+        /// The sequence number of the fact.
         seq: u64,
-        /// Its version.
+        /// The version of its form.
         v: u32,
     },
-    /// What is recorded is not what this version records.
+    /// A record of a known type cannot be decoded.
     #[error("read run {run}: record {seq} is damaged: {reason}")]
     Undecodable {
         /// The run.
         run: RunId,
-        /// The fact's or command's number.
+        /// The sequence number of the fact; in a list of runs, that of the run's newest fact.
         seq: u64,
-        /// What the decoder said.
+        /// The error of the decoder.
         reason: String,
     },
     /// A value has no JSON form.
     #[error("record: {0}")]
     Unencodable(String),
-    /// A secret cannot be taken out of what was to be recorded, so that it was not recorded.
+    /// A secret cannot be removed from a fact or a request, so it was not recorded.
     #[error("record: {0}")]
     Secret(#[from] RedactionError),
     /// There is no such blob.
     #[error("read blob {0}: there is no such blob")]
     NoSuchBlob(BlobId),
-    /// The blob's content is not what its id says.
+    /// The blob's content does not match its id.
     #[error("read blob {id}: its content has changed on disk")]
     DamagedBlob {
         /// The blob.
         id: BlobId,
     },
-    /// A command of the run is open, so what was to be its last fact is not; nothing was recorded.
+    /// The run has an open request, so its last facts were refused; nothing was recorded.
     #[error("end run {run}: a request is unanswered")]
     CommandOpen {
         /// The run.
         run: RunId,
     },
-    /// There is no such command.
+    /// There is no such request.
     #[error("answer request {0}: there is no such request")]
     NoSuchCommand(InboxId),
-    /// The writer has ended.
+    /// The writer has stopped.
     #[error("record events of run {0}: its journal is closed")]
     Closed(RunId),
 }
 
 impl JournalError {
-    /// Says of a journal's folder why it cannot hold one.
+    /// Describes why a folder cannot hold a journal.
     pub(crate) fn unusable(folder: &Path, source: std::io::Error) -> Self {
         match Self::io(folder, source) {
             Self::Io { path, source } => Self::Unusable { path, reason: source.to_string() },
@@ -197,7 +199,7 @@ impl JournalError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { path },
             Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
-            // Even reading takes a file for shared memory beside the database.
+            // Even reading needs to create a file for shared memory beside the database.
             Some(ErrorCode::CannotOpen) if !is_writable(folder(&path)) => Self::ReadOnly { path },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, source: Arc::new(source) },
@@ -222,7 +224,7 @@ fn list(runs: &[RunId]) -> String {
     names.join(", ")
 }
 
-/// Says what the process that holds a run does, and what can be done about it.
+/// Describes what the process that holds a run does, and how to continue.
 fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Run => "works on it",

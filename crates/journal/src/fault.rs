@@ -1,8 +1,10 @@
-//! Faults on purpose, to prove that a run survives them: death before or after an append, and a full disk.
+//! Injected faults, which prove that a run survives them: death before or after an append, and a
+//! full disk.
 //!
-//! Appends are counted per process from 1, in the order in which they reach the writer; only those that write
-//! something count. While a fault is set, each append is a transaction of its own, so that "after append k" says
-//! exactly what is durable. This module exists only with the feature `fault-injection`.
+//! Appends are counted per process from 1, in the order in which they reach the writer; only those
+//! that write something count. While a fault is set, each append is a transaction of its own, so
+//! "after append k" determines exactly what is durable. This module exists only with the feature
+//! `fault-injection`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The environment variable that [`from_env`] reads.
 pub const VARIABLE: &str = "ORCHESTRATE_FAULT";
 
-/// What goes wrong, and at which append.
+/// A fault, and the append at which it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// SIGKILL right before the append is written: `before:K`.
     Before(u64),
-    /// SIGKILL right after the append is durable, before its requester knows: `after:K`.
+    /// SIGKILL right after the append is durable, before its caller is notified: `after:K`.
     After(u64),
     /// The append fails as on a full disk: `full:K`.
     Full(u64),
@@ -31,11 +33,11 @@ pub struct UnknownFault(String);
 static FAULT: OnceLock<Fault> = OnceLock::new();
 static APPENDS: AtomicU64 = AtomicU64::new(0);
 
-/// Sets the fault that the environment names, if it names one; the first fault of a process stays.
+/// Sets the fault that the environment names, if any. The first fault of a process is kept.
 ///
 /// # Errors
 ///
-/// Fails if the variable is set to something else.
+/// Fails if the value of the variable is not a fault.
 #[expect(clippy::disallowed_methods, reason = "a test hook is switched on from outside")]
 pub fn from_env() -> Result<(), UnknownFault> {
     let Some(text) = std::env::var_os(VARIABLE) else {
@@ -46,12 +48,12 @@ pub fn from_env() -> Result<(), UnknownFault> {
     Ok(())
 }
 
-/// Sets the fault of this process; the first one stays.
+/// Sets the fault of this process; does nothing if one is set already.
 pub fn install(fault: Fault) {
     let _ = FAULT.set(fault);
 }
 
-/// Returns the number of appends that reached the writer of any journal in this process.
+/// Returns the number of appends in this process that reached the writer of any journal.
 pub fn appends() -> u64 {
     APPENDS.load(Ordering::Relaxed)
 }
@@ -72,7 +74,8 @@ pub(crate) fn is_set() -> bool {
     FAULT.get().is_some()
 }
 
-/// Counts an append that is about to be written; dies, or tells that the disk is full.
+/// Counts an append that is about to be written. Kills the process or reports a full disk if the
+/// fault demands it.
 pub(crate) fn before_write() -> Result<u64, DiskFull> {
     let number = APPENDS.fetch_add(1, Ordering::Relaxed) + 1;
     match FAULT.get() {
@@ -83,21 +86,22 @@ pub(crate) fn before_write() -> Result<u64, DiskFull> {
     }
 }
 
-/// Dies if this append is the one after which the process ends.
+/// Kills the process if the fault demands it after this append.
 pub(crate) fn after_write(number: u64) {
     if FAULT.get() == Some(&Fault::After(number)) {
         die();
     }
 }
 
-/// The disk is full, or so the writer is told.
+/// The injected error of a full disk.
 pub(crate) struct DiskFull;
 
 /// Ends the process as `kill -9` would: nothing is flushed and nothing is cleaned up.
 #[expect(clippy::disallowed_methods, reason = "a test hook dies as a killed process does")]
 fn die() -> ! {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    // The signal is delivered before the call returns to this thread, so nothing below runs.
+    // The signal is delivered before the call returns to this thread, so the abort is never
+    // reached.
     std::process::abort()
 }
 

@@ -1,8 +1,8 @@
-//! Commands of other processes to the coordinator of a run, as rows of the same database.
+//! Requests of other processes to the coordinator of a run, as rows of the same database.
 //!
-//! A command is durable before its sender is told so. It stays open until its answer is recorded, which happens in
-//! the transaction of the facts that it led to, so it is carried out once: a coordinator that died in between
-//! finds it open again.
+//! A request is durable before the call of its sender returns. It stays open until its answer is
+//! recorded, in the transaction of the facts that it led to. So it is carried out once: if a
+//! coordinator dies before that, the next one finds the request open.
 
 use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
@@ -18,14 +18,14 @@ use crate::database::{from_sql, to_sql};
 use crate::error::JournalError;
 use crate::received::{Answer, InboxId, Received, Reply};
 
-/// How often the inbox is looked at: a person does not notice it, and one look that finds nothing new costs one
-/// pragma.
+/// The interval at which the inbox is polled: too short for a user to notice, and a poll that finds
+/// nothing new costs one pragma.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
-/// Commands taken over but not yet read by the coordinator; the rest waits in the database.
+/// The capacity of the channel to the coordinator; further requests stay in the database.
 const WAITING_COMMANDS: usize = 64;
 
-/// Writes a command down.
+/// Records a request; returns `None` if there is no such run.
 pub(crate) fn send(
     connection: &Connection,
     run: &RunId,
@@ -41,16 +41,16 @@ pub(crate) fn send(
     Ok(sent.map(InboxId))
 }
 
-/// Open commands of a run, oldest first, and the number to go on from.
+/// Open requests of a run, oldest first, and the id after which to continue.
 struct Page {
     commands: Vec<Received>,
     last: InboxId,
     is_full: bool,
 }
 
-/// Reads so many open commands of a run after a number.
+/// Reads at most `most` open requests of a run after an id.
 ///
-/// A command that this version does not know is passed over: it stays open, and its sender is not answered.
+/// Skips a request that this version does not know: it stays open, and its sender gets no answer.
 fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize) -> rusqlite::Result<Page> {
     let mut query = connection.prepare_cached(
         "SELECT inbox.id, sent_ms, body FROM inbox JOIN runs ON runs.id = inbox.run
@@ -71,12 +71,12 @@ fn open_after(connection: &Connection, run: &RunId, after: InboxId, most: usize)
     Ok(Page { commands, last, is_full: count == most })
 }
 
-/// Reads the open commands of a run, oldest first.
+/// Reads the open requests of a run, oldest first, at most as many as the channel holds.
 pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Received>> {
     open_after(connection, run, InboxId(0), WAITING_COMMANDS).map(|page| page.commands)
 }
 
-/// Records an answer, once; tells whether there is such a command.
+/// Records the answer to a request; reports whether an open request has this id.
 pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool> {
     let (done, text) = match &answer.reply {
         Ok(text) => (true, text.clone()),
@@ -88,7 +88,8 @@ pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool>
     Ok(changed > 0)
 }
 
-/// Reads the answer to a command, or `None` while it is open.
+/// Reads the answer to a request: `Some(None)` while it is open, `None` if there is no such
+/// request.
 pub(crate) fn answer_of(connection: &Connection, id: InboxId) -> rusqlite::Result<Option<Option<Reply>>> {
     connection
         .prepare_cached("SELECT done, answer FROM inbox WHERE id = ?1")?
@@ -105,19 +106,19 @@ fn stored_refusal(refused: &RequestRefused) -> String {
     serde_json::to_string(refused).unwrap_or_else(|_| refused.to_string())
 }
 
-/// Reads a refusal as it was stored; one of a kind that this version does not know is shown as it stands.
+/// Parses a stored refusal. One of a kind that this version does not know keeps its stored text.
 fn read_refusal(stored: String) -> RequestRefused {
     serde_json::from_str(&stored).unwrap_or(RequestRefused::NotPrepared { error: stored })
 }
 
-/// Looks for commands until nobody wants them any more, in a thread of its own.
+/// Polls for requests, in a thread of its own, until their receiver or its `Watching` is dropped.
 pub(crate) struct Watch {
     pub(crate) connection: Connection,
     pub(crate) database: PathBuf,
     pub(crate) run: RunId,
 }
 
-/// Keeps a watch going: once it is dropped, nobody looks any more.
+/// Keeps a watch running; dropping it stops the watch and joins its thread.
 pub(crate) struct Watching {
     alive: Option<std_mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -126,7 +127,7 @@ pub(crate) struct Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         self.alive = None;
-        // It waits for nothing but the end of a look.
+        // The thread ends after the current poll, at the latest.
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the reader of the inbox panicked");
         }
@@ -134,7 +135,8 @@ impl Drop for Watching {
 }
 
 impl Watch {
-    /// Starts looking; gives where the commands arrive, those that were open before first.
+    /// Starts polling; returns the receiver of the requests. Those that are open already come
+    /// first.
     #[expect(clippy::disallowed_methods, reason = "nothing is ever sent: its end tells that nobody wants to know")]
     pub(crate) fn start(self) -> Result<(mpsc::Receiver<Received>, Watching), JournalError> {
         let (sender, receiver) = mpsc::channel(WAITING_COMMANDS);
@@ -151,7 +153,7 @@ impl Watch {
         let mut newest = InboxId(0);
         let mut seen = None;
         loop {
-            // Nobody else sends, so there is a place for each command that is read.
+            // This is the only sender, so the channel has room for each request that is read.
             match self.arrived(sender.capacity(), &mut newest, &mut seen) {
                 Ok(commands) => {
                     if !commands.into_iter().all(|command| sender.try_send(command).is_ok()) {
@@ -170,7 +172,7 @@ impl Watch {
         }
     }
 
-    /// Reads so much of what has arrived, if anything in the database has changed since the last look.
+    /// Reads at most `most` new requests, if the database has changed since the last poll.
     fn arrived(&self, most: usize, newest: &mut InboxId, seen: &mut Option<i64>) -> rusqlite::Result<Vec<Received>> {
         let version: i64 = self.connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         if *seen == Some(version) {
@@ -178,7 +180,7 @@ impl Watch {
         }
         let page = open_after(&self.connection, &self.run, *newest, most)?;
         *newest = page.last;
-        // A full page may have more behind it, so the next look reads on even if nothing changes.
+        // More may follow a full page, so the next poll continues even if nothing changes.
         *seen = (!page.is_full).then_some(version);
         Ok(page.commands)
     }

@@ -1,8 +1,8 @@
 //! The handle to the sequencer of one run, cheap to clone and to share between tasks and threads.
 //!
-//! What is sent through it is durable when it returns. Dropping a waiting `append` does not take it back: the
-//! facts are recorded all the same. When the last handle is dropped, the writer finishes what it has been sent and
-//! gives the lease back.
+//! Facts sent through it are durable when the call returns. Dropping a pending `append` does not
+//! cancel it: the facts are recorded all the same. When the last handle is dropped, the writer
+//! completes the jobs that it was sent and releases the lease.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,11 +20,11 @@ use crate::received::{InboxId, Received, Reply};
 use crate::writer::{Job, Writer};
 use orchestrate_core::request::Purpose;
 
-/// Requests that may wait for the writer. Every worker waits for its own, so this is reached only by runs of more
-/// agents than a machine carries; the next one then waits for a place.
+/// The number of jobs that may wait for the writer. Every worker waits for its own job, so only a
+/// run with more agents than a machine can carry reaches this; the next job then waits for room.
 const WAITING_REQUESTS: usize = 1024;
 
-/// Appends facts to one run and gives its newest state.
+/// Appends facts to one run and provides its newest state.
 #[derive(Clone)]
 pub struct Journal {
     inner: Arc<Inner>,
@@ -36,7 +36,7 @@ struct Inner {
     requests: Option<mpsc::Sender<Box<dyn Job>>>,
     state: watch::Receiver<Arc<RunState>>,
     thread: Option<JoinHandle<()>>,
-    /// Those who look into the inbox for as long as the journal is open.
+    /// The watches of the inbox, which run for as long as the journal is open.
     inbox_watches: Mutex<Vec<Watching>>,
 }
 
@@ -44,7 +44,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.requests = None;
         let Some(thread) = self.thread.take() else { return };
-        // A request's own handle may be the last one; the writer cannot wait for itself.
+        // A job may own the last handle, and the writer cannot join itself.
         if thread.thread().id() != thread::current().id() && thread.join().is_err() {
             tracing::error!(run = %self.run, "the writer of the journal panicked");
         }
@@ -58,30 +58,30 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Begins a run; the batch's first fact must be `run.started`.
+    /// Starts a run; the batch's first fact must be `run.started`.
     ///
     /// # Errors
     ///
-    /// Fails if there is a run of that id, if the facts are impossible, and if they cannot be written.
+    /// Fails if a run with this id exists, if the facts are illegal, or if they cannot be written.
     pub fn create(store: &Store, run: &RunId, first: impl Into<Batch>) -> Result<Self, JournalError> {
         Self::start(store, run, Writer::create(store, run, first.into())?)
     }
 
-    /// Takes a run over: its lease, and its state by replay.
+    /// Takes over a run: acquires its lease and replays its facts.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, if another process works on it ([`JournalError::Held`]), and if its facts
-    /// cannot be read.
+    /// Fails if there is no such run, if another process works on it ([`JournalError::Held`]), or
+    /// if its facts cannot be read.
     pub fn resume(store: &Store, run: &RunId) -> Result<Self, JournalError> {
         Self::resume_for(store, run, Purpose::Run)
     }
 
-    /// Takes a run over for something else than to carry its tasks out.
+    /// Takes over a run for another purpose than to work on its tasks.
     ///
     /// # Errors
     ///
-    /// As [`Journal::resume`].
+    /// See [`Journal::resume`].
     pub fn resume_for(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
         Self::start(store, run, Writer::resume(store, run, purpose)?)
     }
@@ -109,21 +109,24 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// Fails if the facts cannot follow what happened before or cannot be written; nothing of the batch is then
-    /// recorded, and after [`JournalError::DiskFull`] the same batch can be tried again.
+    /// Fails if the facts cannot follow the recorded ones or cannot be written. Nothing of the
+    /// batch is then recorded, and after [`JournalError::DiskFull`] the same batch can be tried
+    /// again.
     pub async fn append(&self, batch: impl Into<Batch>) -> Result<Vec<u64>, JournalError> {
         let batch = batch.into();
         self.append_if(move |_| Ok(batch)).await.map(never_refused)
     }
 
-    /// Records what the decision on the newest state says, with nothing in between.
+    /// Records the batch that `decide` returns for the newest state, with no other append in
+    /// between.
     ///
-    /// The decision sees everything that was sent before it and runs inside the sequencer: it must be quick, and
-    /// must not wait for this journal. Its refusal is the inner error, and nothing is recorded then.
+    /// `decide` sees everything that was sent before it. It runs inside the sequencer, so it must
+    /// be quick and must not wait for this journal. If it refuses, nothing is recorded and its
+    /// error is the inner error.
     ///
     /// # Errors
     ///
-    /// As [`Journal::append`].
+    /// See [`Journal::append`].
     pub async fn append_if<E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
@@ -132,12 +135,12 @@ impl Journal {
         self.request(job, outcome).await
     }
 
-    /// Records a run's last facts as [`Journal::append_if`] does, but only where no command is open: one that is sent
-    /// later finds that the run has ended.
+    /// Records a run's last facts like [`Journal::append_if`], but only if no request is open. The
+    /// sender of a later request finds that the run has ended.
     ///
     /// # Errors
     ///
-    /// As [`Journal::append`], and with [`JournalError::CommandOpen`].
+    /// See [`Journal::append`]; also fails with [`JournalError::CommandOpen`].
     pub async fn append_last_if<E: Send + 'static>(
         &self,
         decide: impl FnOnce(&RunState) -> Result<Batch, E> + Send + 'static,
@@ -152,11 +155,11 @@ impl Journal {
         outcome.await.map_err(|_| self.closed())?
     }
 
-    /// Records a batch from a thread that may block; not to be called from async code.
+    /// Records a batch and blocks until it is durable; must not be called from async code.
     ///
     /// # Errors
     ///
-    /// As [`Journal::append`].
+    /// See [`Journal::append`].
     pub fn append_blocking(&self, batch: impl Into<Batch>) -> Result<Vec<u64>, JournalError> {
         let batch = batch.into();
         let (job, outcome) = deciding(move |_| Ok(batch), false);
@@ -165,7 +168,8 @@ impl Journal {
         outcome.blocking_recv().map_err(|_| self.closed())?.map(never_refused)
     }
 
-    /// Reserves the place of one request, so that what it will record can be handed over without waiting.
+    /// Reserves room for one job in the writer's queue, so that a batch can be sent without
+    /// waiting.
     ///
     /// # Errors
     ///
@@ -176,11 +180,12 @@ impl Journal {
         Ok(Slot { permit, journal: self.clone() })
     }
 
-    /// Answers a command that led to no facts; one that did is answered in their batch (see [`Batch::answering`]).
+    /// Answers a request that led to no facts. A request that did is answered in their batch (see
+    /// [`Batch::answering`]).
     ///
     /// # Errors
     ///
-    /// As [`Journal::append`].
+    /// See [`Journal::append`].
     pub async fn answer(&self, to: InboxId, reply: Reply) -> Result<(), JournalError> {
         self.append(Batch::default().answering(to, reply)).await.map(|_| ())
     }
@@ -190,19 +195,20 @@ impl Journal {
         Arc::clone(&self.inner.state.borrow())
     }
 
-    /// Follows the durable state; a follower that is slow sees the newest only, and reads the facts between from
-    /// the store.
+    /// Returns a receiver of the durable state. A slow receiver sees only the newest state, and can
+    /// read the facts in between from the store.
     pub fn watch(&self) -> watch::Receiver<Arc<RunState>> {
         self.inner.state.clone()
     }
 
-    /// Receives the run's open commands and then those that arrive, until the receiver or the journal is dropped.
+    /// Returns a receiver of the run's open requests and of those that arrive, until the receiver
+    /// or the journal is dropped.
     ///
-    /// Each receiver gets every open command, so a coordinator makes one.
+    /// Each receiver gets every open request, so a coordinator creates only one.
     ///
     /// # Errors
     ///
-    /// Fails if the database cannot be opened once more.
+    /// Fails if another connection to the database cannot be opened.
     pub fn commands(&self) -> Result<mpsc::Receiver<Received>, JournalError> {
         let watch = Watch {
             connection: database::connect(self.inner.store.database())?,
@@ -214,7 +220,7 @@ impl Journal {
         Ok(receiver)
     }
 
-    /// Returns the run.
+    /// Returns the id of the run.
     pub fn run(&self) -> &RunId {
         &self.inner.run
     }
@@ -224,16 +230,17 @@ impl Journal {
     }
 }
 
-/// The reserved place of one request; it keeps the journal open.
+/// Reserved room for one job in the writer's queue; it keeps the journal open.
 #[derive(Debug)]
 pub struct Slot {
-    /// Dropped before the journal, whose writer ends once nobody can send.
+    /// Comes before the journal, so it is dropped first: the writer ends once there are no senders.
     permit: mpsc::OwnedPermit<Box<dyn Job>>,
     journal: Journal,
 }
 
 impl Slot {
-    /// Hands a batch over at once; the future resolves when it is durable, and dropping it takes nothing back.
+    /// Sends a batch immediately. The future resolves once the batch is durable; dropping it does
+    /// not cancel the append.
     pub fn append(
         self,
         batch: impl Into<Batch>,
@@ -245,10 +252,10 @@ impl Slot {
     }
 }
 
-/// What a request is told: the facts' numbers or its own refusal, or why nothing could be recorded.
+/// The result of a job: the numbers of its facts or its own refusal, or why nothing was recorded.
 type Outcome<E> = Result<Result<Vec<u64>, E>, JournalError>;
 
-/// A request that decides by a closure.
+/// A job that decides by a closure.
 struct Deciding<F, E> {
     decide: Option<F>,
     refusal: Option<E>,
@@ -290,7 +297,7 @@ where
             Some(refusal) => outcome.map(|_| Err(refusal)),
             None => outcome.map(Ok),
         };
-        // A requester that no longer waits has nobody to tell.
+        // The caller may no longer wait for the result.
         let _ = self.requester.send(outcome);
     }
 }

@@ -1,8 +1,9 @@
-//! Who works on a run: at most one process, found out by the kernel.
+//! The lease of a run: at most one process works on a run, enforced by the kernel.
 //!
-//! The lease is an exclusive `flock` on one file per run, so it ends with the process that holds it, however that
-//! ends. The file says who holds it, for messages only. Should the file be deleted while it is held, a second
-//! process can get a lease of the same run; the epoch in the database then fences the first.
+//! The lease is an exclusive `flock` on one file per run, so it ends with the process that holds
+//! it, however that ends. The content of the file names the holder, for messages only. If the file
+//! is deleted while the lock is held, a second process can acquire a lease of the same run; the
+//! epoch in the database then fences the first.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,15 +19,16 @@ use rustix::process::{Pid, test_kill_process};
 use crate::error::JournalError;
 use orchestrate_core::request::{Holder, Purpose};
 
-/// How often taking the lease is tried: whoever only looks at it holds the lock for some microseconds.
+/// How often to try for the lease: a process that only inspects it holds the lock for microseconds.
 const TRIES: u32 = 5;
-/// How often it is tried if its holder is dead: a program that the holder was just starting has a copy of every open
-/// file until the kernel lets it run, and on a loaded machine that takes a while. Two seconds.
+/// How often to try if the holder is dead. A program that the holder was just starting has a copy
+/// of every open file until the kernel runs it, which takes a while on a loaded machine. Two
+/// seconds in all.
 const TRIES_AFTER_DEATH: u32 = 400;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write facts of a run, given back on drop.
+/// The right to record facts of a run, released on drop.
 #[derive(Debug)]
 pub(crate) struct Lease {
     file: File,
@@ -34,16 +36,16 @@ pub(crate) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // This only keeps a stale name out of messages.
+        // This only keeps an outdated holder out of messages.
         let _ = self.file.set_len(0);
-        // Closing the file gives the lock back, but not while a program that another thread is just starting has a
-        // copy.
+        // Closing the file alone releases the lock too late if a program that another thread is
+        // just starting has a copy of it.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
 impl Lease {
-    /// Takes the lease of a run, or says who has it.
+    /// Acquires the lease of a run; fails with its holder if another process has it.
     #[expect(clippy::disallowed_methods, reason = "a file lock of another process wakes nobody")]
     pub(crate) fn take(folder: &Path, run: &RunId, since_ms: u64, purpose: Purpose) -> Result<Self, JournalError> {
         let path = path(folder, run);
@@ -80,7 +82,8 @@ impl Lease {
     }
 }
 
-/// Reports who holds the lease of a run, or `None` if nobody does, whatever the file says.
+/// Returns the holder of a run's lease, or `None` if no process holds it, whatever the file
+/// contains.
 pub(crate) fn holder(folder: &Path, run: &RunId) -> Result<Option<Holder>, JournalError> {
     let path = path(folder, run);
     let file = match File::open(&path) {
@@ -99,7 +102,7 @@ fn held(run: &RunId, holder: Option<Holder>) -> JournalError {
     JournalError::Held { run: run.clone(), holder: holder.unwrap_or_default() }
 }
 
-/// Returns how often to try for a lease that this process has signed.
+/// Returns how often to try for a lease that the process with this id holds.
 fn tries(holder: u32) -> u32 {
     let pid = i32::try_from(holder).ok().and_then(Pid::from_raw);
     let is_dead = pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
@@ -110,7 +113,7 @@ fn path(folder: &Path, run: &RunId) -> PathBuf {
     folder.join(format!("{run}.lock"))
 }
 
-/// Reports whether the open file is still the one of that name.
+/// Reports whether the open file is still the one at this path.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
@@ -128,7 +131,7 @@ fn signature(mut file: File) -> Option<Holder> {
 mod tests {
     use super::*;
 
-    /// A copy of the file is what a program has that another thread is just starting.
+    /// A program that another thread is just starting has such a copy of the file.
     #[test]
     fn a_lease_that_was_given_back_is_free_at_once() {
         let folder = tempfile::tempdir().unwrap();

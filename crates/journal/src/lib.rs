@@ -1,7 +1,8 @@
 //! Hides SQLite: the sequencer that makes facts durable and folds them into the run's state.
 //!
-//! A repository has one [`Store`], which any number of processes read and send commands to. A run has at most one
-//! [`Journal`], which holds the run's lease and is the only way to add facts:
+//! A repository has one [`Store`], which any number of processes can read and send requests to. A
+//! run has at most one [`Journal`], which holds the run's lease and is the only way to record
+//! facts:
 //!
 //! ```
 //! use orchestrate_core::RunSettings;
@@ -26,8 +27,8 @@
 //! # }
 //! ```
 //!
-//! What it deliberately does not do: decide anything (it knows no more of an event than `RunState::apply`), run
-//! on an async runtime, or delete facts.
+//! Deliberately absent: decisions (events are interpreted only by `RunState::apply`), an async
+//! runtime, and the deletion of facts.
 
 mod batch;
 mod blobs;

@@ -1,8 +1,8 @@
-//! One repository's journal as everybody sees it: runs, facts, blobs, who works on a run, and the way in for commands.
+//! One repository's journal as every process sees it: runs, facts, blobs, leases, and the inbox.
 //!
-//! A store is read and sent to without a coordinator, by any number of processes; facts are added through
-//! [`crate::Journal`] alone. A reader passes over facts of types that it does not know and refuses facts of a newer
-//! version, which it would misread.
+//! Any number of processes read a store and send requests to it, with or without a coordinator;
+//! facts are recorded through [`crate::Journal`] alone. A reader skips facts of types that it does
+//! not know, and refuses facts of a newer version, which it would misread.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,10 +40,10 @@ struct Inner {
     connection: Mutex<Connection>,
 }
 
-/// What a list of runs says of one of them.
+/// The entry of a run in a list of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// The run.
+    /// The id of the run.
     pub run_id: RunId,
     /// The plan's path as typed.
     pub plan: Option<String>,
@@ -55,28 +55,29 @@ pub struct RunSummary {
     pub updated_ms: u64,
     /// The number of facts.
     pub facts: u64,
-    /// How it stands by its facts; one that is running and whose lease nobody holds has been interrupted.
+    /// Its status according to its facts. A running run whose lease no process holds was
+    /// interrupted.
     pub status: RunStatus,
-    /// The exit code, once it has ended.
+    /// The exit code; `None` until it has ended.
     pub exit_code: Option<u8>,
 }
 
 impl Store {
-    /// Opens a repository's journal in its folder, making both if they are not there.
+    /// Opens a repository's journal in its folder; creates both if they are missing.
     ///
     /// # Errors
     ///
-    /// Fails if the folder cannot be made or is on a network file system, and if what is there is damaged or of a
-    /// newer version; that is left as it is.
+    /// Fails if the folder cannot be created or is on a network file system, or if the database is
+    /// damaged or of another format. The database is then not modified.
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         Self::open_with(folder, Clock::SYSTEM)
     }
 
-    /// Opens a repository's journal whose new facts get their time from the given clock.
+    /// Opens a repository's journal with this clock for the times of new facts.
     ///
     /// # Errors
     ///
-    /// As [`Store::open`].
+    /// See [`Store::open`].
     pub fn open_with(folder: &Path, clock: Clock) -> Result<Self, JournalError> {
         let database = database::prepare(folder)?;
         let connection = database::connect(&database)?;
@@ -92,23 +93,23 @@ impl Store {
         })
     }
 
-    /// Keeps these secrets out of everything that is recorded or sent through this store from here on.
+    /// Keeps these secrets out of everything that is recorded or sent through the returned store.
     #[must_use]
     pub fn redacting(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
 
-    /// Returns what keeps secrets out of the journal.
+    /// Returns the redactor that keeps secrets out of the journal.
     pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// Opens a repository's journal if there is one; makes nothing.
+    /// Opens a repository's journal if it exists; creates nothing.
     ///
     /// # Errors
     ///
-    /// As [`Store::open`].
+    /// See [`Store::open`].
     pub fn open_existing(folder: &Path) -> Result<Option<Self>, JournalError> {
         let database = folder.join(database::FILE_NAME);
         match database.try_exists() {
@@ -141,7 +142,7 @@ impl Store {
         found.into_iter().map(SummaryRow::summary).collect()
     }
 
-    /// Returns the run that began last.
+    /// Returns the run that was started last, or `None` if there is none.
     ///
     /// # Errors
     ///
@@ -156,11 +157,11 @@ impl Store {
         Ok(found.map(RunId::new))
     }
 
-    /// Returns the only run whose id begins with the prefix.
+    /// Returns the run with this id, or the only run whose id begins with this prefix.
     ///
     /// # Errors
     ///
-    /// Fails if no run or more than one begins so.
+    /// Fails if no run or more than one matches.
     pub fn find_run(&self, prefix: &str) -> Result<RunId, JournalError> {
         let mut found: Vec<RunId> = self.query(|connection| {
             let mut query =
@@ -181,11 +182,12 @@ impl Store {
         }
     }
 
-    /// Reads at most `limit` facts of a run after a sequence number, oldest first; fewer mean that there are no more.
+    /// Reads at most `limit` facts of a run after a sequence number, oldest first. Fewer mean that
+    /// there are no more.
     ///
     /// # Errors
     ///
-    /// Fails if the database cannot be read, and on a fact that a newer version recorded.
+    /// Fails if the database cannot be read, or at a fact that this version cannot read.
     pub fn events(&self, run: &RunId, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, JournalError> {
         self.facts(run, limit, |connection, each| {
             let mut query = connection.prepare_cached(
@@ -200,7 +202,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::events`].
+    /// See [`Store::events`].
     pub fn events_of_task(
         &self,
         run: &RunId,
@@ -217,37 +219,37 @@ impl Store {
         })
     }
 
-    /// Replays a run.
+    /// Replays a run and returns its state.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, and if its facts cannot be read.
+    /// Fails if there is no such run, or if its facts cannot be read.
     pub fn state(&self, run: &RunId) -> Result<RunState, JournalError> {
         let connection = self.lock();
         replay(&self.inner.database, &connection, run)
     }
 
-    /// Reports how a run stands.
+    /// Returns the state of a run, and whether a process works on it.
     ///
     /// # Errors
     ///
-    /// As [`Store::state`], and as [`Store::lease`].
+    /// See [`Store::state`] and [`Store::lease`].
     pub fn standing(&self, run: &RunId) -> Result<Standing, JournalError> {
-        // In this order: whoever works on it records its end before letting it go.
+        // In this order: a working process records the run's end before it releases the lease.
         let is_live = self.lease(run)?.is_some_and(|holder| holder.purpose == Purpose::Run);
         Ok(Standing { state: Arc::new(self.state(run)?), is_live })
     }
 
-    /// Reads a blob.
+    /// Returns the content of a blob.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such blob, and if its content is no longer what its id says.
+    /// Fails if there is no such blob, or if its content does not match its id.
     pub fn blob(&self, id: &BlobId) -> Result<Vec<u8>, JournalError> {
         blobs::read(&self.inner.database, &self.lock(), &self.inner.files, id)
     }
 
-    /// Reports which live process holds a run, or `None` if nobody does.
+    /// Returns the live process that holds the lease of a run, or `None` if there is none.
     ///
     /// # Errors
     ///
@@ -256,11 +258,11 @@ impl Store {
         lease::holder(&self.inner.leases, run)
     }
 
-    /// Sends a command to the coordinator of a run; returns when it is durable.
+    /// Sends a request to the coordinator of a run; returns once the request is durable.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such run, and if the database cannot be written.
+    /// Fails if there is no such run, or if the database cannot be written.
     pub fn send(&self, run: &RunId, command: &Request) -> Result<InboxId, JournalError> {
         let command = self.redactor.all_of(command.clone())?;
         let body = serde_json::to_string(&command).map_err(|error| JournalError::Unencodable(error.to_string()))?;
@@ -269,7 +271,8 @@ impl Store {
             .ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
     }
 
-    /// Returns the commands of a run that are not answered yet, oldest first, up to as many as are taken over at once.
+    /// Returns the unanswered requests of a run, oldest first, at most as many as a coordinator
+    /// receives at once.
     ///
     /// # Errors
     ///
@@ -279,20 +282,20 @@ impl Store {
         self.query(|connection| inbox::open(connection, run))
     }
 
-    /// Returns the answer to a command, or `None` while it is open.
+    /// Returns the answer to a request, or `None` while it is open.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such command.
+    /// Fails if there is no such request.
     pub fn answer(&self, id: InboxId) -> Result<Option<Reply>, JournalError> {
         self.query(|connection| inbox::answer_of(connection, id))?.ok_or(JournalError::NoSuchCommand(id))
     }
 
-    /// Waits for the answer to a command, or `None` if there is none in time, and the command stays open.
+    /// Waits for the answer to a request; returns `None` if it is still open after `patience`.
     ///
     /// # Errors
     ///
-    /// As [`Store::answer`].
+    /// See [`Store::answer`].
     #[expect(clippy::disallowed_methods, reason = "another process answers through the database, which wakes nobody")]
     pub fn wait_for_answer(&self, id: InboxId, patience: Duration) -> Result<Option<Reply>, JournalError> {
         let begun = Instant::now();
@@ -350,12 +353,12 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        // A reader that panicked leaves nothing half-done in a connection that it only read from.
+        // A panic leaves nothing half-done: each use of the connection is a single statement.
         self.inner.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Folds the facts of a run.
+/// Replays the facts of a run.
 pub(crate) fn replay(database: &Path, connection: &Connection, run: &RunId) -> Result<RunState, JournalError> {
     let (mut state, mut failed) = (None, None);
     let mut read = || {
@@ -380,14 +383,15 @@ fn fold(state: &mut Option<RunState>, raw: &Raw, run: &RunId) -> Result<(), Jour
     match (raw.decode(run)?, state) {
         (Some(fact), Some(state)) => state.apply(&fact)?,
         (Some(fact), state) => *state = Some(RunState::begin(&fact)?),
-        // A fact of a type that we do not know changes nothing that we know of, but it has its number.
+        // A fact of an unknown type changes nothing in the known state, but it has a number and a
+        // time.
         (None, Some(state)) => (state.seq, state.updated_ms) = (raw.seq, raw.ts_ms),
         (None, None) => {}
     }
     Ok(())
 }
 
-/// A fact as it stands in the database.
+/// A fact as it is stored in the database.
 struct Raw {
     seq: u64,
     ts_ms: u64,
@@ -407,7 +411,7 @@ impl Raw {
         })
     }
 
-    /// Returns the fact, or `None` if its type is not known here.
+    /// Returns the fact, or `None` if its type is unknown.
     fn decode(&self, run: &RunId) -> Result<Option<Recorded>, JournalError> {
         if self.v > VERSION {
             return Err(JournalError::NewerFact { run: run.clone(), seq: self.seq, v: self.v });
@@ -420,7 +424,8 @@ impl Raw {
     }
 }
 
-/// Reports whether a type of facts is known: a fact of that type without fields then lacks a field, at most.
+/// Reports whether a type of facts is known: a fact of that type without fields then fails to parse
+/// only for lack of a field.
 fn is_known(kind: &str) -> bool {
     let probe = serde_json::json!({ "type": kind });
     match serde_json::from_value::<Event>(probe) {

@@ -1,14 +1,14 @@
-//! Requests on their way from one process to another, with their numbers and answers.
+//! Requests sent from one process to another, with their ids and answers.
 //!
-//! These are values alone: how they travel is in `inbox`, what they mean is for core to say. A request that a later
-//! version adds is passed over by an earlier one.
+//! These are plain values: `inbox` transports them, and core defines what they mean. An older
+//! version skips a request that a newer version has added.
 
 use std::fmt;
 
 use orchestrate_core::request::{Request, RequestRefused};
 use serde::{Deserialize, Serialize};
 
-/// The number of a request, unique within a store.
+/// The id of a request, unique within a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InboxId(pub(crate) i64);
@@ -19,10 +19,10 @@ impl fmt::Display for InboxId {
     }
 }
 
-/// A request that has arrived and is open.
+/// A request that was received and is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its number, for the answer.
+    /// Its id, for the answer.
     pub id: InboxId,
     /// When it was sent, in Unix milliseconds.
     pub sent_ms: u64,
@@ -30,14 +30,14 @@ pub struct Received {
     pub request: Request,
 }
 
-/// What the sender of a request is told: what was done, or why it was not.
+/// The answer that the sender of a request receives: what was done, or why it was refused.
 pub type Reply = Result<String, RequestRefused>;
 
-/// The answer to one request of the inbox.
+/// An answer, addressed to one request of the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The request.
+    /// The id of the request.
     pub to: InboxId,
-    /// What its sender is told.
+    /// The answer that its sender receives.
     pub reply: Reply,
 }

@@ -1,8 +1,8 @@
-//! The state as it will be once everything accepted so far is durable.
+//! The state as it will be once all accepted facts are durable.
 //!
-//! One copy of the durable state serves a whole group of requests; it is made at the first fact. What a refused
-//! request had changed is undone by folding the accepted facts again, which is rare, so nobody pays for it else.
-//! Nothing here is durable, and nothing here touches a file.
+//! One copy of the durable state serves a whole group of jobs; it is created at the first fact. The
+//! changes of a refused job are undone by applying the accepted facts again. That is rare, and
+//! other groups pay nothing for it. Nothing here is durable or touches a file.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use orchestrate_core::event::{Event, Recorded, VERSION};
 use orchestrate_core::ids::RunId;
 use orchestrate_core::run_state::IllegalEvent;
 
-/// The facts accepted on top of the durable state, and what follows from them.
+/// The facts accepted on top of the durable state, and the resulting state.
 pub(crate) struct Scratch {
     run: RunId,
     now: u64,
-    /// None while the run has not begun.
+    /// `None` until the run has begun.
     durable: Option<Arc<RunState>>,
-    /// None while nothing has been accepted.
+    /// `None` until a fact is accepted.
     next: Option<RunState>,
     accepted: Vec<Recorded>,
 }
 
-/// How many facts were accepted at some moment.
+/// A number of accepted facts to go back to.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark(usize);
 
 impl Scratch {
-    /// Starts from the durable state; none begins a run.
+    /// Starts from the durable state; `None` starts a run.
     pub(crate) fn new(run: &RunId, now: u64, durable: Option<Arc<RunState>>) -> Self {
         Self { run: run.clone(), now, durable, next: None, accepted: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl Scratch {
         self.next.as_ref().or(self.durable.as_deref())
     }
 
-    /// Returns the place to go back to.
+    /// Returns a mark of the facts accepted so far.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.accepted.len())
     }
@@ -47,14 +47,14 @@ impl Scratch {
         self.accepted.get(mark.0..).unwrap_or_default()
     }
 
-    /// Accepts facts one after the other; after a refusal the caller goes back to its mark.
+    /// Accepts facts in order; after a refusal, the caller has to go back to its mark.
     pub(crate) fn accept(&mut self, events: Vec<Event>) -> Result<(), IllegalEvent> {
         for event in events {
             let newest = self.state();
             let fact = Recorded {
                 run_id: self.run.clone(),
                 seq: newest.map_or(0, |state| state.seq) + 1,
-                // Whatever gave the time, that of a run never goes back.
+                // Whatever the clock returns, the time of a run never decreases.
                 ts_ms: newest.map_or(self.now, |state| self.now.max(state.updated_ms)),
                 v: VERSION,
                 event,
@@ -65,7 +65,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Forgets what was accepted since a mark.
+    /// Discards the facts accepted since a mark.
     pub(crate) fn go_back(&mut self, mark: Mark) {
         self.next = None;
         self.accepted.truncate(mark.0);

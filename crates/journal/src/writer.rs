@@ -1,11 +1,12 @@
 //! The sequencer: one thread owns the writing connection and the state of a run.
 //!
-//! It takes every request that waits, decides each on a scratch copy of the newest state, writes all of them in one
-//! transaction, and only then publishes the state and answers. So a state that anybody has seen is durable, and
-//! whatever is refused or cannot be written leaves no trace. Each transaction checks the run's epoch: a writer
-//! whose lease went to another process can add nothing.
+//! It takes all waiting jobs, decides each on a scratch copy of the newest state, writes them in
+//! one transaction, and only then publishes the state and sends the results. So every published
+//! state is durable, and a job that is refused or cannot be written leaves no trace. Each
+//! transaction checks the run's epoch: a writer whose lease went to another process can add
+//! nothing.
 //!
-//! It deliberately knows no async runtime and no meaning of any fact beyond `RunState::apply`.
+//! Deliberately absent: an async runtime, and any meaning of a fact beyond `RunState::apply`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,17 +30,17 @@ use crate::received::Answer;
 use crate::scratch::Scratch;
 use orchestrate_core::request::Purpose;
 
-/// Requests that one transaction may hold: enough to share one sync among all agents of a large run, few enough
-/// that none waits long for the others' decisions.
+/// The maximum number of jobs in one transaction: enough for all agents of a large run to share one
+/// sync, few enough that none waits long for the decisions of the others.
 const GROUP: usize = 256;
 
-/// One request: decides on the newest state, and is told what became of it.
+/// A job: decides on the newest state, and is sent the result.
 pub(crate) trait Job: Send {
-    /// Returns what to record, or `None` if the requester wants nothing recorded after all.
+    /// Returns what to record, or `None` if the job refuses.
     fn decide(&mut self, state: &RunState) -> Option<Batch>;
-    /// Reports whether it is recorded only where no command of the run is open.
+    /// Reports whether the job is recorded only if no request of the run is open.
     fn is_last(&self) -> bool;
-    /// Sends the requester the numbers of its facts, or why there are none.
+    /// Sends the numbers of the facts to the caller, or why there are none.
     fn finish(self: Box<Self>, outcome: Result<Vec<u64>, JournalError>);
 }
 
@@ -48,16 +49,17 @@ pub(crate) struct Writer {
     store: Store,
     connection: Connection,
     run: RunId,
-    /// The run's row, and the epoch that this writer holds.
+    /// The id of the run's row.
     key: i64,
+    /// The epoch that this writer holds.
     epoch: i64,
     state: Arc<RunState>,
     timeline: Timeline,
-    /// Given back when the writer ends.
+    /// Released when the writer ends.
     _lease: Lease,
 }
 
-/// Facts and what belongs to them, ready to be written.
+/// Facts, blobs and answers, ready to be written.
 struct Staged {
     rows: Vec<Row>,
     blobs: Vec<Blob>,
@@ -73,7 +75,7 @@ struct Row {
 }
 
 impl Writer {
-    /// Begins a run with its first facts.
+    /// Starts a run with its first facts.
     pub(crate) fn create(store: &Store, run: &RunId, first: Batch) -> Result<Self, JournalError> {
         let timeline = Timeline::begin(store.clock(), 0);
         let now = timeline.now();
@@ -87,7 +89,7 @@ impl Writer {
         Ok(Self { store, connection, run, key, epoch: 1, state, timeline, _lease: lease })
     }
 
-    /// Takes a run over: nobody else can write its facts from here on.
+    /// Takes over a run: no other process can record its facts from here on.
     pub(crate) fn resume(store: &Store, run: &RunId, purpose: Purpose) -> Result<Self, JournalError> {
         let mut connection = database::connect(store.database())?;
         find_run(store.database(), &connection, run)?;
@@ -105,7 +107,7 @@ impl Writer {
         Arc::clone(&self.state)
     }
 
-    /// Serves requests until nobody can send any more.
+    /// Serves jobs until there are no senders.
     pub(crate) fn serve(
         mut self,
         mut requests: mpsc::Receiver<Box<dyn Job>>,
@@ -116,7 +118,7 @@ impl Writer {
             let mut next = Some(first);
             while let Some(job) = next {
                 if job.is_last() {
-                    // What it is recorded under concerns its transaction, so it shares that with nobody.
+                    // Its condition applies to the whole transaction, so it must not share one.
                     self.commit(std::mem::take(&mut group), published);
                     self.commit(vec![job], published);
                 } else {
@@ -128,7 +130,7 @@ impl Writer {
         }
     }
 
-    /// Decides, writes, publishes and answers a group of requests.
+    /// Decides, writes and publishes a group of jobs, and sends the results.
     fn commit(&mut self, group: Vec<Box<dyn Job>>, published: &watch::Sender<Arc<RunState>>) {
         let is_last = group.iter().any(|job| job.is_last());
         let mut scratch = Scratch::new(&self.run, self.timeline.now(), Some(Arc::clone(&self.state)));
@@ -192,7 +194,8 @@ fn group_size() -> usize {
     GROUP
 }
 
-/// Accepts a batch and prepares its rows, or leaves the scratch as it was; large blobs are files from here on.
+/// Accepts a batch and prepares its rows; on failure, restores the scratch. Large blobs are written
+/// to files here.
 fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, JournalError> {
     let Batch { events, blobs, answers } = batch;
     let (files, redactor) = (store.files(), store.redactor());
@@ -217,10 +220,10 @@ fn stage(store: &Store, scratch: &mut Scratch, batch: Batch) -> Result<Staged, J
     }
 }
 
-/// Keeps secrets out of a fact before the state takes it in, so that a replay meets the same fact.
+/// Redacts a fact before it is applied to the state, so that a replay sees the same fact.
 fn redacted(redactor: &Redactor, event: Event) -> Result<Event, RedactionError> {
     match event {
-        // What these say is carried out as it stands. Whoever records them refuses a secret in them.
+        // These are carried out exactly as recorded, and their callers refuse secrets in them.
         Event::RunStarted { .. } | Event::TaskAdded { .. } => Ok(event),
         event => redactor.all_of(event),
     }
@@ -241,7 +244,8 @@ impl Row {
     }
 }
 
-/// Writes everything in one transaction, durable when this returns; `admit` checks inside it and gives the run's row.
+/// Writes everything in one transaction, durable on return; `admit` checks inside it and returns
+/// the run's row.
 fn write(
     database: &Path,
     connection: &mut Connection,
@@ -296,7 +300,7 @@ fn find_run(database: &Path, connection: &Connection, run: &RunId) -> Result<(),
     found.map(|_| ()).ok_or_else(|| JournalError::NoSuchRun(run.to_string()))
 }
 
-/// Fences every earlier writer of the run; gives its row and the new epoch.
+/// Fences all earlier writers of the run; returns its row and the new epoch.
 fn raise_epoch(connection: &mut Connection, run: &RunId) -> rusqlite::Result<(i64, i64)> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let raised =
@@ -355,7 +359,7 @@ mod tests {
         Event::TaskAdded { task: Box::new(task), parent: None }.into()
     }
 
-    /// Commits batches as one group; gives what each requester is told.
+    /// Commits batches as one group; returns the result of each.
     #[expect(clippy::disallowed_methods, reason = "a test sends one reply through each")]
     fn commit(writer: &mut Writer, batches: Vec<Batch>) -> Vec<Outcome> {
         let (published, _) = watch::channel(writer.state());

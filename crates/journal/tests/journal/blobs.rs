@@ -1,4 +1,5 @@
-//! Blobs: stored once, small ones in the database, large ones as files, and checked when they are read.
+//! Blobs are stored once, small ones in the database and large ones as files, and checked when
+//! read.
 
 use std::fs;
 use std::path::{Path, PathBuf};

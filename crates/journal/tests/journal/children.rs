@@ -1,4 +1,4 @@
-//! Other processes: this test binary started once more, with the name of what it has to do.
+//! Other processes: this test binary, started again with the name of a scenario.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Other {
         self.child.id()
     }
 
-    /// Waits for the next line that the scenario says, or `None` once the process has ended.
+    /// Waits for the next line of the scenario; returns `None` once the process has ended.
     pub(crate) fn line(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
@@ -60,7 +60,7 @@ impl Other {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end; gives everything that the scenario said.
+    /// Waits until the scenario has ended; returns all its lines and its status.
     pub(crate) fn finish(mut self) -> (Vec<String>, ExitStatus) {
         drop::<Option<ChildStdin>>(self.child.stdin.take());
         let said = std::iter::from_fn(|| self.line()).collect();
@@ -68,19 +68,19 @@ impl Other {
     }
 }
 
-/// Says a line to the process that started this one.
+/// Prints a line for the process that started this one.
 pub(crate) fn say(line: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{MARK}{line}").unwrap();
     out.flush().unwrap();
 }
 
-/// Waits until the process that started this one lets go.
+/// Waits until the process that started this one closes our input.
 pub(crate) fn wait_for_parent() {
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// The entry of other processes; does nothing in an ordinary test run.
+/// The entry point of other processes; does nothing in an ordinary test run.
 #[test]
 fn scenario() {
     let Ok(scenario) = std::env::var(SCENARIO) else { return };

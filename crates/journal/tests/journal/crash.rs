@@ -1,4 +1,5 @@
-//! Death by SIGKILL at every append: what was acknowledged is there, and nothing that was never sent.
+//! Death by SIGKILL at every append: acknowledged facts are recorded, and nothing that was not
+//! sent.
 
 use std::path::Path;
 use std::thread;
@@ -12,7 +13,7 @@ use tempfile::tempdir;
 use crate::children::{Other, say};
 use crate::support::{added, delivered, ready, recorded, run, sent, spawned, started, store, turn};
 
-/// The requests of the script, each of one or several facts; the first begins the run.
+/// The batches of the script, each of one or several facts; the first starts the run.
 fn requests() -> Vec<Batch> {
     let small = Blob::new("a request");
     let large = Blob::new(vec![7; INLINE_BYTES + 1]);
@@ -46,7 +47,7 @@ fn facts(requests: &[Batch]) -> Vec<Recorded> {
     recorded(requests.iter().flat_map(|batch| batch.events.clone()).collect())
 }
 
-/// Sends the requests one after the other and says the number of each that is acknowledged.
+/// Appends the batches in order and prints the number of each that is acknowledged.
 pub(crate) fn script(folder: &Path) {
     let mut requests = requests().into_iter();
     let journal = Journal::create(&store(folder), &run(), requests.next().unwrap()).unwrap();
@@ -71,7 +72,7 @@ fn killed_right_before_an_append_exactly_those_before_it_are_there() {
     }
 }
 
-/// Kills the script, compares what is recorded, and lets another coordinator finish it.
+/// Kills the script, compares the recorded facts, and completes the run with another coordinator.
 fn check_killed(fault: &str, acknowledged: usize, durable: usize) {
     let folder = tempdir().unwrap();
     let (said, status) = Other::start("script", folder.path(), Some(fault)).finish();
@@ -106,7 +107,7 @@ fn check_blobs(store: &Store, requests: &[Batch]) {
 
 const CROWD: usize = 4;
 
-/// Appends from several threads until it is killed, and says each number that is acknowledged.
+/// Appends from several threads until killed, and prints each acknowledged sequence number.
 pub(crate) fn crowd(folder: &Path) {
     let mut first = vec![started()];
     for member in 0..CROWD {

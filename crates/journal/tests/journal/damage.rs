@@ -1,4 +1,5 @@
-//! What is damaged, newer than us or not ours is refused with what to do, and not a byte of it changes.
+//! A database that is damaged, of another version or not ours is refused with instructions, and not
+//! modified.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use tempfile::{TempDir, tempdir};
 
 use crate::support::{added, recorded, run, started, store};
 
-/// Makes a journal with some facts in it; gives its database, with everything in the one file.
+/// Creates a journal with some facts; returns its database, with everything in that one file.
 fn journal() -> (TempDir, PathBuf) {
     let folder = tempdir().unwrap();
     let store = store(folder.path());
@@ -25,7 +26,7 @@ fn journal() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Checks that opening is refused and changes nothing; gives the error.
+/// Checks that opening fails and changes nothing; returns the error.
 fn check_refused(folder: &Path, path: &Path) -> JournalError {
     let before = fs::read(path).unwrap();
     let refused = Store::open(folder).unwrap_err();
@@ -82,7 +83,7 @@ fn another_format_is_refused_by_name_with_what_to_do() {
     }
 }
 
-/// Adds a fact behind our back, as a newer version would.
+/// Inserts a fact directly into the database, as a newer version would.
 fn add_foreign(path: &Path, v: u32, body: &str) {
     Connection::open(path)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Commands: durable when sent, received in order, answered with the facts that they led to, and open until then.
+//! Requests are durable when sent, received in order, and open until answered with their facts.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn a_command_that_arrives_later_is_received_and_its_sender_answered() {
     let folder = tempdir().unwrap();
     let journal = Journal::create(&store(folder.path()), &run(), vec![started(), added("T1")]).unwrap();
     let mut commands = journal.commands().unwrap();
-    // A store of its own is what another process has.
+    // A separate store stands for another process.
     let other: Store = store(folder.path());
     let id = other.send(&run(), &message(1)).unwrap();
     assert_eq!(other.answer(id).unwrap(), None);
@@ -66,7 +66,7 @@ fn a_command_stays_open_until_its_answer_is_recorded() {
     let journal = Journal::create(&store, &run(), vec![started(), added("T1")]).unwrap();
     let ids = [1, 2].map(|number| store.send(&run(), &message(number)).unwrap());
     assert_eq!(received(&journal, 2).len(), 2);
-    // An answer goes down with the impossible fact that it came with.
+    // An answer is discarded with the illegal fact of its batch.
     let impossible = Batch::from(added("T1")).answering(ids[0], Ok(String::new()));
     assert!(journal.append_blocking(impossible).is_err());
     let refusal = Batch::default().answering(ids[1], Err(RequestRefused::Late));
@@ -114,7 +114,7 @@ fn the_inbox_ends_with_the_journal() {
     assert!(matches!(store.send(&"r-nowhere".into(), &message(1)), Err(JournalError::NoSuchRun(_))));
 }
 
-/// Whoever looks into the inbox has ended when the journal is closed, also if nobody takes what it finds.
+/// The watch of the inbox ends when the journal is closed, even if its requests are not received.
 #[test]
 fn commands_that_nobody_reads_keep_no_journal_open() {
     let folder = tempdir().unwrap();
@@ -130,7 +130,7 @@ fn commands_that_nobody_reads_keep_no_journal_open() {
     assert_eq!(commands.try_recv(), Err(TryRecvError::Disconnected));
 }
 
-/// A part of the passphrase is a word of the journal's own, so that no fact of that kind can be without it.
+/// The passphrase contains the name of the fact's type, so the secret cannot be removed from it.
 #[test]
 fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     const PASSPHRASE: &str = "integration.held-by-nobody-at-all";
@@ -143,7 +143,7 @@ fn a_fact_that_a_secret_cannot_be_taken_out_of_is_refused() {
     let told = refused.to_string();
     assert!(matches!(refused, JournalError::Secret(_)) && told.contains("PASSPHRASE") && told.contains("`checkout`"));
     assert!(!told.contains("nobody"), "{told}");
-    // What follows is recorded as ever, without the secret.
+    // Later facts are recorded as usual, without the secret.
     let answered = store.send(&run(), &Request::Message { to: "T1".into(), body: PASSPHRASE.to_owned() }).unwrap();
     let failed =
         Batch::default().answering(answered, Err(RequestRefused::NotPrepared { error: format!("no {PASSPHRASE}") }));

@@ -1,4 +1,5 @@
-//! One writer per run, found out by the kernel and fenced by the database; runs do not get in each other's way.
+//! One writer per run, enforced by the kernel and the database; runs do not interfere with each
+//! other.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use tempfile::tempdir;
 use crate::children::{Other, say, wait_for_parent};
 use crate::support::{NOW, added, run, started, store};
 
-/// Holds a run until told otherwise.
+/// Holds a run until the parent process ends it.
 pub(crate) fn hold(folder: &Path) {
     let _journal = Journal::create(&store(folder), &run(), started()).unwrap();
     say("held");

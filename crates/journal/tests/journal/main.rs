@@ -1,4 +1,5 @@
-//! What one can rely on: durable appends, one writer per run, commands that arrive, and damage that is left alone.
+//! The guarantees of a journal: durable appends, one writer per run, requests that arrive, and
+//! damaged files that are not modified.
 #![expect(clippy::disallowed_methods, reason = "tests start themselves again, to be killed")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot set up or compare fails")]
 

@@ -1,4 +1,5 @@
-//! Any history that the journal accepts replays, from any of its prefixes, to the state that the writer had.
+//! Every history that the journal accepts replays, at each of its prefixes, to the state of the
+//! writer.
 
 use orchestrate_core::RunState;
 use orchestrate_core::event::{Event, FailureCause, ReturnCause};
@@ -8,7 +9,7 @@ use tempfile::tempdir;
 
 use crate::support::{added, delivered, ready, run, sent, spawned, started, store, turn};
 
-/// Returns some fact about some task; whether it can follow is for the state to say.
+/// Returns a fact about a task; whether it is legal depends on the state.
 fn fact(kind: u8, task: u8, number: u8) -> Event {
     let id = format!("T{}", task % 3);
     let (number, task) = (u64::from(number % 4), id.as_str().into());

@@ -1,4 +1,4 @@
-//! Appends: in order, all or nothing, decided on the newest state, and refused without a trace.
+//! Appends are in order, atomic, decided on the newest state, and refused without a trace.
 
 use std::future::Future;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn decisions_from_many_threads_never_see_the_same_state() {
     assert_eq!(journal.state().seq, 66);
 }
 
-/// Keeps the writer busy until what this gives is called.
+/// Keeps the writer busy until the returned function is called.
 fn hold(journal: &Journal) -> impl FnOnce() + use<> {
     let (busy, begun) = mpsc::channel();
     let (release, held) = mpsc::channel::<()>();
@@ -115,13 +115,13 @@ fn hold(journal: &Journal) -> impl FnOnce() + use<> {
     }
 }
 
-/// Sends a request to a writer that is kept busy: the first poll sends it.
+/// Sends a job to a busy writer: the first poll sends it.
 fn send_off<F: Future>(future: &mut Pin<Box<F>>) {
     let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(polled.is_pending());
 }
 
-/// Sends while the writer is busy, and says how many transactions all of it took.
+/// Appends while the writer is busy, and prints how many transactions that took.
 pub(crate) fn group(folder: &Path) {
     let mut first = vec![started()];
     first.extend((0..32).map(|number| added(&format!("T{number}"))));
@@ -156,7 +156,8 @@ fn the_last_facts_of_a_run_wait_for_its_commands() {
     let folder = tempdir().unwrap();
     let store = store(folder.path());
     let journal = Journal::create(&store, &run(), vec![started(), added("T1"), added("T2")]).unwrap();
-    // Another process sends it while the end is decided: whatever was looked up before, it is seen.
+    // Another process sends it while the end is decided: it is noticed, whatever was checked
+    // before.
     let (other, command) = (store.clone(), Request::Message { to: "T1".into(), body: "wait".to_owned() });
     let sent = Arc::new(OnceLock::new());
     let id = Arc::clone(&sent);
@@ -230,7 +231,7 @@ fn the_time_of_a_run_goes_as_time_goes() {
     }
     assert_eq!(journal.state().worked_ms(), 10);
     drop(journal);
-    // Whoever takes it over while the date is behind goes on from the newest fact.
+    // A process that takes over while the date is behind continues from the newest fact.
     let resumed = Journal::resume(&store, &run()).unwrap();
     let resume = Event::RunResumed { pid: 1, timeout_ms: None, budget_tokens: None };
     resumed.append_blocking(resume).unwrap();

@@ -1,4 +1,4 @@
-//! A small run to record, and a clock that stands still.
+//! A small run to record, and a clock that does not advance.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use orchestrate_journal::{Clock, Store};
 
 pub(crate) const NOW: u64 = 1_795_255_200_000;
 
-/// A clock that stands still.
+/// A clock that does not advance.
 pub(crate) const CLOCK: Clock = Clock { date: || NOW, steady: || 0 };
 
 pub(crate) fn run() -> RunId {
@@ -73,7 +73,7 @@ pub(crate) fn delivered(to: &str, sequence: u64) -> Event {
     Event::MessageDelivered { from: Sender::User, to: to.into(), sequence, expired: false }
 }
 
-/// Returns facts as the journal records them, from number one on.
+/// Returns facts as the journal records them, numbered from 1.
 pub(crate) fn recorded(events: Vec<Event>) -> Vec<Recorded> {
     let numbered = (1..).zip(events);
     numbered.map(|(seq, event)| Recorded { run_id: run(), seq, ts_ms: NOW, v: VERSION, event }).collect()

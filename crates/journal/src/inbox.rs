@@ -76,7 +76,7 @@ pub(crate) fn open(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec
     open_after(connection, run, InboxId(0), WAITING_COMMANDS).map(|page| page.commands)
 }
 
-/// Records the answer to a request; reports whether an open request has this id.
+/// Records the answer to an open request; reports whether there was one.
 pub(crate) fn answer(tx: &Connection, answer: &Answer) -> rusqlite::Result<bool> {
     let (done, text) = match &answer.reply {
         Ok(text) => (true, text.clone()),

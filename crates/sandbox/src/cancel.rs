@@ -1,13 +1,13 @@
-//! Levels that only rise and that blocking and async code can both wait for.
+//! Levels that can only be raised, and that both blocking and async code can wait for.
 //!
-//! Invariant: a level's event descriptor is readable exactly when the level is up, and stays so, because nobody reads
-//! it.
+//! Invariant: the event descriptor of a level is readable exactly when the level is raised, and
+//! stays so, because it is never read.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Stops jobs from elsewhere: once asked to end they stay asked, and once killed they stay killed. Clones share both.
+/// Stops jobs from outside. Neither a cancellation nor a kill can be undone. Clones share both.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<Inner>);
 
@@ -17,11 +17,12 @@ struct Inner {
     kill: Level,
 }
 
-/// Something that is up or not, and never goes down.
+/// A level that is raised at most once and never lowered.
 #[derive(Debug)]
 struct Level {
     raised: AtomicBool,
-    /// `None` if the process is out of descriptors; waiters then look at the level at their next wake-up.
+    /// `None` if the process is out of descriptors; waiters then check the level at their next
+    /// wake-up.
     event: Option<OwnedFd>,
 }
 
@@ -37,7 +38,7 @@ impl Level {
     fn raise(&self) {
         self.raised.store(true, Ordering::SeqCst);
         if let Some(event) = &self.event {
-            // The counter cannot overflow into an error that matters: readable is all that waiters look at.
+            // An overflow of the counter is harmless: waiters only check whether it is readable.
             let _ = rustix::io::write(event, &1u64.to_ne_bytes());
         }
     }
@@ -52,41 +53,41 @@ impl Level {
 }
 
 impl Cancel {
-    /// Makes one that is not raised.
+    /// Creates a cancellation that is not raised.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks to end, for good: processes get a moment to obey.
+    /// Asks jobs to end; their processes have a grace period to do so.
     pub fn cancel(&self) {
         self.0.end.raise();
     }
 
-    /// Asks to end without that moment.
+    /// Ends jobs without the grace period.
     pub fn kill(&self) {
         self.0.kill.raise();
         self.cancel();
     }
 
-    /// Reports whether the end was asked for, in whatever way.
+    /// Reports whether jobs are to end, with or without the grace period.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.end.is_up()
     }
 
-    /// Reports whether nothing is to be waited for.
+    /// Reports whether jobs are to end without the grace period.
     #[must_use]
     pub fn is_killed(&self) -> bool {
         self.0.kill.is_up()
     }
 
-    /// Returns a descriptor that becomes readable when the end is asked for.
+    /// Returns a descriptor that becomes readable once jobs are to end.
     pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
         self.0.end.event()
     }
 
-    /// Returns a descriptor that becomes readable when nothing is to be waited for any more.
+    /// Returns a descriptor that becomes readable once jobs are to end without the grace period.
     pub(crate) fn kill_event(&self) -> Option<BorrowedFd<'_>> {
         self.0.kill.event()
     }

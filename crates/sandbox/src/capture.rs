@@ -1,4 +1,4 @@
-//! Reading output without ever blocking, and keeping only its start and its end.
+//! Reads output without blocking, and keeps only its start and its end.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::error::SandboxError;
 use crate::job::Captured;
 
-/// The size of a Linux pipe.
+/// The capacity of a Linux pipe, in bytes.
 const CHUNK: usize = 64 << 10;
 
 /// Collects one output stream.
@@ -23,7 +23,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Takes the reading end of a pipe; `None` stands for a stream that has ended.
+    /// Reads from a pipe and keeps at most `kept_bytes`; `None` stands for a stream that has ended.
     pub(crate) fn new(pipe: Option<OwnedFd>, kept_bytes: usize) -> Result<Self, SandboxError> {
         if let Some(pipe) = &pipe {
             rustix::io::ioctl_fionbio(pipe, true).map_err(SandboxError::errno("read without blocking"))?;
@@ -47,12 +47,13 @@ impl Capture {
         self.total
     }
 
-    /// Takes in nothing more.
+    /// Closes the pipe.
     pub(crate) fn close(&mut self) {
         self.pipe = None;
     }
 
-    /// Reads what is there, up to one pipe full, so that the caller keeps looking at its deadlines.
+    /// Reads what is available, at most the capacity of a pipe, so that the caller can check its
+    /// deadlines.
     pub(crate) fn read_some(&mut self) {
         let Some(pipe) = &self.pipe else { return };
         let mut chunk = vec![0; CHUNK];

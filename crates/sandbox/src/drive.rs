@@ -1,6 +1,8 @@
-//! Drives one job from its start until nothing of it is left, without ever blocking on one thing.
+//! Drives one job from its start until none of its processes is left, without blocking on any
+//! single event.
 //!
-//! Orders to stop rise only: asked to end, killed by the supervisor, killed from here. The reason given first stands.
+//! Stopping only escalates: asked to end, killed by the supervisor, killed from here. The first
+//! reason to stop is kept.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,22 +21,23 @@ use crate::job::{Captured, Exit, Finished, Job};
 use crate::launch::{self, Launched};
 use crate::tier::{Confinement, Tier};
 
-/// How long processes have between SIGTERM and SIGKILL: two seconds after a stop nothing is to be alive.
+/// The grace period between SIGTERM and SIGKILL: two seconds after a stop, no process may be alive.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the supervisor has to kill what is left before it is killed itself.
+/// How long the supervisor may take to kill the remaining processes before the job is abandoned.
 const KILL_TIME: Duration = Duration::from_secs(2);
-/// How long output is awaited after the job's end; only a process that hangs in the kernel can still hold it.
+/// How long to wait for output after the job's end; only a process that hangs in the kernel can
+/// still hold the pipes.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
-/// The longest sleep, in case that a cancellation has no descriptor to wake us.
+/// The longest sleep, in case a cancellation has no descriptor that wakes us.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The reports of one job are a few short lines.
+/// The maximum size of a job's reports, in bytes: they are a few short lines.
 const MOST_REPORTED: usize = 64 << 10;
 
-/// How often a tier is started that did not start: a Ctrl-C that comes before the new process has a group of its own
-/// ends it, although it was meant for us.
+/// How often to try to start a tier. A Ctrl-C that comes before the new process has a group of its
+/// own ends it, although it was meant for us.
 const START_TRIES: usize = 3;
 
-/// How far stopping has got.
+/// How far stopping has escalated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
@@ -43,7 +46,7 @@ enum Phase {
     Abandoned,
 }
 
-/// A job under way.
+/// A running job.
 struct Drive<'a> {
     job: &'a Job,
     confinement: Confinement,
@@ -54,17 +57,17 @@ struct Drive<'a> {
     stdout: Capture,
     stderr: Capture,
     phase: Phase,
-    /// When the next phase begins by itself.
+    /// When the next phase begins; `None` if no time is set.
     deadline: Option<Instant>,
     stopped: Option<Exit>,
 }
 
-/// Runs a job; any of `cancels` stops it.
+/// Runs a job; each of `cancels` can stop it.
 pub(crate) fn run(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, SandboxError> {
     let mut tries = 1;
     loop {
         match run_once(tier, job, cancels) {
-            // Nothing of the job has run.
+            // The job's program has not run.
             Err(SandboxError::TierUnusable { .. }) if tries < START_TRIES => tries += 1,
             ended => return ended,
         }
@@ -103,7 +106,7 @@ fn run_once(tier: &Tier, job: &Job, cancels: &[&Cancel]) -> Result<Finished, San
 }
 
 impl Drive<'_> {
-    /// Sleeps until something happens or is due, and takes in what has come.
+    /// Sleeps until an event or the deadline, and reads what has arrived.
     fn wait(&mut self, cancels: &[&Cancel]) -> Result<(), SandboxError> {
         let sleep = self.deadline.map_or(LONGEST_SLEEP, |due| due.saturating_duration_since(Instant::now()));
         let mut watched: Vec<BorrowedFd<'_>> = vec![self.control.as_fd()];
@@ -133,7 +136,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Raises the phase when something demands it.
+    /// Escalates to the next phase if there is a reason to.
     fn advance(&mut self, cancels: &[&Cancel]) {
         let due = self.deadline.is_some_and(|due| due <= Instant::now());
         let output = self.stdout.total() + self.stderr.total();
@@ -141,7 +144,7 @@ impl Drive<'_> {
         match self.phase {
             Phase::Running if output > self.job.limits.max_output_bytes => {
                 self.stop(Phase::Killing, Exit::OutputLimit);
-                // Who writes on gets SIGPIPE.
+                // Processes that continue to write get SIGPIPE.
                 self.stdout.close();
                 self.stderr.close();
             }
@@ -159,7 +162,7 @@ impl Drive<'_> {
     }
 
     fn stop(&mut self, phase: Phase, exit: Exit) {
-        // What has ended by itself was not stopped, also if it said so since it was last listened to.
+        // A program that ended by itself was not stopped, even if its report has not been read yet.
         self.read_control();
         if self.last_report().is_none_or(|report| report == Report::Starting) {
             self.stopped = Some(exit);
@@ -174,8 +177,9 @@ impl Drive<'_> {
             Phase::Terminating => (Order::Terminate, GRACE),
             Phase::Killing => (Order::Kill, KILL_TIME),
             Phase::Abandoned => {
-                // The end of bubblewrap ends the pid namespace and all in it. In the other tiers nobody but the
-                // supervisor could end what is left, so it is never killed, only awaited.
+                // The end of bubblewrap ends the pid namespace and all processes in it. In the
+                // other tiers, only the supervisor can end the remaining processes, so it is never
+                // killed, only awaited.
                 if self.confinement == Confinement::Full {
                     let _ = self.child.kill();
                 }
@@ -184,7 +188,7 @@ impl Drive<'_> {
             }
         };
         self.deadline = Instant::now().checked_add(time);
-        // A supervisor that is gone needs no order.
+        // A supervisor that has ended needs no order.
         let _ = self.control.write_all(&[order.byte()]);
     }
 
@@ -230,7 +234,7 @@ impl Drive<'_> {
             (None, Some(Report::TooManyProcesses)) => Exit::ProcessLimit,
             (None, Some(Report::TooMuchMemory)) => Exit::MemoryLimit,
             (None, Some(Report::TooMuchDisk)) => Exit::DiskLimit,
-            // The supervisor itself was killed, by a job that is not confined or by the machine's memory killer.
+            // The supervisor itself was killed, by an unconfined job or by the kernel's OOM killer.
             (None, Some(Report::Starting | Report::Holds(_))) => Exit::Signal(libc::SIGKILL),
         };
         Ok(Finished { exit, stdout: self.stdout.finish(), stderr: self.stderr.finish(), duration })
@@ -246,7 +250,7 @@ fn did_not_start(confinement: Confinement, stderr: &Captured) -> SandboxError {
     SandboxError::TierUnusable { tier: confinement, reason }
 }
 
-/// Sleeps until one of the descriptors can be read or has ended, at most for `sleep`.
+/// Sleeps until one of the descriptors is readable or closed, at most for `sleep`.
 pub(crate) fn wait_readable(watched: &[BorrowedFd<'_>], sleep: Duration) -> Result<(), SandboxError> {
     let mut events: Vec<PollFd<'_>> = watched.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
     let timeout =

@@ -1,29 +1,31 @@
-//! Why a process could not be run as asked.
+//! The errors of this crate: why a process could not be run as asked.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Says why a process could not be run as asked. A program that ran and failed is no error: see [`crate::Exit`].
+/// Why a process could not be run as asked. A program that ran and failed is no error: see
+/// [`crate::Exit`].
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// No tier works here; each reason ends with its fix.
     #[error("find a working sandbox (full: {full}; fallback: {fallback})")]
     NoTier {
-        /// Why not the full tier.
+        /// Why the full tier does not work.
         full: String,
-        /// Why not the fallback tier.
+        /// Why the fallback tier does not work.
         fallback: String,
     },
-    /// The tier that was asked for does not work here.
+    /// The requested tier does not work here.
     #[error("start the {tier} sandbox: {reason}")]
     TierUnusable {
         /// The tier.
         tier: crate::Confinement,
-        /// Why not, and the fix.
+        /// Why it does not work, and the fix.
         reason: String,
     },
-    /// The program would re-execute itself, but does not answer as the helper.
+    /// The program is its own helper, but its `main` does not begin with
+    /// `run_helper_if_asked`.
     #[error(
         "use this program as the sandbox helper: the first line of its main must be `run_helper_if_asked()`, \
          or another helper must be named"
@@ -65,16 +67,16 @@ pub enum SandboxError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A step of the sandbox failed before the program started.
+    /// A step of the setup failed before the program started.
     #[error("set up the sandbox: {detail}")]
     Setup {
-        /// Which step, and how.
+        /// The step and its error.
         detail: String,
     },
-    /// A system call of the coordinator's side failed.
+    /// A system call of the coordinator failed.
     #[error("{action}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The cause.
         source: io::Error,
@@ -84,10 +86,10 @@ pub enum SandboxError {
     TrustedTimeout {
         /// The program.
         program: PathBuf,
-        /// The time it had.
+        /// Its time limit, in seconds.
         seconds: u64,
     },
-    /// A trusted program was killed because whoever it ran for is killed.
+    /// A trusted program was killed on request, or not started for that reason.
     #[error("complete {program}: it was killed on request")]
     TrustedKilled {
         /// The program.
@@ -98,7 +100,7 @@ pub enum SandboxError {
     TrustedOutput {
         /// The program.
         program: PathBuf,
-        /// The most that is held.
+        /// The maximum size of each output stream, in bytes.
         limit: usize,
     },
 }

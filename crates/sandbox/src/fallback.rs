@@ -1,10 +1,11 @@
-//! The fallback tier: what the job sees without namespaces.
+//! The fallback tier: what a job sees without namespaces.
 //!
-//! Home and temporary files are directories of a private scratch directory that lives as long as the job. Cargo's home
-//! is the user's, of which only the shared parts can be read: builds remember where a crate's source lies, so another
-//! place in each job would build everything anew. Only where its configuration holds a secret, which cargo would insist
-//! on reading, it is a directory of the job's too. The mounts' work is done by Landlock rules over real paths, so
-//! nothing can be shown that is not there, and below a writable root nothing can be held back.
+//! Home and temporary files are directories of a private scratch directory that exists as long as
+//! the job. Cargo's home is the user's, of which only the shared parts can be read. Builds record
+//! the location of a crate's source, so a different location in each job would rebuild everything.
+//! The job gets a cargo home of its own only if the user's configuration contains a secret, because
+//! cargo insists on reading the configuration. Landlock rules over real paths replace mounts, so
+//! only existing paths can be shown, and nothing below a writable root can be hidden.
 
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
@@ -17,7 +18,7 @@ use crate::helper::machine_facts;
 use crate::host::{self, Toolchain};
 use crate::view::Checked;
 
-/// The private directories of one job, removed with this value.
+/// The private directories of one job, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     _dir: TemporaryFolder,
@@ -25,7 +26,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes them, readable by nobody else.
+    /// Creates the directories, accessible to their owner alone.
     pub(crate) fn make(toolchain: &Toolchain) -> Result<Self, SandboxError> {
         let dir = TemporaryFolder::create("orchestrate-job-", None);
         let dir = dir.map_err(SandboxError::io("make a scratch directory"))?;
@@ -58,7 +59,7 @@ impl Scratch {
         self.path().join("tmp")
     }
 
-    /// Returns where a job finds cargo's home.
+    /// Returns the location of cargo's home for a job.
     pub(crate) fn cargo_home(&self, toolchain: &Toolchain) -> Option<PathBuf> {
         let home = toolchain.cargo_home.clone()?;
         Some(if toolchain.shows_cargo_home() { home } else { self.own_cargo_home() })
@@ -69,8 +70,8 @@ impl Scratch {
     }
 }
 
-/// Lists what may be read and executed, as far as it exists: the system, the toolchains, and the view's read-only roots
-/// but for the masked.
+/// Lists what may be read and executed, if it exists: the system, the toolchains, and the view's
+/// read-only roots except what is masked.
 pub(crate) fn readable(view: &Checked, toolchain: &Toolchain) -> Vec<OsString> {
     let system = host::SYSTEM.iter().chain(&host::SETTINGS).chain(&host::ACCOUNTS).map(OsString::from);
     let cargo = toolchain.cargo_shared().map(|(_, path)| path).chain(toolchain.cargo_config().map(|(path, _)| path));

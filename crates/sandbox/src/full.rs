@@ -1,7 +1,8 @@
-//! The full tier: what bubblewrap is told.
+//! The full tier: the arguments for bubblewrap.
 //!
-//! The view is a list of what is shown; everything else of the host is absent. Each step is bubblewrap's to carry out
-//! and fatal if it fails. Paths go through a memory file, so that nobody reads them from a command line.
+//! The view is a list of what is shown; everything else of the host is absent. Bubblewrap carries
+//! out each step and aborts if one fails. Paths are passed in a memory file, so no other process
+//! can read them from a command line.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,24 +20,25 @@ use crate::view::Checked;
 
 /// The job's home, empty and in memory.
 pub(crate) const HOME: &str = "/home/agent";
-/// The name of the user whom the job runs as, unless that is root.
+/// The name of the user that the job runs as, unless that is root.
 pub(crate) const USER: &str = "agent";
 
-/// Room for what compilers and tests keep in `/tmp`; it is memory.
+/// The size of `/tmp`, which is in memory: room for the files of compilers and tests.
 const TMP_BYTES: &str = "1073741824";
-/// Room for shared memory between processes of the job, instead of half of the machine's memory.
+/// The size of `/dev/shm`: room for shared memory between processes of the job. The default is half
+/// of the machine's memory.
 const SHARED_MEMORY_BYTES: &str = "67108864";
-/// Room for settings and caches that programs write to their home.
+/// The size of the home: room for settings and caches.
 const HOME_BYTES: &str = "268435456";
 
-/// The arguments of one start, and the descriptors that they speak of.
+/// The arguments of one start, and the descriptors that they refer to.
 pub(crate) struct Arguments {
     list: Vec<OsString>,
     pub(crate) data: Vec<OwnedFd>,
 }
 
 impl Arguments {
-    /// Writes down the whole view.
+    /// Creates the arguments for a view.
     pub(crate) fn for_view(view: &Checked) -> Result<Self, SandboxError> {
         let mut arguments = Self { list: Vec::new(), data: Vec::new() };
         arguments.add(["--unshare-user", "--unshare-all", "--die-with-parent", "--new-session"]);
@@ -52,7 +54,7 @@ impl Arguments {
                     arguments.bind("--ro-bind-try", &root.path);
                 }
                 (false, shown) if shown == [root.path.as_path()] => arguments.bind("--ro-bind", &root.path),
-                // A mask takes the place of the file.
+                // A mask replaces the file.
                 (false, shown) if shown.is_empty() && !root.path.is_dir() => {}
                 (false, shown) => {
                     arguments.compose(&root.path, &shown);
@@ -68,7 +70,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Packs the list for `--args`.
+    /// Packs the arguments for `--args`, each terminated by a NUL byte.
     pub(crate) fn packed(&self) -> Result<OwnedFd, SandboxError> {
         let mut bytes = Vec::new();
         for argument in &self.list {
@@ -86,12 +88,12 @@ impl Arguments {
         self.list.extend([OsStr::new(how), path.as_os_str(), path.as_os_str()].map(OsStr::to_owned));
     }
 
-    /// Makes a root of the entries that it has now. A mask over a file of the host would fall away as soon as somebody
-    /// out there renames another file over it, as `git config` does.
+    /// Composes a root of its current entries. A mask mounted over a file of the host would
+    /// disappear as soon as a process outside renames another file over it, as `git config` does.
     fn compose(&mut self, root: &Path, shown: &[PathBuf]) {
         self.list.extend(["--tmpfs".into(), root.as_os_str().to_owned()]);
         for path in shown {
-            // One that has gone since is not missed.
+            // An entry that has disappeared since is skipped.
             self.bind("--ro-bind-try", path);
         }
     }
@@ -160,7 +162,8 @@ impl Arguments {
     }
 }
 
-/// Makes the account files, in the order of [`host::ACCOUNTS`]: they name the job's own user and nobody of the host.
+/// Returns the account files, in the order of [`host::ACCOUNTS`]: they contain the job's own user
+/// and no user of the host.
 fn accounts() -> [String; 4] {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let mut passwd = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n".to_owned();
@@ -176,7 +179,7 @@ fn accounts() -> [String; 4] {
     [passwd, group, sources, "127.0.0.1 localhost\n::1 localhost\n".to_owned()]
 }
 
-/// Makes a file in memory that starts at its first byte.
+/// Creates a file in memory, positioned at its first byte.
 pub(crate) fn memory_file(name: &str, content: &[u8]) -> Result<OwnedFd, SandboxError> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC).map_err(SandboxError::errno("make a file in memory"))?;
     let mut file = File::from(file);

@@ -1,7 +1,8 @@
-//! What a call that sets a file's mode, owner or times asks for, and doing just that.
+//! Parses a call that sets a file's mode, owner or times, and carries it out.
 //!
-//! Everything is read from the caller once, and the file is held by a descriptor from then on: what is checked is what
-//! is changed. The file must lie below a writable root, or nowhere any more, and belong to the job's own user.
+//! Everything is read from the caller once, and the file is held by a descriptor from then on, so
+//! what is checked is what is changed. The file must be below a writable root or have no name any
+//! more, and must belong to the job's own user.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,22 +18,22 @@ use rustix::io::Errno;
 
 use crate::sys::Call;
 
-/// Newer than libc's table; the same number on every architecture.
+/// `fchmodat2`, which is newer than libc's table; its number is the same on every architecture.
 pub(super) const FCHMODAT2: c_long = 452;
-/// The longest path that the kernel takes (linux/limits.h).
+/// The maximum length of a path in the kernel (linux/limits.h).
 const LONGEST_PATH: usize = 4096;
-/// The bits that make a program run as its owner or group.
+/// The set-user-id and set-group-id bits, which make a program run as its owner or group.
 const IDENTITY: u32 = 0o6000;
-/// On a folder it lends nobody anything: what is made there gets the folder's group.
+/// The set-group-id bit. It is harmless on a folder, whose group is then given to new files in it.
 const FOLDERS_GROUP: u32 = 0o2000;
-/// What `chown` takes for "leave it as it is".
+/// The value that `chown` takes for "unchanged".
 const UNCHANGED: u32 = u32::MAX;
-/// How often a file is looked for under the name that it has just been given by another process.
+/// How often to look for a file at its current name while another process renames it.
 const RENAMED: usize = 8;
 const NANOS_PER_MICRO: i64 = 1_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// A file, held by a descriptor that only names it, and what is to become of it.
+/// A file, held by an `O_PATH` descriptor, and the requested change.
 pub(super) struct Asked {
     file: OwnedFd,
     change: Change,
@@ -45,7 +46,7 @@ enum Change {
 }
 
 impl Asked {
-    /// Reads a call of [`super::seccomp`]'s list and finds its file.
+    /// Parses a call of [`super::seccomp`]'s list and opens its file.
     pub(super) fn read(call: &Call) -> Result<Self, Errno> {
         let [first, second, third, fourth, fifth] = call.arguments;
         let caller = Caller { pid: call.pid };
@@ -65,7 +66,8 @@ impl Asked {
         Ok(Self { file, change })
     }
 
-    /// Changes the file if it lies below one of the roots, under the rules that hold for an ordinary user, root or not.
+    /// Changes the file if it is below one of the roots. The rules for an ordinary user apply, also
+    /// to root.
     pub(super) fn carry_out(&self, roots: &[PathBuf]) -> Result<(), Errno> {
         let found = rustix::fs::fstat(&self.file)?;
         let kind = FileType::from_raw_mode(found.st_mode);
@@ -99,7 +101,8 @@ fn stays(asked: u32, found: u32) -> bool {
     asked == UNCHANGED || asked == found
 }
 
-/// Reports whether a file lies below one of the roots, or has no name any more, so that it is the job's own.
+/// Reports whether a file is below one of the roots, or has no name any more and so is the job's
+/// own.
 fn is_below(file: &OwnedFd, found: &Stat, roots: &[PathBuf]) -> bool {
     if found.st_nlink == 0 {
         return true;
@@ -125,7 +128,7 @@ fn open_below(root: &Path, below: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat2(&root, below, how, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
 }
 
-/// The kernel, too, looks only at this half of an `int` argument.
+/// Returns the lower half: the kernel ignores the upper half of an `int` argument too.
 fn low_half(argument: u64) -> u32 {
     (argument & u64::from(u32::MAX)) as u32
 }
@@ -138,7 +141,7 @@ fn owner(user: u64, group: u64) -> Change {
     Change::Owner { user: low_half(user), group: low_half(group) }
 }
 
-/// How a call writes its times.
+/// The unit in which a call passes its times.
 #[derive(Clone, Copy)]
 enum Clock {
     Nanoseconds,
@@ -154,7 +157,7 @@ struct Caller {
 }
 
 impl Caller {
-    /// Reads the calls that only x86-64 has.
+    /// Parses the calls that only x86-64 has.
     #[cfg(target_arch = "x86_64")]
     fn read_older(&self, call: &Call) -> Result<(OwnedFd, Change), Errno> {
         let [first, second, third, ..] = call.arguments;
@@ -183,7 +186,7 @@ impl Caller {
         Err(Errno::NOSYS)
     }
 
-    /// Opens what one of the caller's descriptors stands for.
+    /// Opens the file of one of the caller's descriptors.
     fn opened(&self, number: i32) -> Result<OwnedFd, Errno> {
         let link = match number {
             libc::AT_FDCWD => format!("/proc/{}/cwd", self.pid),
@@ -192,7 +195,7 @@ impl Caller {
         rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Errno::BADF)
     }
 
-    /// Opens the file that the caller names, as the caller means it.
+    /// Opens the file that the caller names, resolved from the caller's directory.
     fn named_at(&self, directory: u64, address: u64, flags: u64) -> Result<OwnedFd, Errno> {
         let (directory, flags) = (descriptor(directory), AtFlags::from_bits_retain(low_half(flags)));
         if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
@@ -200,7 +203,7 @@ impl Caller {
         }
         let text = self.path(address)?;
         let path = Path::new(OsStr::from_bytes(&text));
-        // C libraries change a descriptor's file this way.
+        // C libraries change the file of a descriptor this way.
         let number =
             ["/proc/self/fd", "/dev/fd"].iter().find_map(|dir| path.strip_prefix(dir).ok()?.to_str()?.parse().ok());
         match number {

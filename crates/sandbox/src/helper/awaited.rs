@@ -1,7 +1,8 @@
-//! What can wake the supervisor, each by its descriptor.
+//! The events that wake the supervisor, each by its descriptor.
 //!
-//! Invariant: what has hung up wakes it once and is left out from then on. So the supervisor sleeps until the next tick
-//! whatever hangs up, in whatever order, and however long a process that has ended takes to be gone.
+//! Invariant: a descriptor that hangs up wakes the supervisor once and is then ignored. So the
+//! supervisor sleeps until the next tick, whichever descriptors hang up in whatever order, and
+//! however long an ended process takes to disappear.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -9,30 +10,31 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// What the supervisor waits for.
+/// The descriptors that the supervisor waits for.
 pub(super) struct Awaited<'a> {
-    /// The coordinator's end hangs up only once: the supervisor ends with it.
+    /// The coordinator's socket. It is never ignored: the supervisor ends when it hangs up.
     pub(super) orders: BorrowedFd<'a>,
-    /// Readable for good since the program ended, also while somebody who traces it keeps it from being reaped.
+    /// Readable from the program's end on, also while a tracer prevents it from being reaped.
     pub(super) program_end: Option<OwnedFd>,
-    /// Hangs up as soon as nothing of the job runs, long before a process with much memory can be reaped.
+    /// Hangs up as soon as no process of the job runs, long before a process with much memory can
+    /// be reaped.
     pub(super) calls: Option<BorrowedFd<'a>>,
 }
 
-/// What there is to do.
+/// The events that the supervisor has to handle.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
-    /// The coordinator has sent something, or is gone.
+    /// The coordinator has sent something, or has ended.
     pub(super) order: bool,
     /// A system call waits for its answer.
     pub(super) call: bool,
 }
 
 impl Awaited<'_> {
-    /// Sleeps until something happens, at most for `tick`.
+    /// Sleeps until an event, at most for `tick`.
     ///
     /// # Errors
-    /// If the kernel cannot wait; a signal is no error.
+    /// Fails if the kernel cannot wait; an interrupting signal is no error.
     pub(super) fn wait(&mut self, tick: Duration) -> io::Result<Heard> {
         let program_end = self.program_end.as_ref().map(AsFd::as_fd);
         let watched = [Some(self.orders), program_end, self.calls].into_iter().flatten();
@@ -57,7 +59,7 @@ impl Awaited<'_> {
     }
 }
 
-/// Returns what is said of one of the watched descriptors.
+/// Returns the events of one of the watched descriptors.
 fn said(events: &[PollFd<'_>], of: BorrowedFd<'_>) -> PollFlags {
     let event = events.iter().find(|event| event.as_fd().as_raw_fd() == of.as_raw_fd());
     event.map_or(PollFlags::empty(), PollFd::revents)
@@ -74,7 +76,8 @@ mod tests {
     const ORDER: Heard = Heard { order: true, call: false };
     const CALL: Heard = Heard { order: false, call: true };
 
-    /// Looks at once, so that what would wake the supervisor again and again is told from what lets it sleep.
+    /// Polls without sleeping, to tell events that wake the supervisor repeatedly from those that
+    /// let it sleep.
     fn looks<const N: usize>(awaited: &mut Awaited<'_>) -> [Heard; N] {
         std::array::from_fn(|_| awaited.wait(Duration::ZERO).unwrap())
     }

@@ -1,4 +1,5 @@
-//! What the child gives up between fork and exec, step by step; each step's failure is fatal.
+//! The restrictions that the child applies to itself between fork and exec; if one fails, the
+//! program does not run.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -11,19 +12,22 @@ use super::{landlock, seccomp};
 use crate::sys;
 use crate::tier::Confinement;
 
-/// bubblewrap's two processes, the supervisor and the program itself count too.
+/// Processes that the kernel counts too: bubblewrap's two, the supervisor and the program itself.
 const OWN_PROCESSES: u64 = 4;
-/// How much less root's jobs insist on running than the supervisor: the kernel does not count root's processes, so a
-/// bomb of them would keep it from ending them. It still gets a quarter of a busy processor.
+/// How much higher the nice value of root's jobs is than the supervisor's. The kernel does not
+/// count root's processes, so a fork bomb of root's could keep the supervisor from ending it. The
+/// job still gets a quarter of a busy processor.
 const BEHIND_SUPERVISOR: i32 = 5;
-/// How far the user's processes may grow beyond a job's own number before it cannot fork any more, where the count is
-/// of all processes of the user. The exact bound is the supervisor's watch; this only keeps a bomb from outrunning it.
+/// By how many times a job's own process limit the user's processes may grow before the job can no
+/// longer fork, where the kernel counts all processes of the user. The supervisor enforces the
+/// exact limit; this only keeps a fork bomb from outrunning it.
 const SHARED_HEADROOM: u64 = 4;
 
-/// When the machine runs out of memory, the kernel kills a process of a job before any other (proc(5)).
+/// The `oom_score_adj` that makes the kernel kill a process of a job before any other when the
+/// machine runs out of memory (proc(5)).
 const KILLED_FIRST: &str = "1000";
 
-/// Prepared while still unconfined, because afterwards nothing can be looked up.
+/// Restrictions, prepared while still unconfined, because afterwards nothing can be looked up.
 pub(super) struct Restrictions {
     landlock: Option<landlock::Ruleset>,
     seccomp: Option<seccomp::Filter>,
@@ -48,10 +52,10 @@ impl Restrictions {
         })
     }
 
-    /// Applies everything to the calling process, which is about to execute the program.
+    /// Applies all restrictions to the calling process, which is about to execute the program.
     pub(super) fn apply(&mut self, control: &UnixStream, supervisor: &UnixStream) -> io::Result<()> {
         self.try_apply(supervisor).map_err(|reason| {
-            // The way back through `Command` has room for a number only, so the text goes straight to the coordinator.
+            // `Command` passes only a number back, so the text goes straight to the coordinator.
             let _ = report(control, &Report::Failed(reason));
             io::Error::from_raw_os_error(libc::ECANCELED)
         })
@@ -66,8 +70,8 @@ impl Restrictions {
         }
         sys::close_all_on_exec().map_err(step("close descriptors"))?;
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(step("allow own debugging"))?;
-        // After that, since what hides its memory belongs to root. Where it may not be written, the kernel kills the
-        // job when it holds the most memory, like any other process.
+        // After that, because the files of a process that is not dumpable belong to root. If this
+        // fails, the kernel kills the job only if it holds the most memory, like any other process.
         let _ = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST);
         for (resource, most) in self.limits.drain(..) {
             set_limit(resource, most).map_err(step("set a limit"))?;
@@ -93,7 +97,7 @@ fn limits(spec: &Spec) -> Vec<(Resource, u64)> {
     limits.extend(spec.file_bytes.map(|bytes| (Resource::Fsize, bytes)));
     if let Some(most) = spec.processes.map(u64::from) {
         match spec.confinement {
-            // Inside its own user namespace the count is the job's own.
+            // Inside its own user namespace, the kernel counts only the job's processes.
             Confinement::Full => limits.push((Resource::Nproc, most + OWN_PROCESSES)),
             Confinement::Fallback => limits.push((Resource::Nproc, spec.tasks_of_user + most * SHARED_HEADROOM)),
             Confinement::Unconfined => {}
@@ -107,13 +111,15 @@ fn set_limit(resource: Resource, most: u64) -> rustix::io::Result<()> {
     rustix::process::setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })
 }
 
-/// Matters where the user is root: the fallback tier has no namespace that makes root's powers empty.
+/// Drops all capabilities. This matters if the user is root: the fallback tier has no namespace
+/// that makes root's capabilities worthless.
 fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
     let _ = rustix::thread::clear_ambient_capability_set();
     for bit in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << bit);
-        // Fails for numbers that no capability has, and for a user that may not; then there is none to lose.
+        // Fails for numbers without a capability, and for users that may not drop any, who have
+        // none to lose.
         if rustix::thread::capability_is_in_bounding_set(capability).unwrap_or(false) {
             let _ = rustix::thread::remove_capability_from_bounding_set(capability);
         }

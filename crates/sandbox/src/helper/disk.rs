@@ -1,9 +1,10 @@
-//! How much the folders hold that a job may write to.
+//! Measures what the folders that a job may write to hold.
 //!
-//! Going through them is dear, so an account is kept from one job to the next: what they held at the last look and all
-//! that their file systems have lost since, whoever took it, which cannot be too little. Only if that is over the limit
-//! they are gone through, and now and then besides, for others may give back what a job takes. A job that begins with
-//! folders that are full may make room, and gets a little of it to work with, but only once.
+//! A scan is expensive, so an account is kept from one job to the next: what the folders held at
+//! the last scan, plus all that their file systems have lost since, whoever took it. That is never
+//! too low. The folders are scanned only if it is over the limit, and now and then besides, because
+//! other processes may free as much as a job takes. A job that starts with full folders may free
+//! space and gets a little to work with, but only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -19,38 +20,42 @@ use crate::sys;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
-/// What every file takes at least: its own number, and mostly a block.
+/// The minimum that is counted for a file: it takes an inode, and mostly a block.
 const LEAST_PER_FILE: u64 = 4096;
-/// The share of the limit after which folders that may be full are looked through again at once.
+/// The divisor of the limit that gives the growth after which folders that may be full are scanned
+/// again at once.
 const SHARE: u64 = 16;
-/// How far above the limit jobs may go that begin with full folders, so that they can make room.
+/// How far jobs that start with full folders may exceed the limit, so that they can free space.
 const TO_WORK_WITH: u64 = 16 << 20;
-/// How long nothing is looked through while the file system shows no need, while jobs run.
+/// The minimum interval between scans, in running time of jobs, while the file system shows no need
+/// for one.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
-/// How many times longer than one look the time until the next is: looking takes a small part of a processor.
+/// The pause after a scan, in multiples of the scan's duration: scanning takes a small part of a
+/// processor.
 const REST: u32 = 20;
-/// What the kernel appends to the name of a mapped file that has none any more (proc_pid_maps(5)).
+/// The suffix of the name of a mapped file that was unlinked (proc_pid_maps(5)).
 const UNLINKED: &str = " (deleted)";
 
-/// Watches over the folders of one job.
+/// Watches the folders of one job.
 pub(super) struct Disk {
     folders: Vec<PathBuf>,
-    /// The one among them that goes with the job.
+    /// The folder among them that is removed with the job.
     scratch: Option<PathBuf>,
     most: u64,
     account: Account,
-    /// What they held at the start, if that had to be known.
+    /// What they held at the start; `None` if that was not measured.
     at_start: Option<u64>,
-    /// What the account said at the start, as far as no look came after it.
+    /// The growth in the account at the start; 0 after a scan.
     grown_before: u64,
-    /// Since when the job's time is not in the account.
+    /// The start of the running time that the account does not contain yet.
     since: Instant,
-    /// The room that there was when the account's balance was drawn.
+    /// The free space when the account's balance was computed.
     free_at_balance: BTreeMap<u64, u64>,
 }
 
 impl Disk {
-    /// Begins with what is known from the job before, and looks if that may be over the limit.
+    /// Starts with the account of the previous job, and scans if there is none or it may be over
+    /// the limit.
     pub(super) fn new(spec: &Spec, most: u64) -> Self {
         let folders: Vec<PathBuf> = spec.disk_folders.iter().map(PathBuf::from).collect();
         let free_at_balance = free(&folders);
@@ -72,12 +77,13 @@ impl Disk {
         disk
     }
 
-    /// Reports whether the job began without any room, so that it may only make some.
+    /// Reports whether the job started without any space, so that it may only free some.
     pub(super) fn has_no_room(&self) -> bool {
         self.at_start.is_some_and(|held| held >= self.most.saturating_add(TO_WORK_WITH))
     }
 
-    /// Reports whether the folders hold too much, files without a name that these processes have included.
+    /// Reports whether the folders hold too much, including unlinked files that these processes
+    /// hold.
     pub(super) fn is_over(&mut self, processes: impl Iterator<Item = i32>) -> bool {
         self.note();
         let may_be_over = self.account.bound() > self.most;
@@ -91,10 +97,10 @@ impl Disk {
         self.look(processes) > allowed
     }
 
-    /// Reports whether a job that has ended leaves too much, and more than it found.
+    /// Reports whether a job that has ended leaves too much, and more than there was at its start.
     pub(super) fn ends_over(&mut self) -> bool {
         self.note();
-        // Others may have given back as much meanwhile.
+        // Other processes may have freed as much in the meantime.
         self.account.grown = self.account.grown.max(self.grown_before.saturating_add(sys::written_by_children()));
         if self.account.bound() <= self.most && !self.is_time() {
             return false;
@@ -105,7 +111,7 @@ impl Disk {
         held > self.most && self.at_start.is_none_or(|before| held > before)
     }
 
-    /// Returns what the next job begins with.
+    /// Returns the account for the next job.
     pub(super) fn account(mut self) -> Account {
         self.note();
         let balance = self.balance();
@@ -120,7 +126,8 @@ impl Disk {
         self.rested() >= NOW_AND_THEN.max(self.account.look * REST)
     }
 
-    /// Adds to the account what the file systems have lost since the last time; what they have won may be others'.
+    /// Adds to the account what the file systems have lost since the last call. Gains are ignored,
+    /// because other processes may have caused them.
     fn note(&mut self) {
         let now = free(&self.folders);
         let lost = now.iter().map(|(device, room)| self.account.free.get(device).unwrap_or(room).saturating_sub(*room));
@@ -128,20 +135,21 @@ impl Disk {
         self.account.free = now;
     }
 
-    /// Returns what the folders can hold at most if only these jobs have used their file systems.
+    /// Returns what the folders can hold at most, provided that only these jobs have used their
+    /// file systems.
     fn balance(&self) -> u64 {
         let sum = |free: &BTreeMap<u64, u64>| free.values().sum::<u64>();
         (self.account.balance.saturating_add(sum(&self.free_at_balance))).saturating_sub(sum(&free(&self.folders)))
     }
 
-    /// Goes through the folders, and returns what they hold.
+    /// Scans the folders and returns what they hold.
     fn look(&mut self, processes: impl Iterator<Item = i32>) -> u64 {
         let begun = Instant::now();
         let devices = free(&self.folders);
         let mut found = Found::default();
         self.folders.iter().for_each(|folder| found.add(folder));
         processes.for_each(|pid| found.add_nameless(pid, &devices));
-        // Where something cannot be looked through, what the file system has lost is taken for it.
+        // If something could not be scanned, all that the file system has lost is counted.
         let held = if found.hides { found.bytes.max(self.balance()) } else { found.bytes };
         (self.since, self.grown_before) = (Instant::now(), 0);
         self.account =
@@ -151,7 +159,7 @@ impl Disk {
     }
 }
 
-/// Returns the room on the file systems of some folders, for bytes and for files, by device.
+/// Returns the free space on the file systems of some folders, for bytes and for inodes, by device.
 fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
     let room = |folder: &PathBuf| {
         let found = rustix::fs::statvfs(folder).ok()?;
@@ -164,19 +172,19 @@ fn free(folders: &[PathBuf]) -> BTreeMap<u64, u64> {
 #[derive(Default)]
 struct Found {
     bytes: u64,
-    /// Files with several names, or none, that were counted, by device and number.
+    /// Files with several names or without one that were counted, by device and inode number.
     counted: BTreeSet<(u64, u64)>,
-    /// Whether something could not be looked at.
+    /// Whether something could not be scanned.
     hides: bool,
 }
 
 impl Found {
-    /// Adds a file, or a folder with all below it; links are not followed.
+    /// Adds a file, or a folder with everything below it; symbolic links are not followed.
     fn add(&mut self, path: &Path) {
         let mut left = vec![path.to_owned()];
         while let Some(path) = left.pop() {
             let Ok(found) = path.symlink_metadata() else {
-                // It has gone, or its name is too long to be looked at.
+                // It was removed, or its path is too long to be scanned.
                 self.hides |= path.as_os_str().len() >= libc::PATH_MAX.cast_unsigned() as usize;
                 continue;
             };
@@ -193,7 +201,7 @@ impl Found {
         }
     }
 
-    /// Adds the files without a name that a process has open or mapped.
+    /// Adds the unlinked files that a process has open or mapped.
     fn add_nameless(&mut self, pid: i32, devices: &BTreeMap<u64, u64>) {
         match std::fs::read_dir(format!("/proc/{pid}/fd")) {
             Ok(entries) => entries.flatten().for_each(|entry| {
@@ -221,14 +229,15 @@ impl Found {
         }
     }
 
-    /// One that has ended holds nothing; another keeps itself from being looked at, or the kernel does.
+    /// Ignores an error if the process has ended, because it then holds nothing. Any other error
+    /// means that it hides from the scan, or that the kernel does not let us look.
     fn missed(&mut self, error: &std::io::Error) {
         let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
         self.hides |= !has_ended;
     }
 }
 
-/// Returns the addresses of a mapping of a file without a name, as `map_files` calls them.
+/// Returns the address range of a mapping of an unlinked file, as named in `map_files`.
 fn unlinked_mapping(line: &str) -> Option<&str> {
     let is_memorys = NAMELESS.iter().any(|name| line.contains(&format!(" {name}")));
     line.split_once(' ').map(|(range, _)| range).filter(|_| line.ends_with(UNLINKED) && !is_memorys)

@@ -1,4 +1,5 @@
-//! How this program becomes the helper: by its first argument, before anything else of `main`.
+//! The entry point of the helper: the program's first argument, checked before anything else in
+//! `main`.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +9,13 @@ use super::supervisor;
 /// The first argument with which a program is executed as the sandbox's helper.
 pub const HELPER_ARG: &str = "__sandbox";
 
-/// The exit code of a helper that was called without its descriptors; never seen by a coordinator.
+/// The exit code of a helper that was started without its descriptors; a coordinator never sees it.
 const MISUSED: i32 = 125;
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Acts as the sandbox's helper and never returns, if this process was started as one; must be the first line of
-/// `main`.
+/// Runs as the sandbox's helper and never returns, if this process was started as one; must be the
+/// first line of `main`.
 #[expect(clippy::disallowed_methods, reason = "the helper ends here, at the edge of its own process")]
 pub fn run_helper_if_asked() {
     INSTALLED.store(true, Ordering::SeqCst);

@@ -1,11 +1,12 @@
-//! Stands behind the supervisor where no process namespace does, and ends what is left if the supervisor is killed.
+//! Ends the remaining processes if the supervisor is killed, in tiers without a process namespace.
 //!
-//! Descendants of a supervisor that dies would go to the machine's init process and live on: daemons that a command
-//! started have no other parent. So the helper splits in two before it starts anything. The guardian is the parent: a
-//! child subreaper too, it inherits what the supervisor leaves. The supervisor watches its guardian in turn, so that
-//! whichever of the two is killed, the other ends the job; only both at once could leave something behind.
+//! Descendants of a supervisor that dies would be reparented to the machine's init process and live
+//! on: daemons that a command started have no other parent. So the helper forks before it starts
+//! anything. The guardian is the parent. It is a child subreaper too, so it inherits what the
+//! supervisor leaves. The supervisor watches its guardian in turn: whichever of the two is killed,
+//! the other ends the job. A process can survive only if both are killed at once.
 //!
-//! Invariant: the guardian keeps the control socket open until nothing of the job is left.
+//! Invariant: the guardian keeps the control socket open until no process of the job is left.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -19,15 +20,15 @@ use super::protocol::Spec;
 use super::tree;
 use crate::sys;
 
-/// Which of the two this process has become.
+/// Which of the two processes this one has become.
 pub(super) enum Half {
-    /// The one that stands behind, with the supervisor's process id.
+    /// The guardian, with the supervisor's process id.
     Guardian(Pid),
-    /// The one that runs the job, with the guardian's process id.
+    /// The supervisor, which runs the job, with the guardian's process id.
     Supervisor(Pid),
 }
 
-/// Splits this process, which has one thread, in two.
+/// Forks this process, which must have a single thread, into guardian and supervisor.
 pub(super) fn split() -> io::Result<Half> {
     sys::ignore_group_signals();
     rustix::process::set_child_subreaper(Some(getpid()))?;
@@ -39,7 +40,7 @@ pub(super) fn split() -> io::Result<Half> {
     })
 }
 
-/// Waits for the supervisor's end; if it did not end by itself, ends what it has left behind.
+/// Waits until the supervisor ends. If it did not end by itself, ends the processes that it left.
 pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patience: Duration) -> io::Result<()> {
     let status = loop {
         match rustix::process::waitpid(Some(supervisor), WaitOptions::empty()) {
@@ -48,7 +49,7 @@ pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patie
             Err(errno) => return Err(errno.into()),
         }
     };
-    // One that ended by itself has left nothing: then there is no child, and nothing is looked for.
+    // A supervisor that ended by itself has left nothing: then there is no child, and no search.
     if tree::reap().1 {
         tree::kill_all(patience);
     }
@@ -59,7 +60,7 @@ pub(super) fn stand_by(spec: &Spec, control: &UnixStream, supervisor: Pid, patie
     }
 }
 
-/// Removes the job's directory in place of a killed supervisor, unless the coordinator is there to do it.
+/// Removes the job's directory for a killed supervisor, unless the coordinator is alive to do so.
 fn clear_up(spec: &Spec, control: &UnixStream) -> io::Result<()> {
     let mut events = [PollFd::new(control, PollFlags::IN)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

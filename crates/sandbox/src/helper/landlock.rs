@@ -1,7 +1,9 @@
-//! The Landlock rules: which files may be touched, and that signals and abstract sockets stay inside.
+//! The Landlock rules: which files may be accessed, and that signals and abstract sockets stay
+//! inside.
 //!
-//! Landlock only ever subtracts; in the full tier it is the second layer behind the mounts, in the fallback tier the
-//! first. What it cannot hold (UDP, modes and times of files, path-named sockets before ABI 9) is `seccomp`'s part.
+//! Landlock can only subtract. In the full tier it is the second layer behind the mounts, in the
+//! fallback tier the first. What it cannot restrict is left to `seccomp`: UDP, modes and times of
+//! files, and path-named sockets before ABI 9.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,20 +19,22 @@ use landlock::{
 use super::protocol::Spec;
 use crate::tier::Confinement;
 
-/// The newest rights that we ask for; a kernel that lacks some grants the rest.
+/// The newest ABI whose rights are requested; an older kernel restricts those that it knows.
 const NEWEST: ABI = ABI::V9;
-/// The first ABI that holds `truncate(2)` back, without which files outside could be emptied (Linux 6.2).
+/// The first ABI that restricts `truncate(2)`, with which files outside could be emptied (Linux
+/// 6.2).
 const LEAST_FOR_FALLBACK: i64 = 3;
 /// The first ABI with scopes for signals and abstract sockets (Linux 6.12).
 const SCOPED: i64 = 6;
 
-/// Devices that programs need and that keep nothing. Present ones are allowed.
+/// Devices that programs need and that store nothing; those that exist are allowed.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
-/// In the fallback tier the terminals of other programs of the user are in reach, so none is allowed.
+/// Not allowed in the fallback tier, where the terminals of the user's other programs are
+/// reachable.
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/ptmx", "/dev/pts"];
 
-/// A ruleset that only waits to be applied.
+/// A ruleset that is ready to be applied.
 pub(super) struct Ruleset(RulesetCreated);
 
 /// Reports whether Landlock keeps signals inside.
@@ -38,7 +42,7 @@ pub(super) fn scopes_signals(version: i64) -> bool {
     version >= SCOPED
 }
 
-/// Refuses a kernel whose Landlock is too weak to stand alone.
+/// Fails if the kernel's Landlock is too weak to stand alone.
 pub(super) fn require(version: i64) -> Result<(), String> {
     match version {
         0 => Err("the kernel lacks Landlock or has it disabled (needs Linux 6.2 with CONFIG_SECURITY_LANDLOCK, and \
@@ -49,7 +53,7 @@ pub(super) fn require(version: i64) -> Result<(), String> {
     }
 }
 
-/// Opens every path and builds the ruleset; nothing is restricted yet.
+/// Opens every path and creates the ruleset; nothing is restricted yet.
 pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, String> {
     if version == 0 {
         return Ok(None);
@@ -65,7 +69,7 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
     }
     let mut created = ruleset.create().map_err(text)?;
     let read = AccessFs::from_read(NEWEST);
-    // What is not there, or not for this user, needs no permission.
+    // A path that does not exist, or that this user may not open, needs no rule.
     for file in spec.read_only.iter().filter_map(|path| open(Path::new(path)).ok()) {
         created = allow(created, file, read)?;
     }
@@ -82,7 +86,7 @@ pub(super) fn prepare(spec: &Spec, version: i64) -> Result<Option<Ruleset>, Stri
     Ok(Some(Ruleset(created)))
 }
 
-/// Opens what a rule is about, without reading it.
+/// Opens the path of a rule without reading it.
 fn open(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open(path)
 }
@@ -98,7 +102,7 @@ fn text(cause: impl std::fmt::Display) -> String {
 }
 
 impl Ruleset {
-    /// Restricts the calling thread for good.
+    /// Restricts the calling thread permanently.
     pub(super) fn apply(self, confinement: Confinement) -> Result<(), String> {
         let status = self.0.restrict_self().map_err(text)?;
         match status.ruleset {
@@ -110,7 +114,8 @@ impl Ruleset {
     }
 }
 
-/// Names what the fallback tier reads of `/proc`: facts about the machine, none about other processes.
+/// Lists what the fallback tier may read of `/proc`: facts about the machine, none about other
+/// processes.
 pub(crate) fn machine_facts() -> impl Iterator<Item = OsString> {
     ["cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys/kernel", "sys/vm", "sys/fs"]
         .into_iter()

@@ -1,10 +1,12 @@
-//! How much memory the job holds, also where no process has it in its own size.
+//! Measures how much memory the job holds, including memory that belongs to no process.
 //!
-//! Files in memory (`memfd_create`, shared mappings, the private folders of the full tier) belong to no process, so the
-//! sum of what is resident misses them. Two looks: a rough one that cannot be too low, and only if that is over the
-//! limit an exact one. What hides from the exact one is taken to hold all the shared memory that the machine has.
+//! Files in memory (`memfd_create`, shared mappings, the private folders of the full tier) belong
+//! to no process, so the sum of resident memory misses them. There are two checks: a rough one that
+//! is never too low and, only if that is over the limit, an exact one. If something hides from the
+//! exact check, the job is taken to hold all the shared memory of the machine.
 //!
-//! Deliberately not counted: the kernel's own memory for pipes, sockets and page tables, which each have limits.
+//! Deliberately not counted: the kernel's own memory for pipes, sockets and page tables, which each
+//! have limits.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,10 +15,10 @@ use std::os::unix::fs::MetadataExt;
 
 /// The kernel's unit of `st_blocks` (stat(2)).
 const BLOCK: u64 = 512;
-/// What the kernel keeps for each file of a folder in memory, about.
+/// The approximate memory that the kernel uses for each file of a folder in memory.
 const PER_FILE: u64 = 1 << 10;
 const KIB: u64 = 1 << 10;
-/// What `maps` and links of descriptors call memory that is shared without a place in the file system.
+/// How `maps` and links of descriptors name shared memory that has no place in the file system.
 pub(super) const NAMELESS: [&str; 3] = ["/memfd:", "/dev/zero (deleted)", "/SYSV"];
 
 /// Reports whether these processes and the folders in memory hold more than `most` bytes together.
@@ -34,13 +36,13 @@ pub(super) fn is_over(most: u64, resident: u64, processes: &BTreeMap<i32, u64>, 
     held.own.saturating_add(shared).saturating_add(in_folders).saturating_add(segments()) > most
 }
 
-/// Returns what of the machine's memory may be shared without a process that has it in its size, files in memory
-/// included, and what is swapped out.
+/// Returns how much of the machine's memory may be shared without being part of a process's size,
+/// including files in memory and all that is swapped out.
 fn shared_by_all() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let of = |name: &str| kib_of(&text, name).map(|kib| kib * KIB);
     let swapped = of("SwapTotal:").unwrap_or(0).saturating_sub(of("SwapFree:").unwrap_or(0));
-    // Unknown is not little.
+    // An unknown amount must not count as little.
     of("Shmem:").map_or(u64::MAX, |shared| shared.saturating_add(swapped))
 }
 
@@ -49,15 +51,16 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Counts a folder's files in memory, whether they still have names or not.
+/// Returns the size of a folder's files in memory, including unlinked ones.
 fn held_by_folder(folder: &OsString) -> u64 {
     let Ok(found) = rustix::fs::statvfs(folder) else { return 0 };
     let bytes = found.f_blocks.saturating_sub(found.f_bfree) * found.f_frsize;
     bytes + found.f_files.saturating_sub(found.f_ffree) * PER_FILE
 }
 
-/// Counts the segments of System V shared memory, which outlive the processes that made them; they are the job's own
-/// where it has a namespace, and cannot be made elsewhere.
+/// Returns the size of all segments of System V shared memory in this namespace; they outlive the
+/// processes that created them. In the full tier, the namespace is the job's own. The fallback tier
+/// lets a job create none.
 fn segments() -> u64 {
     let text = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut lines = text.lines();
@@ -67,16 +70,16 @@ fn segments() -> u64 {
     lines.filter_map(|line| line.split_ascii_whitespace().nth(at)?.parse::<u64>().ok()).sum()
 }
 
-/// What was found of the processes.
+/// The memory found in the processes.
 #[derive(Default)]
 struct Held {
-    /// What only they have, each page once.
+    /// Anonymous memory, swapped out or not; each page counts once, however many processes share it.
     own: u64,
-    /// The size of each nameless file in memory, by its device and number.
+    /// The size of each nameless file in memory, by its device and inode number.
     files: BTreeMap<(u64, u64), u64>,
-    /// The size of each that only a mapping shows, by its number.
+    /// The size of the mappings of each nameless file, by its inode number.
     mapped: BTreeMap<u64, u64>,
-    /// Whether something could not be looked at.
+    /// Whether something could not be inspected.
     hides: bool,
 }
 
@@ -104,7 +107,8 @@ impl Held {
         }
     }
 
-    /// One that has ended holds nothing; another keeps itself from being looked at.
+    /// Ignores an error if the process has ended, because it then holds nothing. Any other error
+    /// means that the process hides itself.
     fn missed(&mut self, error: &std::io::Error, resident: u64) {
         let has_ended = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
         if !has_ended {
@@ -125,7 +129,8 @@ impl Held {
         }
     }
 
-    /// Reads `first-last rwxs offset device number name`; how much of it is there cannot be seen.
+    /// Parses `first-last rwxs offset device number name`. How much of it is resident cannot be
+    /// seen.
     fn add_mapping(&mut self, line: &str) {
         let mut fields = line.split_ascii_whitespace();
         let range = fields.next().and_then(|range| range.split_once('-'));
@@ -139,8 +144,8 @@ impl Held {
     }
 }
 
-/// Reports whether an entry of a process's `fd` is a socket with descriptors on their way through it: those are in no
-/// process's table.
+/// Reports whether an entry of a process's `fd` is a socket with descriptors in transit, which are
+/// in no process's table.
 pub(super) fn has_descriptors_waiting(pid: i32, entry: &std::fs::DirEntry) -> bool {
     let is_socket = std::fs::read_link(entry.path()).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
     let about = || std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{}", entry.file_name().display()));

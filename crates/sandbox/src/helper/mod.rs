@@ -1,11 +1,12 @@
 //! What this program does when it is executed as the sandbox's helper.
 //!
-//! The helper is the supervisor of one job: it starts the program under its restrictions, outlives every descendant of
-//! it, and ends all of them when the program ends, when it is told to, or when the coordinator dies. It is not itself
-//! confined by Landlock and seccomp (in the full tier it is by bubblewrap's namespaces); the job cannot reach it. Where
-//! no process namespace ends with it, a second process stands behind it ([`guardian`]).
+//! The helper is the supervisor of one job: it starts the program under its restrictions, outlives
+//! every descendant of it, and ends all of them when the program ends, when it is ordered to, or
+//! when the coordinator dies. It is not itself confined by Landlock and seccomp (in the full tier
+//! it is by bubblewrap's namespaces); the job cannot reach it. Where no process namespace ends with
+//! it, a second process guards it ([`guardian`]).
 //!
-//! Deliberately not here: deciding anything. What is allowed stands in the [`protocol::Spec`].
+//! Deliberately absent: any decision. What is allowed is in the [`protocol::Spec`].
 
 mod attributes;
 mod awaited;

@@ -1,11 +1,12 @@
-//! Setting modes, owners and times of files in the fallback tier: only of files below a writable root.
+//! Sets modes, owners and times of files in the fallback tier, only for files below a writable
+//! root.
 //!
-//! Landlock does not guard them, not even of what can only be read, and compilers, archivers and git cannot do without
-//! setting them. So seccomp hands every such call to the supervisor, which carries it out itself on a file that it
-//! finds below a writable root ([`super::attributes`]).
+//! Landlock does not restrict these changes, not even for read-only files, and compilers, archivers
+//! and git depend on them. So seccomp hands every such call to the supervisor, which carries it out
+//! itself if the file is below a writable root ([`super::attributes`]).
 //!
-//! Deliberately not here: other owners than the present ones, and the bits that lend a file's identity to whoever runs
-//! it, which no build needs.
+//! Deliberately absent: changes of the owner, and the bits that make a program run as its owner or
+//! group. No build needs them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -21,7 +22,7 @@ use rustix::net::{
 use super::attributes::Asked;
 use crate::sys::{self, Call};
 
-/// The supervisor's end: hears of every call and answers it.
+/// The supervisor's end, which receives every call and answers it.
 pub(super) struct Modes {
     listener: OwnedFd,
     roots: Vec<PathBuf>,
@@ -39,7 +40,7 @@ pub(super) fn hand_over(listener: &OwnedFd, supervisor: &UnixStream) -> Result<(
 }
 
 impl Modes {
-    /// Takes what [`hand_over`] sent.
+    /// Receives the listener that [`hand_over`] sent.
     pub(super) fn take(child: &UnixStream, roots: Vec<PathBuf>) -> io::Result<Self> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -58,7 +59,7 @@ impl Modes {
 
     /// Answers one call, if one is waiting.
     pub(super) fn answer_one(&self) {
-        // A caller that was killed meanwhile waits for no answer.
+        // If the caller was killed in the meantime, no answer is needed.
         let Ok(call) = sys::receive_call(&self.listener) else { return };
         let result = self.carry_out(&call).map_err(Errno::raw_os_error);
         let _ = sys::answer_call(&self.listener, call.id, result.err().unwrap_or(0));
@@ -66,7 +67,7 @@ impl Modes {
 
     fn carry_out(&self, call: &Call) -> Result<(), Errno> {
         let asked = Asked::read(call)?;
-        // The numbers may have been given to another process since.
+        // By now, the process id may belong to another process.
         if !sys::call_is_pending(&self.listener, call.id) {
             return Err(Errno::SRCH);
         }

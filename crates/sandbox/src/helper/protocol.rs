@@ -1,8 +1,9 @@
-//! What the coordinator and the helper say to each other.
+//! The protocol between the coordinator and the helper.
 //!
-//! The helper gets a [`Spec`] as JSON in a memory file and one end of a socket. Over the socket the coordinator sends
-//! [`Order`]s, one byte each, and the helper sends [`Report`]s, one line of JSON each. The end of file on the socket
-//! means to the helper that the coordinator is dead, and to the coordinator that the helper is.
+//! The helper receives a [`Spec`] as JSON in a memory file, and one end of a socket. Over the
+//! socket, the coordinator sends [`Order`]s, one byte each, and the helper sends [`Report`]s, one
+//! line of JSON each. The end of file on the socket means to the helper that the coordinator has
+//! died, and to the coordinator that the helper has.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Account;
 use crate::tier::Confinement;
 
-/// Sends the helper what to run and how to hold it.
+/// What the helper has to run, and its restrictions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) confinement: Confinement,
@@ -21,28 +22,30 @@ pub(crate) struct Spec {
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: OsString,
-    /// Where Landlock allows everything.
+    /// Paths below which Landlock allows everything.
     pub(crate) writable: Vec<OsString>,
-    /// Where Landlock allows reading and executing.
+    /// Paths below which Landlock allows reading and executing.
     pub(crate) read_only: Vec<OsString>,
     pub(crate) processes: Option<u32>,
-    /// How many threads the user had a moment ago, where the kernel counts them together with the job's.
+    /// The number of the user's threads a moment ago, if the kernel counts them together with the
+    /// job's; otherwise 0.
     pub(crate) tasks_of_user: u64,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
-    /// What the folders below may hold together.
+    /// How many bytes the folders below may hold together.
     pub(crate) disk_bytes: Option<u64>,
-    /// What is known of what they hold, from the job before.
+    /// What is known of their usage from the previous job.
     pub(crate) disk_known: Option<Account>,
     /// The folders on a disk that the job may write to.
     pub(crate) disk_folders: Vec<OsString>,
-    /// The folders in memory that are the job's own.
+    /// The job's own folders in memory.
     pub(crate) memory_folders: Vec<OsString>,
-    /// A directory that the helper removes if the coordinator dies before it can.
+    /// A directory that the helper removes at the end. The coordinator removes it too, but may die
+    /// before.
     pub(crate) scratch: Option<OsString>,
 }
 
-/// Sends the helper what to do with the job's processes.
+/// What the helper has to do with the job's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Ask all of them to end.
@@ -64,10 +67,10 @@ impl Order {
     }
 }
 
-/// Informs the coordinator how far the job is.
+/// The progress of a job, sent to the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// The program is about to be run, confined: without another word it was killed.
+    /// The program is about to run, confined. Without a later report, the supervisor was killed.
     Starting,
     /// The program was not found.
     NotFound,
@@ -75,21 +78,21 @@ pub(crate) enum Report {
     NotExecutable(String),
     /// A step of the set-up failed.
     Failed(String),
-    /// What is known of how much the job's folders hold; how it ended follows.
+    /// The usage of the job's folders; how the job ended follows.
     Holds(Account),
-    /// The program exited; nothing of the job is left.
+    /// The program exited with this code; no process of the job is left.
     Exited(i32),
-    /// A signal ended the program; nothing of the job is left.
+    /// This signal ended the program; no process of the job is left.
     Signalled(i32),
-    /// The job had too many processes; nothing of it is left.
+    /// The job had too many processes; none of them is left.
     TooManyProcesses,
-    /// The job held too much memory; nothing of it is left.
+    /// The job held too much memory; none of its processes is left.
     TooMuchMemory,
-    /// The job wrote too much; nothing of it is left but that.
+    /// The job wrote too much; none of its processes is left, but its files are.
     TooMuchDisk,
 }
 
-/// Sends one report. The socket keeps what is sent even if this process ends at once.
+/// Sends a report. The socket delivers it even if this process ends at once.
 pub(super) fn report(mut control: &UnixStream, report: &Report) -> io::Result<()> {
     let mut line = serde_json::to_vec(report)?;
     line.push(b'\n');

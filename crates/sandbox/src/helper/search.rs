@@ -1,38 +1,41 @@
-//! One filter of the programs of many system calls, found by the call's number in a few steps.
+//! Combines the programs of many system calls into one filter, which finds a call by its number in
+//! a few steps.
 //!
-//! The compiler of filters lists calls one after the other and knows one action for each program, which would take
-//! several. When a filter is installed the kernel walks it for each number that there is, so that a long list costs
-//! more than starting a shell does. So each call is compiled alone, and this puts a binary search before them: a
-//! compiled program ends on each of its paths, and stands wherever it is put.
+//! The compiler of filters lists calls one after the other and knows one action for each program,
+//! so it would take several programs. When a filter is installed, the kernel evaluates it for each
+//! possible number, so a long list costs more than starting a shell. Therefore each call is
+//! compiled alone, and a binary search is put before the programs. A compiled program returns on
+//! each of its paths, so it can be placed anywhere.
 
 use seccompiler::{BpfProgram, sock_filter};
 
-/// Instructions (linux/bpf_common.h).
+/// Opcodes of instructions (linux/bpf_common.h).
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_NOT_LESS: u16 = 0x35;
 pub(super) const RETURN: u16 = 0x06;
 
-/// What a filter may return (linux/seccomp.h); an error number is added to its verdict.
+/// The verdicts of a filter (linux/seccomp.h); an error number is added to `ERRNO`.
 pub(super) const ALLOW: u32 = 0x7fff_0000;
 pub(super) const ASK_LISTENER: u32 = 0x7fc0_0000;
 const ERRNO: u32 = 0x0005_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 
-/// Where the number and the architecture stand in what a filter sees (linux/seccomp.h, `struct seccomp_data`).
+/// The offsets of the number and the architecture in the input of a filter (linux/seccomp.h,
+/// `struct seccomp_data`).
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 
-/// Calls of x86-64's second, 32-bit-pointer numbering have this bit. No program of today uses them, and a rule for each
-/// of them would double every list.
+/// The bit of calls in x86-64's second, 32-bit-pointer numbering. No current program uses them, and
+/// a rule for each of them would double every list.
 const SECOND_NUMBERING: u32 = 0x4000_0000;
 
-/// What is said of one system call.
+/// The rule for one system call.
 pub(super) struct Call {
     /// Its number.
     pub(super) number: u32,
-    /// What decides about it; ends on each path.
+    /// The program that decides about the call; it returns on each path.
     pub(super) program: BpfProgram,
 }
 
@@ -41,12 +44,13 @@ pub(super) fn refusal(errno: i32) -> u32 {
     ERRNO | errno.cast_unsigned()
 }
 
-/// Returns the program that returns a verdict.
+/// Returns the instruction that returns a verdict.
 pub(super) fn verdict(verdict: u32) -> sock_filter {
     instruction(RETURN, verdict, 0, 0)
 }
 
-/// Puts the programs of calls, each number once and in their order, into one filter; what is not among them is allowed.
+/// Combines the programs of calls, which must be sorted by number, into one filter. All other calls
+/// are allowed.
 pub(super) fn filter(calls: &[Call]) -> Result<BpfProgram, String> {
     let mut filter = vec![
         instruction(LOAD, ARCHITECTURE_AT, 0, 0),
@@ -61,7 +65,7 @@ pub(super) fn filter(calls: &[Call]) -> Result<BpfProgram, String> {
     Ok(filter)
 }
 
-/// Searches for the call whose number is loaded.
+/// Returns a search for the call whose number is loaded.
 fn search(calls: &[Call]) -> Result<BpfProgram, String> {
     let (before, after) = calls.split_at(calls.len() / 2);
     match (before, after) {
@@ -74,7 +78,7 @@ fn search(calls: &[Call]) -> Result<BpfProgram, String> {
         (_, [first, ..]) => {
             let (lower, higher) = (search(before)?, search(after)?);
             let over_lower = u32::try_from(lower.len()).map_err(|_| "seccomp: the filter is too long".to_owned())?;
-            // Only a jump without a condition reaches far.
+            // Only an unconditional jump reaches far enough.
             let choice = instruction(JUMP_IF_NOT_LESS, first.number, 0, 1);
             let mut found = vec![choice, instruction(JUMP, over_lower, 0, 0)];
             found.extend(lower);
@@ -88,7 +92,8 @@ fn instruction(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// Returns the kernel's number of this architecture (linux/audit.h); of those that filters can be compiled for.
+/// Returns the kernel's number of this architecture (linux/audit.h), if filters can be compiled for
+/// it.
 fn architecture() -> Result<u32, String> {
     match std::env::consts::ARCH {
         "x86_64" => Ok(0xc000_003e),

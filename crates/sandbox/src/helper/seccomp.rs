@@ -1,9 +1,10 @@
 //! The system calls that a job may not make.
 //!
-//! A list of what is refused, not of what is allowed: builds and tests of any language must run. What stands here
-//! either reaches other processes, the kernel's rarely used and often broken corners, or (in the fallback tier, where
-//! no namespace does it) the network and the host's other processes and file attributes. Refused calls fail with EPERM;
-//! those that libraries try and then do without fail with ENOSYS.
+//! This is a list of refused calls, not of allowed ones: builds and tests of any language must run.
+//! The refused calls reach other processes, rarely used and often broken corners of the kernel, or
+//! (in the fallback tier, where no namespace prevents it) the network and the host's other
+//! processes and file attributes. Refused calls fail with EPERM; those that libraries try and can
+//! do without fail with ENOSYS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
@@ -102,8 +103,8 @@ const REFUSED_HERE: &[c_long] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Refused in the fallback tier, where namespaces do not already make them harmless: the network, shared memory and
-/// message queues of the host.
+/// Refused in the fallback tier, where namespaces do not make them harmless: the network, and
+/// shared memory, semaphores and message queues of the host.
 const REFUSED_IN_FALLBACK: &[c_long] = &[
     libc::SYS_socket,
     libc::SYS_connect,
@@ -136,12 +137,12 @@ const REMOVEXATTRAT: c_long = 466;
 const OPEN_TREE_ATTR: c_long = 467;
 const FILE_SETATTR: c_long = 469;
 
-/// Said not to exist, so that libraries use what can be checked: clone3 hides its flags behind a pointer, io_uring
-/// makes calls that no filter sees.
+/// Reported as missing, so that libraries use calls that can be checked: clone3 hides its flags
+/// behind a pointer, and io_uring makes calls that no filter sees.
 const ABSENT: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// Said not to exist in the fallback tier: without them, programs copy the rest of a file's attributes.
+/// Reported as missing in the fallback tier; programs then copy the other attributes of a file.
 const ABSENT_IN_FALLBACK: &[c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -157,15 +158,15 @@ const ABSENT_IN_FALLBACK: &[c_long] = &[
 /// `CLONE_NEW*`: mount, cgroup, uts, ipc, user, pid, net, time (sched.h).
 const NAMESPACES: [u64; 8] =
     [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000, 0x80];
-/// The time namespace's flag shares its bit with clone's exit signal, so only unshare can mean it.
+/// The time namespace's flag shares its bit with clone's exit signal, so only unshare accepts it.
 const TIME_NAMESPACE: u64 = 0x80;
 
-/// `TIOCSTI` and `TIOCLINUX`: typing into somebody's terminal (asm-generic/ioctls.h).
+/// `TIOCSTI` and `TIOCLINUX`, which type into a terminal (asm-generic/ioctls.h).
 const TYPING: [u64; 2] = [0x5412, 0x541C];
 
-/// The requests of `ioctl` that the fallback tier knows, beside those of terminals: they ask about a file, or copy into
-/// one that is open for writing. All others are refused, because each file system has some that change what could only
-/// be opened for reading: flags, versions, keys, extents.
+/// The requests of `ioctl` that the fallback tier allows, besides those of terminals: they query a
+/// file, or copy into one that is open for writing. All others are refused, because each file
+/// system has some that change a file opened only for reading: flags, versions, keys, extents.
 const KNOWN_REQUESTS: [u64; 12] = [
     0x5450,      // FIONCLEX
     0x5451,      // FIOCLEX
@@ -180,45 +181,46 @@ const KNOWN_REQUESTS: [u64; 12] = [
     0x4020_940d, // FICLONERANGE
     0x8004_5200, // RNDGETENTCNT
 ];
-/// The first and the last request of terminals, `FIONREAD` and `FIONBIO` among them (asm-generic/ioctls.h).
+/// The first and the last request of terminals, including `FIONREAD` and `FIONBIO`
+/// (asm-generic/ioctls.h).
 const TERMINALS: [u64; 2] = [0x5401, 0x544f];
 
-/// `F_SETLEASE` and `F_SET_RW_HINT` (linux/fcntl.h): the one makes whoever opens the file wait, the other changes its
-/// inode; both take a descriptor that can only read.
+/// `F_SETLEASE` and `F_SET_RW_HINT` (linux/fcntl.h): the first delays other processes that open the
+/// file, the second changes its inode; a read-only descriptor suffices for both.
 const HOLDING_UP: [u64; 2] = [1024, 1036];
-/// `F_SETOWN` and `F_SETOWN_EX`, which direct a signal at any process.
+/// `F_SETOWN` and `F_SETOWN_EX`, which can direct a signal at any process.
 const DIRECTING_SIGNALS: [u64; 2] = [8, 15];
 
-/// The bit of a mode that lends the identity of a file's owner to whoever runs it.
+/// The bit of a mode that makes a program run as its owner, whoever starts it.
 const SET_USER_ID: u64 = 0o4000;
-/// Calls with the argument that is their file's mode.
+/// Calls that set a mode, with the index of that argument.
 const SETS_MODE: &[(c_long, u8)] =
     &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
 #[cfg(target_arch = "x86_64")]
 const SETS_MODE_HERE: &[(c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
 #[cfg(not(target_arch = "x86_64"))]
 const SETS_MODE_HERE: &[(c_long, u8)] = &[];
-/// Calls that may make a file, with the arguments that say so and its mode.
+/// Calls that may create a file, with the indices of their flags and of the mode.
 const MAKES_WITH_MODE: &[(c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 #[cfg(target_arch = "x86_64")]
 const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[(libc::SYS_open, 1, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const MAKES_WITH_MODE_HERE: &[(c_long, u8, u8)] = &[];
-/// The bits of a flag word with which a file is made, by name or without one (asm-generic/fcntl.h).
+/// The flags with which a file is created, with a name or without one (asm-generic/fcntl.h).
 const MAKES_FILE: [u64; 2] = [0o100, 0o20_000_000];
 
 /// The bits of a socket's type that are not flags (linux/net.h).
 const SOCKET_TYPE: u64 = 0xf;
 
-/// Compiles the filter of a tier. `signals_scoped` tells whether Landlock keeps signals inside.
+/// Compiles the filter of a tier. `signals_scoped` is whether Landlock keeps signals inside.
 pub(super) fn compile(confinement: Confinement, signals_scoped: bool) -> Result<Filter, String> {
     let rules = RulesOfTier::of(confinement, signals_scoped)?;
     Ok(Filter { program: search::filter(&rules.calls()?)?, asks: confinement == Confinement::Fallback })
 }
 
-/// What a tier says of system calls. The strictest counts where a call is in several.
+/// The rules of a tier for system calls. If a call is in several, the strictest applies.
 struct RulesOfTier {
-    /// Refused with EPERM, where one of a call's rules holds or it has none.
+    /// Refused with EPERM if one of the call's rules matches, or if it has none.
     refused: Rules,
     /// Refused with ENOSYS.
     absent: BTreeSet<c_long>,
@@ -269,10 +271,11 @@ impl RulesOfTier {
     }
 }
 
-/// Compiles what refuses a call where one of the rules holds, and says something else `otherwise`.
+/// Compiles a program that refuses a call if one of the rules matches, and returns `otherwise` if
+/// not.
 fn conditional(number: c_long, rules: &[SeccompRule], otherwise: u32) -> Result<BpfProgram, String> {
     let mut program = program([(number, rules.to_vec())].into(), libc::EPERM)?;
-    // The compiler knows no action that asks a listener, so the one that allows is replaced in what it made.
+    // The compiler knows no action that asks a listener, so its allowing verdicts are replaced.
     for instruction in program.iter_mut().filter(|instruction| instruction.code == RETURN) {
         if instruction.k == ALLOW {
             instruction.k = otherwise;
@@ -285,7 +288,7 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
     refused.extend(REFUSED_IN_FALLBACK.iter().copied().map(always));
     refused.entry(libc::SYS_ioctl).or_default().extend(unknown_requests()?);
     refused.insert(libc::SYS_socketpair, unconnectable_pairs()?);
-    // A datagram may name where it goes.
+    // A datagram may name its destination.
     refused.insert(libc::SYS_sendto, any([when_pointer(4)])?);
     // The limits, priority and processors of another process; 0 means the caller.
     for (call, argument) in [
@@ -301,7 +304,8 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
     refused.insert(libc::SYS_setpriority, any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?);
     refused.insert(libc::SYS_ioprio_set, any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?);
     if !signals_scoped {
-        // Without scopes nothing but its own process group can be told apart from the host's processes.
+        // Without scopes, only the caller's own process group can be told from the host's
+        // processes.
         refused.insert(libc::SYS_kill, any([when(0, SeccompCmpOp::Ne, 0)])?);
         refused.extend(
             [libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_pidfd_send_signal, libc::SYS_rt_sigqueueinfo]
@@ -314,7 +318,8 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
     Ok(())
 }
 
-/// Pairs of stream sockets are pipes; others could be turned to a socket of the host by naming it.
+/// Returns rules that refuse socket pairs, except those of stream and seqpacket sockets, which are
+/// like pipes. Others could be directed to a socket of the host by its name.
 fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
     let unix = libc::AF_UNIX.cast_unsigned().into();
     let kinds = (0..=SOCKET_TYPE).filter(|kind| {
@@ -325,7 +330,7 @@ fn unconnectable_pairs() -> Result<Vec<SeccompRule>, String> {
     any(refused)
 }
 
-/// All requests but the known ones and those of terminals.
+/// Returns rules that refuse all requests but the known ones and those of terminals.
 fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
     let [first, last] = TERMINALS;
     let beside = [(SeccompCmpOp::Lt, first), (SeccompCmpOp::Gt, last)];
@@ -336,8 +341,9 @@ fn unknown_requests() -> Result<Vec<SeccompRule>, String> {
     beside.into_iter().map(unknown).collect()
 }
 
-/// Making a file that lends its owner's identity, which is root's where root runs jobs. In the fallback tier the
-/// supervisor judges the calls that set the mode of one that is there.
+/// Returns rules that refuse to create a program that runs as its owner, who is root if root runs
+/// jobs. In the fallback tier, the supervisor also checks the calls that set the mode of an
+/// existing file.
 fn lends_identity() -> Result<Rules, String> {
     let lent = |mode| when(mode, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
     let mut rules = Rules::new();
@@ -351,7 +357,8 @@ fn lends_identity() -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// All families of sockets but local, IPv4 and IPv6 (which lead nowhere in the job's own network namespace).
+/// Returns rules that refuse all families of sockets but local, IPv4 and IPv6, which lead nowhere
+/// in the job's own network namespace.
 fn other_families() -> Result<Vec<SeccompRule>, String> {
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.cast_unsigned()));
     let last = u64::from(libc::AF_INET6.cast_unsigned());
@@ -382,13 +389,13 @@ fn equal<const N: usize>(argument: u8, values: [u64; N]) -> [Condition; N] {
     values.map(|value| when(argument, SeccompCmpOp::Eq, value))
 }
 
-/// Makes a rule that refuses only if all of the conditions hold.
+/// Returns a rule that refuses only if all of the conditions hold.
 fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, String> {
     let conditions: Result<Vec<_>, _> = conditions.into_iter().collect();
     SeccompRule::new(conditions.map_err(text)?).map_err(text)
 }
 
-/// Makes rules of which each has one of the conditions: any of them refuses.
+/// Returns one rule for each condition, so that any of them refuses.
 fn any(conditions: impl IntoIterator<Item = Condition>) -> Result<Vec<SeccompRule>, String> {
     conditions.into_iter().map(|condition| SeccompRule::new(vec![condition.map_err(text)?]).map_err(text)).collect()
 }
@@ -404,7 +411,7 @@ fn text(cause: impl std::fmt::Display) -> String {
 }
 
 impl Filter {
-    /// Restricts the calling thread and all that it starts, for good.
+    /// Restricts the calling thread and everything that it starts, permanently.
     pub(super) fn apply(&self, supervisor: &UnixStream) -> Result<(), String> {
         if !self.asks {
             return seccompiler::apply_filter(&self.program).map_err(text);
@@ -418,7 +425,8 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// What the kernel's machine returns for a call (linux/bpf_common.h): the instructions that filters are made of.
+    /// Returns what the kernel's filter machine returns for a call (linux/bpf_common.h); supports
+    /// the instructions that filters consist of.
     fn returned(program: &BpfProgram, number: u32, arguments: [u64; 6]) -> u32 {
         let mut words = vec![number, program[1].k, 0, 0];
         words.extend(arguments.iter().flat_map(|argument| [*argument as u32, (*argument >> 32) as u32]));
@@ -441,7 +449,7 @@ mod tests {
         }
     }
 
-    /// Arguments around everything that a rule asks for.
+    /// Returns arguments around all values that rules check.
     fn arguments() -> Vec<u64> {
         let near = |value: u64| [value.wrapping_sub(1), value, value + 1, value | 1 << 32];
         let asked = [0, 2, 8, 15, 40, 0o4000, 0o4755, 0o100, 1024, 1036, 0x4_0000, 0x1000_0000, 0x80, 0x5401, 0x5412];

@@ -1,4 +1,5 @@
-//! What of this machine a job may see beside the roots of its view: system directories, toolchains, trusted programs.
+//! What a job may see of this machine besides the roots of its view: system directories,
+//! toolchains, trusted programs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -10,11 +11,12 @@ use std::time::{Duration, Instant};
 pub(crate) const NO_BUBBLEWRAP: &str = "bubblewrap is not installed; fix: apt install bubblewrap \
      (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)";
 
-/// Directories of programs and libraries; a link among them is shown as the link it is.
+/// Directories of programs and libraries; a symbolic link among them is shown as a link.
 pub(crate) const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system"];
 
-/// The files of `/etc` without which programs do not start, find their libraries or check certificates. None is secret.
+/// The files of `/etc` that programs need to start, find their libraries and check certificates.
+/// None is secret.
 pub(crate) const SETTINGS: [&str; 18] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -36,22 +38,24 @@ pub(crate) const SETTINGS: [&str; 18] = [
     "/etc/terminfo",
 ];
 
-/// The files of `/etc` that the full tier shows in a version of its own.
+/// The files of `/etc` that the full tier replaces by its own versions.
 pub(crate) const ACCOUNTS: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts"];
 
-/// Where bubblewrap is looked for first: Ubuntu's AppArmor grants user namespaces to this very path.
+/// The paths at which bubblewrap is looked for first: Ubuntu's AppArmor grants user namespaces by
+/// path.
 const BUBBLEWRAP: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
-/// A folder in which others may put programs (sys/stat.h: `S_IWOTH`), sticky or not.
+/// On a folder, the permission of others to put programs there (sys/stat.h: `S_IWOTH`), sticky or
+/// not.
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 
-/// Where programs are when the coordinator's own `PATH` says nothing usable.
+/// The usual folders of programs, appended to those of the coordinator's `PATH`.
 const DEFAULT_PATH: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// The part of cargo's home that holds no credentials.
+/// The parts of cargo's home that contain no credentials.
 pub(crate) const CARGO_SHARED: [&str; 3] = ["registry", "git", "bin"];
 
-/// The homes of the Rust toolchain, as far as they exist.
+/// The homes of the Rust toolchain; `None` if they do not exist.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toolchain {
     pub(crate) cargo_home: Option<PathBuf>,
@@ -59,7 +63,7 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Finds them as cargo and rustup do, once.
+    /// Returns the user's toolchain, found once in the way of cargo and rustup.
     #[expect(clippy::disallowed_methods, reason = "finds the user's toolchain, once")]
     pub(crate) fn of_user() -> &'static Self {
         static FOUND: OnceLock<Toolchain> = OnceLock::new();
@@ -74,18 +78,20 @@ impl Toolchain {
         })
     }
 
-    /// Lists the shared parts of cargo's home that exist, with their names in it.
+    /// Lists the shared parts of cargo's home that exist, with their names.
     pub(crate) fn cargo_shared(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let entries = CARGO_SHARED.into_iter().filter_map(|name| Some((name, self.cargo_home.as_ref()?.join(name))));
         entries.filter(|(_, path)| path.is_dir())
     }
 
-    /// Returns cargo's configuration (mirrors and the like), unless it seems to hold a token.
+    /// Returns cargo's configuration (mirrors and the like) with its path, unless it seems to
+    /// contain a token.
     pub(crate) fn cargo_config(&self) -> Option<(PathBuf, Vec<u8>)> {
         self.any_cargo_config().filter(|(_, text)| !holds_token(text))
     }
 
-    /// Reports whether a job may see cargo's home as it is, but for what it must not read there.
+    /// Reports whether a job may see cargo's home at its own path, except for what it must not read
+    /// there.
     pub(crate) fn shows_cargo_home(&self) -> bool {
         self.any_cargo_config().is_none_or(|(_, text)| !holds_token(&text))
     }
@@ -96,12 +102,12 @@ impl Toolchain {
         ["config.toml", "config"].into_iter().find_map(read)
     }
 
-    /// Lists the variables that lead programs to them, with cargo's home at `cargo_home`.
+    /// Lists the environment variables of the toolchain, with cargo's home at `cargo_home`.
     pub(crate) fn variables(&self, cargo_home: Option<&Path>) -> Vec<(OsString, OsString)> {
         let mut variables = Vec::new();
         if let Some(home) = cargo_home {
             variables.push(("CARGO_HOME".into(), home.into()));
-            // Fails at once with a clear message instead of retrying a network that is not there.
+            // Fails at once with a clear message instead of retrying a missing network.
             variables.push(("CARGO_NET_OFFLINE".into(), "true".into()));
         }
         variables.extend(self.rustup_home.as_ref().map(|home| ("RUSTUP_HOME".into(), home.into())));
@@ -113,11 +119,12 @@ fn holds_token(config: &[u8]) -> bool {
     config.windows(5).any(|word| word.eq_ignore_ascii_case(b"token"))
 }
 
-/// How long a count of the user's threads serves: it is a part of a bound that leaves room for many times a job's own.
+/// How long a count of the user's threads is used: it is part of a bound that leaves room for many
+/// times a job's own.
 const COUNTED_FOR: Duration = Duration::from_secs(1);
 
-/// Returns how many threads the user's processes have, or had a moment ago: looking at every process of the machine
-/// takes longer than starting one.
+/// Returns the number of the user's threads, counted now or a moment ago: looking at every process
+/// of the machine takes longer than starting one.
 pub(crate) fn tasks_of_user() -> u64 {
     static COUNTED: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,8 +134,8 @@ pub(crate) fn tasks_of_user() -> u64 {
     }
 }
 
-/// Counts the threads of the user's processes: each has a directory in its process's `task`, so their number is that
-/// directory's links but for the two that every directory has.
+/// Counts the threads of the user's processes. Each has a directory in its process's `task`, so
+/// their number is the link count of `task`, minus the two links of every directory.
 fn count_tasks_of_user() -> u64 {
     let own = rustix::process::getuid().as_raw();
     let threads = |entry: std::fs::DirEntry| {
@@ -149,7 +156,8 @@ pub(crate) fn bubblewrap() -> Option<&'static Path> {
     FOUND.get_or_init(find).as_deref()
 }
 
-/// Returns a `PATH` of the coordinator's directories that lie below one of `visible`, and the usual ones.
+/// Returns a `PATH` of `first`, the coordinator's folders below one of `visible`, and the usual
+/// ones.
 pub(crate) fn search_path(first: Option<PathBuf>, visible: &[&Path]) -> OsString {
     let seen = |dir: &PathBuf| visible.iter().any(|root| dir.starts_with(root));
     let mut dirs: Vec<PathBuf> = Vec::new();
@@ -172,10 +180,10 @@ fn own_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// Finds a program that runs unconfined in a search path.
+/// Finds a program that may run unconfined in a search path.
 ///
-/// A repository's folders are passed over, its worktrees' among them, and so are relative folders and those that every
-/// user may write to; a link leads no further than its target may be.
+/// Skips the folders of repositories and of their worktrees, relative folders, and folders that
+/// every user may write to. The target of a symbolic link must not be in such a folder either.
 #[must_use]
 pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
     let is_trusted_program = |path: &PathBuf| {
@@ -185,7 +193,8 @@ pub fn trusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
     trusted_folders(search).map(|folder| folder.join(name)).find(is_trusted_program)
 }
 
-/// Finds a program of which [`trusted_program`] says nothing because each one in the search path is passed over.
+/// Finds a program for which [`trusted_program`] returns `None` because it skips each one in the
+/// search path.
 #[must_use]
 pub fn untrusted_program(search: &OsStr, name: &str) -> Option<PathBuf> {
     let passed_over = || std::env::split_paths(search).map(|folder| folder.join(name)).find(|path| is_program(path));
@@ -197,7 +206,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Leaves out of a search path what [`trusted_program`] passes over.
+/// Removes from a search path what [`trusted_program`] skips.
 pub(crate) fn trusted_search_path(search: &OsStr) -> OsString {
     std::env::join_paths(trusted_folders(search)).unwrap_or_default()
 }
@@ -210,16 +219,16 @@ fn is_trusted(folder: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let Ok(real) = folder.canonicalize() else { return false };
     let others_write = real.metadata().map_or(true, |found| found.permissions().mode() & WRITABLE_BY_OTHERS != 0);
-    // A worktree's is a file, and a link counts too.
+    // In a worktree, `.git` is a file; a link counts too.
     let is_repositorys = real.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
     !others_write && !is_repositorys
 }
 
-/// The coordinator's variables that an unconfined job sees too.
+/// The coordinator's variables that an unconfined job inherits.
 const HARMLESS: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "SHELL", "CARGO_HOME", "RUSTUP_HOME"];
 
-/// Returns the variables of the coordinator that say nothing secret.
+/// Returns the variables of the coordinator that contain no secrets.
 #[expect(clippy::disallowed_methods, reason = "the few variables that a job inherits")]
 pub(crate) fn harmless_variables() -> Vec<(OsString, OsString)> {
     let value = |name: &str| Some((OsStr::new(name).to_owned(), std::env::var_os(name)?));

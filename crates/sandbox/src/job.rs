@@ -1,4 +1,4 @@
-//! What is run and what came of it: plain values, no effect.
+//! Jobs and their results: plain values without effects.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,9 +7,10 @@ use std::time::Duration;
 
 /// Describes one process to run confined.
 ///
-/// The process gets the environment that [`Job::env`] names and a few base variables that the sandbox sets itself
-/// (`PATH`, `HOME`, `TMPDIR`, `LANG`, `USER`, and the toolchain homes when they exist); nothing is inherited.
-/// What `env` names wins over the base.
+/// The process gets the variables of [`Job::env`] and a few base variables that the sandbox sets
+/// (`PATH`, `HOME`, `TMPDIR`, `LANG`, `USER`, `LOGNAME`, `GIT_CONFIG_NOSYSTEM`, and those of the
+/// toolchain if it exists). It inherits nothing; only an unconfined job inherits a few harmless
+/// variables instead of the base ones. `env` overrides all others.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The files that the process sees.
@@ -18,83 +19,86 @@ pub struct Job {
     pub program: OsString,
     /// The arguments after the program's name.
     pub args: Vec<OsString>,
-    /// The working directory: an absolute path below a root of the view.
+    /// The working directory: an absolute path that is a root of the view or below one.
     pub cwd: PathBuf,
-    /// What the process reads from its standard input.
+    /// The content of its standard input.
     pub stdin: Vec<u8>,
-    /// The variables added to the base environment.
+    /// The variables added to the base environment, by name.
     pub env: BTreeMap<OsString, OsString>,
-    /// What the process may use up.
+    /// The limits of its resources.
     pub limits: Limits,
 }
 
-/// Says which files a process sees.
+/// The files that a process sees.
 #[derive(Debug, Clone)]
 pub enum View {
     /// Parts of the host's file system, at their real paths.
     Host(HostView),
 }
 
-/// Names the parts of the host that a process sees beside the system's programs, libraries and toolchains.
+/// The parts of the host that a process sees besides the system's programs, libraries and
+/// toolchains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostView {
-    /// Absolute paths of directories or files that exist and may be written.
+    /// Absolute paths of existing directories or files that may be written.
     pub writable: Vec<PathBuf>,
-    /// Absolute paths of directories or files that exist and may only be read.
+    /// Absolute paths of existing directories or files that may only be read.
     pub read_only: Vec<PathBuf>,
-    /// As [`HostView::read_only`], but what does not exist when the process starts is left out: for a list of what may
-    /// be shown of a directory that also holds what may not.
+    /// Like [`HostView::read_only`], but paths that do not exist when the process starts are
+    /// skipped: for a list of those parts of a directory that may be shown.
     pub optional: Vec<PathBuf>,
-    /// What is laid over the roots. See [`Mask`] for what the fallback tier can do about it.
+    /// Content laid over the roots. See [`Mask`] for the limits in the fallback tier.
     pub masks: Vec<Mask>,
 }
 
-/// Lays something else over one path of the view.
+/// Replaces the content of one path of the view.
 ///
-/// Only mounts can subtract from a directory, so only [`crate::Confinement::Full`] shows the content of a mask. The
-/// fallback tier leaves a masked path that lies below a *read-only* root out of the view (it cannot be read at all,
-/// unless it is a file that has those very bytes when the process starts), and cannot honour a mask below a *writable*
-/// root: there the path stays as it is. Do not rely on the latter for safety.
+/// Only mounts can subtract from a directory, so only [`crate::Confinement::Full`] shows the
+/// content of a mask. The fallback tier leaves a masked path that is below a *read-only* root out
+/// of the view: it cannot be read at all, unless it is a file that has exactly these bytes when the
+/// process starts. It ignores a mask below a *writable* root: there the path is shown unchanged. Do
+/// not rely on such a mask for safety.
 ///
-/// A read-only root with a mask shows the entries that it has when the process starts: what comes into its place
-/// afterwards, as a file that is renamed over a masked one, is not seen.
+/// A read-only root with a mask shows the entries that it has when the process starts. A later
+/// entry, such as a file that is renamed over a masked one, is not visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mask {
     /// The absolute path that is covered. It must exist if it lies below a writable root.
     pub path: PathBuf,
-    /// What the process sees there.
+    /// The content that the process sees there.
     pub content: Content,
 }
 
-/// Says what a [`Mask`] shows.
+/// The content of a [`Mask`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// A read-only file with these bytes.
     File(Vec<u8>),
     /// An empty read-only directory.
     EmptyDir,
-    /// What is there already, but read-only.
+    /// The existing content, but read-only.
     ReadOnly,
 }
 
-/// Bounds what one job may use up.
+/// The limits of what one job may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time; afterwards every process of the job gets SIGTERM, and SIGKILL a second later.
+    /// Wall time; after it, every process of the job gets SIGTERM, and SIGKILL a second later.
     pub timeout: Duration,
-    /// Memory of all processes of the job together, shared memory and files in memory included, which is looked at
-    /// again and again.
+    /// Memory of all processes of the job together, including shared memory and files in memory. It
+    /// is checked repeatedly.
     pub memory_bytes: Option<u64>,
-    /// What the folders that the job may write to hold together, which is looked at again and again and at its end. One
-    /// that begins with more may make room; one that begins with far more may write nothing before there is some.
+    /// Total size of the folders that the job may write to. It is checked repeatedly and at the
+    /// end. A job that starts above it may free space; one that starts far above it may write
+    /// nothing before it has done so.
     pub disk_bytes: Option<u64>,
-    /// Processes and threads of the job alive at once.
+    /// Processes and threads of the job that are alive at once.
     pub processes: Option<u32>,
     /// Size of any single file that a process writes.
     pub file_bytes: Option<u64>,
-    /// How much of each output stream is kept, half from its start and half from its end.
+    /// How much of each output stream is kept, in bytes: half from its start and half from its end.
     pub kept_output_bytes: usize,
-    /// Output of both streams together at which the job is killed.
+    /// Output of both streams together above which the job is killed.
     pub max_output_bytes: u64,
 }
 
@@ -113,25 +117,25 @@ impl Default for Limits {
     }
 }
 
-/// Reports what came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// How it ended.
+    /// How the job ended.
     pub exit: Exit,
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub stdout: Captured,
-    /// What it wrote to its standard error.
+    /// Its standard error.
     pub stderr: Captured,
-    /// From the start of the sandbox until nothing of the job was left.
+    /// The time from the start of the sandbox until no process of the job was left.
     pub duration: Duration,
 }
 
-/// Reports how a job ended. Whatever it says, no process of the job is alive any more.
+/// How a job ended. In each case, no process of the job is alive any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// The program exited with this code.
     Code(i32),
-    /// A signal that nobody here sent ended the program.
+    /// A signal that the sandbox did not send ended the program.
     Signal(i32),
     /// It ran longer than [`Limits::timeout`].
     TimedOut,
@@ -139,7 +143,8 @@ pub enum Exit {
     Cancelled,
     /// It wrote more than [`Limits::max_output_bytes`].
     OutputLimit,
-    /// It had more processes than [`Limits::processes`] and none of them could be refused singly.
+    /// It had more processes than [`Limits::processes`], and the kernel could not refuse single
+    /// ones.
     ProcessLimit,
     /// Its processes together held more than [`Limits::memory_bytes`].
     MemoryLimit,
@@ -170,31 +175,32 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// Holds the start and the end of an output stream.
+/// The start and the end of an output stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     /// The first bytes.
     pub head: Vec<u8>,
-    /// The last bytes; empty unless the stream was longer than what `head` may hold.
+    /// The last bytes; empty unless the stream was longer than `head` can be.
     pub tail: Vec<u8>,
-    /// How many bytes there were in all.
+    /// The total size of the stream.
     pub total_bytes: u64,
 }
 
 impl Captured {
-    /// Counts the bytes between `head` and `tail` that were not kept.
+    /// Returns the number of bytes between `head` and `tail` that were not kept.
     #[must_use]
     pub fn omitted_bytes(&self) -> u64 {
         self.total_bytes.saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
-    /// Returns all kept bytes, `head` and `tail` with nothing between them.
+    /// Returns all kept bytes: `head`, directly followed by `tail`.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_slice(), self.tail.as_slice()].concat()
     }
 
-    /// Returns the kept output as text, with a line that says how much is left out between head and tail, if any is.
+    /// Returns the kept output as text. If some is missing, a line between head and tail reports
+    /// how much.
     #[must_use]
     pub fn text(&self) -> String {
         match self.omitted_bytes() {

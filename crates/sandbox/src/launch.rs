@@ -1,4 +1,4 @@
-//! Turns a job into the command that starts its supervisor, for each tier.
+//! Builds the command that starts a job's supervisor, for each tier.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ use crate::view::Checked;
 pub(crate) struct Launched {
     pub(crate) child: Child,
     pub(crate) control: UnixStream,
-    /// The folders that an account is kept of.
+    /// The folders that an account of disk usage is kept for.
     pub(crate) folders: Vec<OsString>,
     /// Removed when the job is over.
     pub(crate) _scratch: Option<Scratch>,
@@ -62,7 +62,7 @@ pub(crate) fn launch(tier: &Tier, job: &Job) -> Result<Launched, SandboxError> {
     Ok(Launched { child, control, folders, _scratch: scratch })
 }
 
-/// The descriptors that the supervisor gets.
+/// The descriptors that the supervisor inherits.
 struct Given {
     helper: OwnedFd,
     control: OwnedFd,
@@ -71,8 +71,8 @@ struct Given {
 }
 
 impl Given {
-    /// The helper is executed through its descriptor: it needs no place in the view, and may have been replaced on
-    /// disk.
+    /// Returns the path that executes the helper through its descriptor. So it needs no place in
+    /// the view, and may have been replaced on disk.
     fn program(&self) -> String {
         format!("/proc/self/fd/{}", self.helper.as_raw_fd())
     }
@@ -142,7 +142,7 @@ fn spec(confinement: Confinement, job: &Job, view: &Checked, scratch: Option<&Sc
     }
 }
 
-/// Lists the private folders that the full tier makes in memory.
+/// Lists the private folders that the full tier creates in memory.
 fn memory_folders(confinement: Confinement, toolchain: &Toolchain) -> Vec<OsString> {
     if confinement != Confinement::Full {
         return Vec::new();
@@ -171,7 +171,8 @@ fn environment(
         let user = if rustix::process::getuid().is_root() { "root" } else { full::USER };
         set("USER", OsStr::new(user));
         set("LOGNAME", OsStr::new(user));
-        // Unreadable in one tier and absent in the other; only the latter is no error to git.
+        // The system's configuration is unreadable in one tier and absent in the other; only its
+        // absence is no error to git.
         set("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
         set("PATH", &path(toolchain, view.read_only()));
         all.extend(toolchain.variables(cargo_home.as_deref()));
@@ -180,12 +181,12 @@ fn environment(
     all
 }
 
-/// Returns where commands look for programs in either tier that confines them, whatever else they may read.
+/// Returns the search path for programs in both confined tiers, without the folders of a view.
 pub fn confined_search_path() -> OsString {
     path(Toolchain::of_user(), std::iter::empty())
 }
 
-/// Directories that the job itself could write to are no place to look for programs.
+/// Returns the `PATH` of a job, without the folders that the job itself can write to.
 fn path<'a>(toolchain: &Toolchain, read_only: impl Iterator<Item = &'a Path>) -> OsString {
     let cargo = toolchain.cargo_shared().find(|(name, _)| *name == "bin").map(|(_, path)| path);
     let visible: Vec<&Path> = host::SYSTEM.map(Path::new).into_iter().chain(read_only).collect();

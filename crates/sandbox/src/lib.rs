@@ -1,15 +1,17 @@
 //! Hides processes, and what the kernel lets them do.
 //!
-//! Every process of orchestrate starts here: confined by a [`Sandbox`] in one of the tiers of [`Confinement`], or, for
-//! the git program alone, by [`trusted`]. The kernel is the boundary; nothing here looks at what a command says.
+//! Every process of orchestrate is started here: confined by a [`Sandbox`] in one of the tiers of
+//! [`Confinement`], or, for the git program alone, by [`trusted`]. The kernel is the boundary; the
+//! text of a command is never examined.
 //!
-//! How a job runs: the coordinator's one spawner thread starts this very program again as a *supervisor*
-//! ([`run_helper_if_asked`]), in the full tier inside bubblewrap's namespaces. The supervisor starts the program under
-//! Landlock, seccomp and limits, and ends every descendant when the program ends, when it is told to, or when the
-//! coordinator dies.
+//! How a job runs: the coordinator's spawner thread starts this very program again as a
+//! *supervisor* ([`run_helper_if_asked`]), in the full tier inside bubblewrap's namespaces. The
+//! supervisor starts the program under Landlock, seccomp and limits, and ends every descendant when
+//! the program ends, when it is ordered to, or when the coordinator dies.
 //!
-//! What no tier closes: a hard link in a writable root to a file outside (copy such files, or show caches read-only);
-//! and in the fallback tier the names, sizes and times of files outside (`stat`), and masks below writable roots.
+//! What no tier prevents: access to a file outside through a hard link in a writable root (copy
+//! such files, or show caches read-only). The fallback tier also reveals the names, sizes and times
+//! of files outside (`stat`), and ignores masks below writable roots.
 
 mod accounts;
 mod cancel;

@@ -1,12 +1,13 @@
-//! What this machine has.
+//! The resources of this machine.
 
 use std::path::{Path, PathBuf};
 
-/// Where the kernel's control groups are, by their convention.
+/// The conventional location of the kernel's control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Returns how much memory this process and those that it starts can have together: the machine's, or less if a
-/// control group holds them, or `None` if the kernel does not say.
+/// Returns how many bytes of memory this process and its descendants can have together: those of
+/// the machine, or fewer if a control group limits them. Returns `None` if the kernel does not
+/// report it.
 #[must_use]
 pub fn memory_bytes() -> Option<u64> {
     found(|path| std::fs::read_to_string(path).ok())
@@ -22,8 +23,8 @@ fn found(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     Some(held.map_or(total, |held| held.min(total)))
 }
 
-/// Lists the files in which a line of `/proc/self/cgroup` says its limits: those of the group and of all around it, of
-/// which a container sees its own as the outermost.
+/// Lists the files with the limits of the group in a line of `/proc/self/cgroup`, and of all groups
+/// around it. A container sees its own group as the outermost.
 fn limits(line: &str) -> Vec<PathBuf> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { return Vec::new() };

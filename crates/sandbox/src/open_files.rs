@@ -1,9 +1,9 @@
-//! How many files this process may have open: each agent's worktree, pipes and database take some.
+//! The limit of open files: each agent's worktree, pipes and database need some.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets this process, and those that it starts, have so many files open at once, as far as its user may say; gives how
-/// many they may have.
+/// Raises the limit of open files of this process, and of those that it starts, to `wanted` or to
+/// the maximum of its user; returns the resulting limit.
 pub fn allow_open_files(wanted: u64) -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (current, most) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX).min(wanted));

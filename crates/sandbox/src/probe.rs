@@ -1,7 +1,7 @@
-//! Whether each tier works on this machine, found by really starting it.
+//! Checks whether each tier works on this machine, by actually starting it.
 //!
-//! A version number or the presence of a program says nothing: namespaces may be forbidden to just this user, or only
-//! fail at the last step.
+//! A version number or the presence of a program proves nothing: namespaces may be forbidden to
+//! this very user, or fail only at the last step.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,19 +15,20 @@ use crate::host::NO_BUBBLEWRAP;
 use crate::job::{Exit, HostView, Job, Limits, View};
 use crate::tier::{Confinement, Helper, Tier};
 
-/// A start takes some ten milliseconds; a machine that needs longer than this cannot work in the tier anyway.
+/// The time limit of a probe. A start takes some ten milliseconds; a machine that needs longer than
+/// this limit cannot work in the tier anyway.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Reports for each tier whether it starts here; an error says why not, and the exact fix.
+/// Whether each tier starts here; an error contains the reason and the exact fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// The tier with bubblewrap.
+    /// Whether the tier with bubblewrap starts.
     pub full: Result<(), String>,
-    /// The tier with Landlock and seccomp alone.
+    /// Whether the tier with Landlock and seccomp alone starts.
     pub fallback: Result<(), String>,
 }
 
-/// Tries both tiers by starting a process in each.
+/// Probes both tiers by starting a process in each.
 #[must_use]
 pub fn probe(helper: &Helper) -> Probe {
     Probe { full: start(Confinement::Full, helper), fallback: start(Confinement::Fallback, helper) }
@@ -62,7 +63,7 @@ fn with_fix(confinement: Confinement, reason: String) -> String {
     }
 }
 
-/// Finds the switch that forbids user namespaces, if one does.
+/// Returns the fix for the setting that forbids user namespaces, if there is one.
 fn namespace_fix(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {

@@ -4,10 +4,11 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
 use crate::error::SandboxError;
 
-/// Keeps other processes of the same user, and core files, from the memory and environment of this process.
+/// Hides the memory and environment of this process from other processes of the same user, and from
+/// core files.
 ///
 /// # Errors
-/// If the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn protect_process() -> Result<(), SandboxError> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .and_then(|()| rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }))

@@ -1,4 +1,4 @@
-//! The one door to confined processes: which tier, which helper, and running a job in it.
+//! The only entry point to confined processes: selects a tier and a helper, and runs jobs.
 
 use crate::accounts::Accounts;
 use crate::cancel::Cancel;
@@ -7,14 +7,14 @@ use crate::job::{Finished, Job};
 use crate::tier::{Confinement, Helper, Tier};
 use crate::{drive, probe};
 
-/// Runs jobs in one tier, each within bounds.
+/// Runs jobs in one tier, within default limits.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     tier: Tier,
     bounds: Bounds,
 }
 
-/// What a job may use up that says nothing about it itself.
+/// The limits of jobs that set none themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// See [`crate::Limits::memory_bytes`].
@@ -24,10 +24,10 @@ pub struct Bounds {
 }
 
 impl Sandbox {
-    /// Returns the strongest tier that really starts here; never an unconfined one.
+    /// Returns a sandbox of the strongest tier that actually starts here; never an unconfined one.
     ///
     /// # Errors
-    /// [`SandboxError::NoTier`] with the reasons and fixes if neither tier starts.
+    /// Fails with [`SandboxError::NoTier`], with the reasons and fixes, if neither tier starts.
     pub fn strongest(helper: Helper) -> Result<Self, SandboxError> {
         let Err(full) = probe::start(Confinement::Full, &helper) else {
             return Ok(Self::unbounded(Confinement::Full, helper));
@@ -38,10 +38,11 @@ impl Sandbox {
         }
     }
 
-    /// Returns the tier that the caller names, after really starting it.
+    /// Returns a sandbox of the given tier, after actually starting it.
     ///
     /// # Errors
-    /// [`SandboxError::TierUnusable`] with the reason and the fix.
+    /// Fails with [`SandboxError::TierUnusable`], with the reason and the fix, if the tier does not
+    /// start.
     pub fn with(confinement: Confinement, helper: Helper) -> Result<Self, SandboxError> {
         match probe::start(confinement, &helper) {
             Ok(()) => Ok(Self::unbounded(confinement, helper)),
@@ -53,7 +54,7 @@ impl Sandbox {
         Self { tier: Tier { confinement, helper, accounts: Accounts::default() }, bounds: Bounds::default() }
     }
 
-    /// Sets what jobs may use up.
+    /// Sets the limits of jobs that set none themselves.
     #[must_use]
     pub fn within(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
@@ -74,7 +75,7 @@ impl Sandbox {
     /// Runs a job to its end and returns when none of its processes is left.
     ///
     /// # Errors
-    /// If the program could not be started as asked; never because it failed.
+    /// Fails if the program could not be started as asked; never because the program failed.
     pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<Finished, SandboxError> {
         drive::run(&self.tier, &self.bounded(job.clone()), &[cancel])
     }
@@ -82,7 +83,7 @@ impl Sandbox {
     /// Runs a job to its end on tokio's blocking pool. Dropping the future stops the job.
     ///
     /// # Errors
-    /// As [`Sandbox::run`].
+    /// See [`Sandbox::run`].
     #[cfg(feature = "async")]
     pub async fn run_async(&self, job: Job, cancel: Cancel) -> Result<Finished, SandboxError> {
         struct Abandon(Cancel);

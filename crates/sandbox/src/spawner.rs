@@ -1,10 +1,10 @@
 //! The one thread that starts processes.
 //!
-//! A parent-death signal fires when the *thread* that spawned ends, so whatever is spawned from a pool's thread dies
-//! with it. This thread never ends; all it does is spawn.
+//! A parent-death signal fires when the *thread* that spawned ends, so a process spawned from a
+//! pool's thread dies with that thread. This thread never ends; all it does is spawn.
 //!
-//! Invariant: a descriptor is inheritable only while this thread spawns, so that no two children of ours see each
-//! other's descriptors.
+//! Invariant: a descriptor is inheritable only while this thread spawns, so no two of its children
+//! see each other's descriptors.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,12 +15,13 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::error::SandboxError;
 
-/// Starts that may wait; a start takes about a millisecond, and callers block anyway.
+/// The number of starts that may wait; a start takes about a millisecond, and callers block anyway.
 const QUEUE: usize = 64;
 
 type Request = Box<dyn FnOnce() + Send>;
 
-/// Starts a process from the spawner's thread; the child keeps `inherited` under the numbers they have here.
+/// Starts a process from the spawner's thread; the child keeps the `inherited` descriptors under
+/// their numbers.
 pub(crate) fn spawn<C: Send + 'static>(
     inherited: Vec<OwnedFd>,
     start: impl FnOnce() -> io::Result<C> + Send + 'static,
@@ -34,7 +35,8 @@ pub(crate) fn spawn<C: Send + 'static>(
         let keep = |fd: &OwnedFd| fcntl_setfd(fd, FdFlags::empty()).map_err(io::Error::from);
         let started = inherited.iter().try_for_each(keep).and_then(|()| start());
         drop(inherited);
-        // A caller that is gone has no use for the child; its control socket is closed, which ends the child.
+        // A caller that has ended has no use for the child; its control socket is closed, which
+        // ends the child.
         let _ = reply.send(started);
     };
     requests().ok_or_else(gone)?.send(Box::new(request)).map_err(|_| gone())?;

@@ -1,4 +1,4 @@
-//! Starts the program and stays until nothing of it is left.
+//! Starts the program and supervises it until none of its processes is left.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,19 +21,22 @@ use super::{memory, tree};
 use crate::sys;
 use crate::tier::Confinement;
 
-/// How often the number of processes and the memory are looked at.
+/// The interval at which the number of processes and the memory are checked.
 const WATCH: Duration = Duration::from_millis(50);
-/// How many times longer than one look the time until the next is: looking takes a small part of a processor.
+/// The minimum pause after a check, in multiples of its duration: checking takes a small part of a
+/// processor.
 const REST: u32 = 10;
-/// A tick without limits, only so that orphans that ended are reaped.
+/// The interval without limits, only to reap orphans that ended.
 const IDLE: Duration = Duration::from_millis(500);
-/// What shells add to the number of the signal that ended a program.
+/// The number that shells add to the signal that ended a program.
 const SHELL_SIGNALLED: i32 = 128;
-/// Where programs are looked for without a `PATH` (execvp(3)).
+/// The search path for programs without a `PATH` (execvp(3)).
 const USUAL_PATH: &str = "/bin:/usr/bin";
-/// What stays the same for so long hangs inside the kernel, where no signal reaches it.
+/// How long the same processes may remain until they are taken to hang in the kernel, where no
+/// signal reaches them.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long the full tier kills one by one, before the end of the namespace takes all at once.
+/// How long the full tier kills processes one by one, before the end of the namespace kills all at
+/// once.
 const BEFORE_NAMESPACE_ENDS: Duration = Duration::from_millis(500);
 
 /// Why the supervisor stops waiting for the program.
@@ -42,17 +45,18 @@ enum End {
     Ordered,
     CoordinatorGone,
     Over(Report),
-    /// It has not begun; `None` if the child has already reported what failed.
+    /// The program was not started; `None` if the child has already reported why.
     NotStarted(Option<Report>),
 }
 
-/// Runs one job; an error means that there is nobody to report to.
+/// Runs one job. Fails if the spec cannot be read, the coordinator cannot be reached, or the job's
+/// folder cannot be removed.
 pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     let control = UnixStream::from(sys::adopt(control)?);
     let mut json = Vec::new();
     File::from(sys::adopt(spec)?).read_to_end(&mut json)?;
     let mut spec: Spec = serde_json::from_slice(&json)?;
-    // In the full tier the pid namespace ends with this process, which no guardian could do better.
+    // In the full tier, the pid namespace ends with this process, so no guardian is needed.
     let guardian = match spec.confinement {
         Confinement::Full => None,
         Confinement::Fallback | Confinement::Unconfined => match guardian::split()? {
@@ -60,7 +64,7 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
             Half::Supervisor(guardian) => Some(guardian),
         },
     };
-    // Said before and not after: the program may have run by then, and this process been killed.
+    // Reported before the start: after it, the program may have run and this process been killed.
     let told = report(&control, &Report::Starting);
     let mut disk = spec.disk_bytes.map(|most| Disk::new(&spec, most));
     if disk.as_ref().is_some_and(Disk::has_no_room) {
@@ -76,11 +80,11 @@ pub(super) fn run(control: RawFd, spec: RawFd) -> io::Result<()> {
     finish(&spec, &control, end, disk)
 }
 
-/// Starts the program; `Err(None)` if the child has already reported what failed.
+/// Starts the program; returns `Err(None)` if the child has already reported what failed.
 #[expect(clippy::disallowed_methods, reason = "the one place where a job's program starts")]
 fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Option<Report>> {
     let failed = |step: &str, cause: &dyn std::fmt::Display| Some(Report::Failed(format!("{step}: {cause}")));
-    // Fails only if this process leads a session already, which is as good.
+    // Fails only if this process already leads a session, which is just as good.
     let _ = rustix::process::setsid();
     sys::ignore_group_signals();
     rustix::process::set_child_subreaper(Some(getpid())).map_err(|errno| failed("become a subreaper", &errno))?;
@@ -111,7 +115,8 @@ fn start(spec: &Spec, control: &UnixStream) -> Result<(Pid, Option<Modes>), Opti
 
 /// Reports whether the program's name leads to a file.
 ///
-/// A search goes on behind a folder that cannot be entered, and ends with that folder's refusal if it finds nothing.
+/// A search continues after a folder that cannot be entered, and fails with that folder's error if
+/// it finds nothing.
 fn is_file_anywhere(spec: &Spec) -> bool {
     let (cwd, program) = (Path::new(&spec.cwd), Path::new(&spec.program));
     if program.components().count() > 1 || program.is_absolute() {
@@ -121,14 +126,15 @@ fn is_file_anywhere(spec: &Spec) -> bool {
     std::env::split_paths(search).any(|folder| cwd.join(folder).join(program).is_file())
 }
 
-/// What the supervisor hears of beside the coordinator.
+/// What the supervisor watches besides the coordinator.
 struct Watched<'a> {
     program: Pid,
     modes: Option<&'a Modes>,
     guardian: Option<Pid>,
 }
 
-/// Waits until the program ends, an order comes, the coordinator or the guardian dies, or a limit is passed.
+/// Waits until the program ends, an order arrives, the coordinator or the guardian dies, or a limit
+/// is exceeded.
 fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut disk: Option<&mut Disk>) -> End {
     let limited = spec.processes.is_some() || spec.memory_bytes.is_some() || spec.disk_bytes.is_some();
     let tick = if limited { WATCH } else { IDLE };
@@ -149,11 +155,11 @@ fn supervise(spec: &Spec, mut control: &UnixStream, watched: &Watched<'_>, mut d
             }
             look_again = Instant::now() + WATCH.max(begun.elapsed() * REST);
         }
-        // The next parent would be somebody who knows nothing of the job.
+        // The new parent would be a process that knows nothing of the job.
         if watched.guardian.is_some_and(|guardian| getppid() != Some(guardian)) {
             return End::Ordered;
         }
-        // Without hearing of anything, nobody could end the job any more.
+        // Without events, the job could no longer be ended.
         let Ok(heard) = awaited.wait(tick) else { return End::Ordered };
         if heard.call {
             watched.modes.inspect(|modes| modes.answer_one());
@@ -184,15 +190,17 @@ fn over_limit(spec: &Spec, disk: Option<&mut Disk>) -> Option<Report> {
     disk.is_some_and(|disk| disk.is_over(processes.into_keys())).then_some(Report::TooMuchDisk)
 }
 
-/// Ends what is left, says how the job ended, and removes its folder.
+/// Ends the remaining processes, reports how the job ended, and removes its folder.
 fn finish(spec: &Spec, control: &UnixStream, end: End, disk: Option<Disk>) -> io::Result<()> {
-    // In the full tier the pid namespace ends with this process, and with it whatever outran the killing.
+    // In the full tier, the pid namespace ends with this process, and with it the processes that
+    // were not killed in time.
     tree::kill_all(if spec.confinement == Confinement::Full { BEFORE_NAMESPACE_ENDS } else { GIVE_UP });
     let end = match disk {
         Some(disk) => settle(control, end, disk),
         None => end,
     };
-    // Before the folder is removed, which may take long: no limit and no order stops what has ended.
+    // Before the folder is removed, which may take long: no limit and no order may stop a job that
+    // has ended.
     let told = match end {
         End::Program(status) => report(control, &ended(status)),
         End::Over(limit) => report(control, &limit),
@@ -201,24 +209,26 @@ fn finish(spec: &Spec, control: &UnixStream, end: End, disk: Option<Disk>) -> io
         End::NotStarted(Some(failed)) => report(control, &failed),
         End::NotStarted(None) | End::CoordinatorGone => Ok(()),
     };
-    // Whether or not anybody has heard it: the coordinator, which waits for the end of this process and removes the
-    // folder too, may be killed before it has.
+    // Even if the report did not arrive: the coordinator, which waits for the end of this process
+    // and removes the folder too, may be killed before it does.
     let cleared = spec.scratch.as_ref().map_or(Ok(()), |scratch| orchestrate_files::remove_folder(Path::new(scratch)));
     told.and(cleared)
 }
 
-/// Reports what the job's folders hold now, and ends a program by the limit that has ended above it.
+/// Reports the usage of the job's folders. A program that ended above the disk limit counts as
+/// ended by it.
 fn settle(control: &UnixStream, end: End, mut disk: Disk) -> End {
     let is_over = match &end {
         End::Program(status) => disk.ends_over() || disk.has_no_room() && wrote_too_much(*status),
         _ => false,
     };
-    // Nobody may be there to hear it.
+    // The coordinator may have ended.
     let _ = report(control, &Report::Holds(disk.account()));
     if is_over { End::Over(Report::TooMuchDisk) } else { end }
 }
 
-/// Reports whether a program, or one that a shell ran last, went over the size that a file may have.
+/// Reports whether the program, or the last one that a shell ran, exceeded the maximum size of a
+/// file.
 fn wrote_too_much(status: WaitStatus) -> bool {
     let signal = Signal::XFSZ.as_raw();
     status.terminating_signal() == Some(signal) || status.exit_status() == Some(SHELL_SIGNALLED + signal)

@@ -1,31 +1,32 @@
-//! Finding and ending every descendant of this process.
+//! Finds and ends every descendant of this process.
 //!
-//! This process is a child subreaper, so each descendant whose parent ends becomes its child: as long as any
-//! descendant is alive it has a child, and when it has none, nothing is left. That holds against double forks and new
-//! sessions alike.
+//! This process is a child subreaper, so each descendant whose parent ends becomes its child. As
+//! long as a descendant is alive, this process has a child; when it has none, nothing is left.
+//! Double forks and new sessions do not change that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-/// How long the first pass of killing waits for its victims before the next; each one after it waits twice as long.
+/// How long the first pass of killing waits before the next; each later one waits twice as long.
 const FIRST_PASS: Duration = Duration::from_millis(1);
-/// The longest wait between two passes: who hangs in the kernel for seconds is not looked for all the time.
+/// The longest wait between two passes: no constant search for processes that hang in the kernel
+/// for seconds.
 const LONGEST_PASS: Duration = Duration::from_millis(50);
 
-/// Reports how much the descendants use together.
+/// What the descendants use together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Threads, so that a bomb of threads counts too.
+    /// The number of threads, so that a bomb of threads counts too.
     pub(super) tasks: u64,
-    /// Resident memory, what several share counted for each.
+    /// Resident memory; pages shared by several processes count for each of them.
     pub(super) resident_bytes: u64,
-    /// Resident memory of each.
+    /// Resident memory in bytes, by process id.
     pub(super) processes: BTreeMap<i32, u64>,
 }
 
-/// Collects the status of every child that has ended, with its process id.
+/// Reaps every child that has ended; returns their ids and statuses, and whether a child is left.
 pub(super) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
     let mut ended = Vec::new();
     loop {
@@ -45,22 +46,22 @@ pub(super) fn signal_all(signal: Signal) {
 
 fn signal(pids: &BTreeSet<i32>, signal: Signal) {
     for pid in pids.iter().copied().filter_map(Pid::from_raw) {
-        // It may have ended in between; then there is nothing to signal.
+        // It may have ended in the meantime.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Ends every descendant and returns when none is left.
+/// Kills every descendant and returns when none is left.
 ///
-/// Gives up only on processes that hang inside the kernel, where no signal reaches them: the same few ones for
-/// `patience` and no new one among them. Whatever still forks is not given up, because without this process nobody
-/// would end it.
+/// Gives up only on processes that hang in the kernel, where no signal reaches them: if the same
+/// ones remain for `patience` and no new one appears. Processes that still fork are not given up,
+/// because no other process would end them.
 #[expect(clippy::disallowed_methods, reason = "other processes' ends wake nobody who is not their parent")]
 pub(super) fn kill_all(patience: Duration) {
     let mut seen = BTreeSet::new();
     let mut until = Instant::now() + patience;
     let mut pass = FIRST_PASS;
-    // Most programs leave nothing: then nobody is looked for.
+    // Most programs leave no process, which needs no search.
     while reap().1 {
         let left: BTreeSet<i32> = descendants().into_keys().collect();
         signal(&left, Signal::KILL);
@@ -78,7 +79,8 @@ pub(super) fn kill_all(patience: Duration) {
     }
 }
 
-/// Sums up what all descendants use. One that is born meanwhile may be missed until the next look.
+/// Sums up what all descendants use. A process that starts during the scan may be missed until the
+/// next one.
 pub(super) fn usage() -> Usage {
     let page = rustix::param::page_size() as u64;
     let family = family_by_children().unwrap_or_else(descendants);
@@ -101,7 +103,7 @@ struct Stat {
 }
 
 fn parse_stat(text: &str) -> Option<Stat> {
-    // The program's name, in parentheses, may itself hold anything.
+    // The program's name, in parentheses, may itself contain any character.
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(1);
     Some(Stat {
@@ -111,8 +113,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Finds the descendants from parent to child, without looking at anybody else's processes; returns `None` where the
-/// kernel does not list children (`CONFIG_PROC_CHILDREN`).
+/// Finds the descendants from parent to child, without looking at other processes; returns `None`
+/// if the kernel does not list children (`CONFIG_PROC_CHILDREN`).
 fn family_by_children() -> Option<BTreeMap<i32, Stat>> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut open = children_of_thread(own, own)?;
@@ -154,7 +156,8 @@ fn descendants() -> BTreeMap<i32, Stat> {
         .filter_map(|pid| Some((pid, stat_of(pid)?)))
         .collect();
     let mut family = BTreeSet::from([own]);
-    // Ids wrap around, so a child may have a smaller one than its parent: go over them until nothing is added.
+    // Ids wrap around, so a child may have a smaller one than its parent: repeat until none is
+    // added.
     loop {
         let found: Vec<i32> = all
             .iter()

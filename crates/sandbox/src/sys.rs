@@ -1,4 +1,4 @@
-//! The few system calls that no safe wrapper offers, each in a function that cannot be misused.
+//! The few system calls without a safe wrapper, each in a function that cannot be misused.
 
 #![expect(unsafe_code, reason = "the only home of system calls without a safe wrapper")]
 
@@ -11,7 +11,8 @@ use std::process::Command;
 
 pub(crate) use start::{Program, start};
 
-/// Takes ownership of a descriptor that the parent process left open for us, and keeps it from our children.
+/// Takes ownership of a descriptor that the parent process left open for this one, and marks it
+/// close-on-exec.
 pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl on a number is harmless; it fails if the descriptor is not open.
     if raw <= 2 || unsafe { libc::fcntl(raw, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
@@ -21,9 +22,9 @@ pub(crate) fn adopt(raw: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Marks every descriptor but the standard three to be closed when a program is executed.
+/// Marks every descriptor but the standard three as close-on-exec.
 pub(crate) fn close_all_on_exec() -> io::Result<()> {
-    // SAFETY: the call changes flags only; no descriptor is closed under anybody's feet.
+    // SAFETY: the call changes flags only; no descriptor that is in use is closed.
     match unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -33,7 +34,8 @@ pub(crate) fn close_all_on_exec() -> io::Result<()> {
 /// The kernel's unit of `ru_oublock` (getrusage(2)).
 const BLOCK: u64 = 512;
 
-/// Returns how many bytes the descendants that were waited for have written to disks, also where they were removed.
+/// Returns how many bytes the descendants that were waited for have written to disks, including
+/// those that were removed again.
 pub(crate) fn written_by_children() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills in a structure that lives here; all zeroes are one too.
@@ -56,7 +58,7 @@ pub(crate) fn ignore_group_signals() {
     }
 }
 
-/// Returns the signals of [`ignore_group_signals`] their default meaning again.
+/// Restores the default disposition of the signals of [`ignore_group_signals`].
 pub(crate) fn restore_group_signals() {
     for signal in GROUP_SIGNALS {
         // SAFETY: SIG_DFL is a valid disposition for these signals and no handler code is involved.
@@ -64,7 +66,8 @@ pub(crate) fn restore_group_signals() {
     }
 }
 
-/// Runs `step` in the child between fork and exec; for a caller with a single thread, so that `step` may do anything.
+/// Runs `step` in the child between fork and exec. The caller must have a single thread, so that
+/// `step` may do anything.
 pub(crate) fn before_exec_single_threaded(
     command: &mut Command,
     step: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -74,8 +77,8 @@ pub(crate) fn before_exec_single_threaded(
     unsafe { command.pre_exec(step) };
 }
 
-/// Splits this process in two, and gives the child's id to the parent and none to the child; for a caller with a single
-/// thread, so that the child may do anything.
+/// Forks this process; returns the child's id in the parent and `None` in the child. The caller
+/// must have a single thread, so that the child may do anything.
 pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>> {
     // SAFETY: the calling process has one thread (the helper calls this before anything else), so no lock can be held
     // in the child by a thread that it does not have.
@@ -85,16 +88,17 @@ pub(crate) fn fork_single_threaded() -> io::Result<Option<rustix::process::Pid>>
     }
 }
 
-/// Returns the version of the kernel's Landlock, or 0 if there is none or it is switched off.
+/// Returns the ABI version of the kernel's Landlock; 0 if it is missing or disabled.
 pub(crate) fn landlock_version() -> i64 {
     /// `LANDLOCK_CREATE_RULESET_VERSION` (linux/landlock.h).
     const VERSION: libc::c_uint = 1;
-    // SAFETY: with this flag the kernel takes no pointer and makes no descriptor; it only answers a number.
+    // SAFETY: with this flag, the kernel takes no pointer and creates no descriptor; it only
+    // returns a number.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION) }
         .max(0)
 }
 
-/// A system call that waits for our answer.
+/// A system call that waits for the supervisor's answer.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: u64,
@@ -108,7 +112,7 @@ const RECEIVE: libc::c_ulong = 0xC050_2100;
 const SEND: libc::c_ulong = 0xC018_2101;
 const ID_VALID: libc::c_ulong = 0x4008_2102;
 
-/// Installs a filter whose notifications come out of the returned descriptor.
+/// Installs a filter and returns the descriptor from which its notifications are read.
 pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast::<libc::sock_filter>().cast_mut() };
@@ -124,7 +128,7 @@ pub(crate) fn install_listening_filter(filter: &[seccompiler::sock_filter]) -> i
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Takes the next waiting call.
+/// Receives the next waiting call.
 pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
     // SAFETY: all-zero is what the kernel demands of this structure of integers.
     let mut notification: libc::seccomp_notif = unsafe { std::mem::zeroed() };
@@ -141,13 +145,13 @@ pub(crate) fn receive_call(listener: &OwnedFd) -> io::Result<Call> {
     })
 }
 
-/// Reports whether the caller still waits, so that its process id is still its own.
+/// Reports whether the caller is still waiting, so that its process id is still its own.
 pub(crate) fn call_is_pending(listener: &OwnedFd, id: u64) -> bool {
     // SAFETY: the request takes a pointer to a u64, which lives through the call.
     unsafe { libc::ioctl(listener.as_raw_fd(), ID_VALID, &raw const id) == 0 }
 }
 
-/// Lets the call return 0, or fail with this error number.
+/// Makes the call return 0, or fail with this error number.
 pub(crate) fn answer_call(listener: &OwnedFd, id: u64, errno: i32) -> io::Result<()> {
     let response = libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 };
     // SAFETY: the request takes exactly this structure, which lives through the call.

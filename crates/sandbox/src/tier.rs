@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::Accounts;
 
-/// Says how strongly a process is held.
+/// How strongly a process is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confinement {
@@ -15,7 +15,8 @@ pub enum Confinement {
     Full,
     /// Landlock and seccomp without namespaces: no network, nothing written or read outside the view.
     Fallback,
-    /// Nothing is held back; processes still end with the job and get no inherited environment.
+    /// No restrictions. Processes still end with the job, and inherit only harmless environment
+    /// variables.
     Unconfined,
 }
 
@@ -29,13 +30,13 @@ impl fmt::Display for Confinement {
     }
 }
 
-/// Names the program that is executed as the sandbox's helper; by default this very program.
+/// The program that is executed as the sandbox's helper; by default this very program.
 ///
 /// Its `main` must begin with [`crate::run_helper_if_asked`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Helper(pub(crate) PathBuf);
 
-/// Opening it gives the running program, even after its file was replaced by a newer build.
+/// The path of the running program, even after its file was replaced by a newer build.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 impl Default for Helper {
@@ -45,7 +46,7 @@ impl Default for Helper {
 }
 
 impl Helper {
-    /// Names another program as the helper.
+    /// Uses another program as the helper.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self(program.into())
@@ -63,6 +64,6 @@ impl Helper {
 pub(crate) struct Tier {
     pub(crate) confinement: Confinement,
     pub(crate) helper: Helper,
-    /// What is known of the folders of earlier jobs.
+    /// What is known of the disk usage of earlier jobs' folders.
     pub(crate) accounts: Accounts,
 }

@@ -1,6 +1,8 @@
-//! The only other door: the git program, run unconfined with a clean environment.
+//! The only other way to start a process: runs the git program unconfined, with a clean
+//! environment.
 //!
-//! For `crates/git/src/repo/program.rs` alone; everything that an agent causes goes through [`crate::Sandbox`].
+//! Used by `crates/git/src/repo/program.rs` alone; everything that an agent causes goes through
+//! [`crate::Sandbox`].
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -22,12 +24,13 @@ use crate::error::SandboxError;
 use crate::host::trusted_search_path;
 use crate::{spawner, sys};
 
-/// A trusted program should never need longer; fetches and pushes of large repositories set their own.
+/// No trusted program should need longer; fetches and pushes of large repositories set their own.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
-/// More than any listing or object that the coordinator reads; both streams are held in memory.
+/// The maximum size of each output stream, in bytes: more than any listing or object that the
+/// coordinator reads. Both streams are held in memory.
 const MOST_OUTPUT: usize = 256 << 20;
 
-/// Builds one run of a trusted program with an empty environment.
+/// A builder for one run of a trusted program, with an empty environment.
 #[derive(Debug, Clone)]
 pub struct Trusted {
     program: PathBuf,
@@ -39,10 +42,10 @@ pub struct Trusted {
     outlives: Vec<Arc<OwnedFd>>,
 }
 
-/// Reports what a trusted program did.
+/// The result of a trusted program.
 #[derive(Debug, Clone)]
 pub struct TrustedOutput {
-    /// How it ended.
+    /// How the program ended.
     pub status: ExitStatus,
     /// All of its standard output.
     pub stdout: Vec<u8>,
@@ -50,7 +53,7 @@ pub struct TrustedOutput {
     pub stderr: Vec<u8>,
 }
 
-/// Begins a run of the trusted program at this absolute path.
+/// Returns a builder for a run of the trusted program at this absolute path.
 #[must_use]
 pub fn trusted(program: &Path) -> Trusted {
     Trusted {
@@ -79,8 +82,8 @@ impl Trusted {
         self
     }
 
-    /// Sets one variable of the otherwise empty environment; a `PATH` loses the folders that
-    /// [`crate::trusted_program`] passes over.
+    /// Sets one variable of the otherwise empty environment; folders that
+    /// [`crate::trusted_program`] skips are removed from a `PATH`.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
@@ -103,18 +106,18 @@ impl Trusted {
         self
     }
 
-    /// Lets this kill the program's process group, or keep it from starting, once it is itself killed; whoever only
-    /// asks to end leaves the program alone.
+    /// Kills the program's process group, or keeps it from starting, once `cancel` is killed. A
+    /// mere request to end does not affect the program.
     #[must_use]
     pub fn killed_by(mut self, cancel: &Cancel) -> Self {
         self.killed_by = Some(cancel.clone());
         self
     }
 
-    /// Lets the program go on to its end if this process is killed; `lock` stays open in it until then, beside
-    /// each that was given before.
+    /// Lets the program run to its end even if this process is killed. `lock` stays open in it
+    /// until then, besides those of earlier calls.
     ///
-    /// For what must not stop half-way. Whoever comes next waits for the lock.
+    /// For programs that must not stop half-way; the next process waits for the lock.
     #[must_use]
     pub fn outlives_us(mut self, lock: Arc<OwnedFd>) -> Self {
         self.outlives.push(lock);
@@ -124,8 +127,8 @@ impl Trusted {
     /// Runs the program to its end and returns everything it wrote.
     ///
     /// # Errors
-    /// If it could not be started, ran too long, wrote too much or was killed from here; never because of its exit
-    /// status.
+    /// Fails if the program could not be started, ran too long, wrote too much or was killed on
+    /// request; never because of its exit status.
     pub fn output(&self) -> Result<TrustedOutput, SandboxError> {
         self.require_wanted()?;
         let locks = self.outlives.iter().map(|lock| lock.try_clone()).collect::<Result<_, _>>();
@@ -134,7 +137,7 @@ impl Trusted {
         let child = spawner::spawn(locks, move || sys::start(&program))?;
         let read = self.read(streams);
         if read.is_err() {
-            // It may have ended in between.
+            // It may have ended in the meantime.
             let _ = rustix::process::kill_process_group(child, Signal::KILL);
         }
         let ended = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));
@@ -144,7 +147,7 @@ impl Trusted {
         Ok(TrustedOutput { status, stdout, stderr })
     }
 
-    /// Returns what is started, and the ends at which its output is read.
+    /// Returns the program to start, and the captures of its output streams.
     fn program(&self) -> Result<(sys::Program, [Capture; 2]), SandboxError> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(SandboxError::errno("make a pipe"));
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
@@ -169,7 +172,7 @@ impl Trusted {
         Ok((program, [Capture::new(Some(stdout), MOST_OUTPUT)?, Capture::new(Some(stderr), MOST_OUTPUT)?]))
     }
 
-    /// Reports as an error that the program has been killed, or was to be before it began.
+    /// Fails if the program is to be killed, also before it starts.
     fn require_wanted(&self) -> Result<(), SandboxError> {
         if self.killed_by.as_ref().is_some_and(Cancel::is_killed) {
             return Err(SandboxError::TrustedKilled { program: self.program.clone() });
@@ -177,7 +180,8 @@ impl Trusted {
         Ok(())
     }
 
-    /// Reads until the program closes its outputs; what it leaves running must not hold them.
+    /// Reads until the program closes its outputs; processes that it leaves running must not hold
+    /// them.
     fn read(&self, mut streams: [Capture; 2]) -> Result<[Vec<u8>; 2], SandboxError> {
         let until = Instant::now() + self.timeout;
         let killed = self.killed_by.as_ref().and_then(Cancel::kill_event);
@@ -239,7 +243,7 @@ mod tests {
             rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
         }
         let cancel = Cancel::new();
-        // It asks nobody to end who only asked.
+        // A request to end does not affect it.
         cancel.cancel();
         let waits = sh("echo > \"$0\"; read word < \"$1\"").args([&begun, &never]).killed_by(&cancel);
         let ended = std::thread::scope(|scope| {
@@ -249,7 +253,7 @@ mod tests {
             running.join().unwrap()
         });
         assert!(matches!(ended, Err(SandboxError::TrustedKilled { .. })), "{ended:?}");
-        // What would begin now does not.
+        // A program that would start now does not.
         let made = folder.path().join("made");
         let later = sh(": > \"$0\"").args([&made]).killed_by(&cancel).output();
         assert!(matches!(later, Err(SandboxError::TrustedKilled { .. })) && !made.exists(), "{later:?}");
@@ -263,7 +267,7 @@ mod tests {
         let script = sh("echo > begun; read line < go; echo alive").current_dir(place.path());
         let asking = std::thread::spawn(move || script.output().unwrap());
         std::fs::read(&gates[0]).unwrap();
-        // What starts processes has served another by now.
+        // The thread that starts processes has started another one by now.
         sh("true").output().unwrap();
         std::fs::write(&gates[1], "\n").unwrap();
         assert_eq!(asking.join().unwrap().stdout, b"alive\n");

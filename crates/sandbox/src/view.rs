@@ -1,17 +1,18 @@
-//! Checking a job's view before anything starts, so that a wrong path is an error with its name in it.
+//! Checks a job's view before anything starts, so that an error names the wrong path.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::SandboxError;
 use crate::job::{Content, HostView, Job, Mask, View};
 
-/// The kernel's own trees, which are never a root.
+/// The kernel's own file systems, which can never be roots.
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A view whose roots exist; each is listed under the name it was given and, if that differs, its real one.
+/// A view whose roots exist. Each root is listed under its given path and, if that differs, its
+/// real one.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// Parents before what lies in them.
+    /// Sorted, so that parents come before what is in them.
     pub(crate) roots: Vec<Root>,
     pub(crate) masks: Vec<Mask>,
 }
@@ -21,7 +22,7 @@ pub(crate) struct Checked {
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     pub(crate) writable: bool,
-    /// Whether it is not missed if it has gone since.
+    /// Whether the root is skipped if it has disappeared since.
     pub(crate) optional: bool,
 }
 
@@ -61,8 +62,8 @@ impl Checked {
         self.roots.iter().filter(|root| !root.writable).map(|root| root.path.as_path())
     }
 
-    /// Lists what of a read-only root may be read when the masked paths below it must not be: the siblings along the
-    /// way, instead of the root itself.
+    /// Lists what may be read of a read-only root without the masked paths below it: the siblings
+    /// along the way, instead of the root itself.
     pub(crate) fn readable_around_masks(&self, root: &Path) -> Vec<PathBuf> {
         let is_hidden = |mask: &&Mask| !shows_already(mask) && !self.writable().any(|root| mask.path.starts_with(root));
         let hidden: Vec<&Path> = self.masks.iter().filter(is_hidden).map(|mask| mask.path.as_path()).collect();
@@ -102,7 +103,7 @@ fn real_path(path: &Path) -> Result<PathBuf, SandboxError> {
     Ok(real)
 }
 
-/// Leaves out masks of what is not there and cannot be made; refuses those that could be made around.
+/// Drops masks of missing paths that cannot be created; refuses those that a command could evade.
 fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError> {
     let mut kept = Vec::new();
     for mask in masks {
@@ -110,7 +111,7 @@ fn kept_masks(masks: &[Mask], roots: &[Root]) -> Result<Vec<Mask>, SandboxError>
         if !mask.path.is_absolute() {
             return Err(wrong("the path is not absolute"));
         }
-        // The deepest root decides.
+        // The deepest root applies.
         let root = roots.iter().rev().find(|root| mask.path.starts_with(&root.path));
         match (root, std::fs::symlink_metadata(&mask.path)) {
             (_, Ok(found)) if found.is_symlink() => return Err(wrong("a link cannot be masked")),

@@ -1,4 +1,5 @@
-//! The tokio face, from a program with libtest's own `main`: the helper's hook before `main` serves it.
+//! The tokio interface, in a program with libtest's own `main`: the hook before `main` makes it the
+//! helper.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Starts a program without copying this process first.
 //!
-//! The standard library copies all page tables as soon as something is to be done in the child, which here is that the
-//! child dies with us: milliseconds for each process once a tokenizer is in memory. So the child borrows our memory
-//! until it executes its program, as it does in `posix_spawn`, and this thread waits for that long.
+//! The standard library copies all page tables as soon as the child has to do something before it
+//! executes its program; here, it has to arrange to die with this process. The copy takes
+//! milliseconds for each process once a tokenizer is in memory. So the child borrows our memory
+//! until it executes its program, as in `posix_spawn`, and this thread waits for that long.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
@@ -13,14 +14,16 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Pid;
 
-/// The child calls a few functions and none of them deeply.
+/// The size of the child's stack: it calls a few functions, none of them deeply.
 const STACK_BYTES: usize = 64 << 10;
 /// The highest number of a signal on Linux.
 const LAST_SIGNAL: c_int = 64;
-/// What the shell says of a program that could not be executed; nobody sees it, since the error is told.
+/// The exit code of shells for a program that could not be executed. It is never seen, because the
+/// error is reported.
 const NOT_EXECUTED: c_int = 127;
 
-/// A program to be started, in a process group of its own; all that the child needs is made before there is one.
+/// A program to start, in a process group of its own. Everything that the child needs is created
+/// before the child.
 pub(crate) struct Program {
     /// The absolute path of the program.
     pub(crate) path: CString,
@@ -28,15 +31,15 @@ pub(crate) struct Program {
     pub(crate) arguments: Vec<CString>,
     /// Its whole environment, as `NAME=value`.
     pub(crate) environment: Vec<CString>,
-    /// Where it starts; where we are, if nothing is said.
+    /// Its working directory; `None` for that of this process.
     pub(crate) directory: Option<CString>,
     /// Its standard input, output and error.
     pub(crate) streams: [OwnedFd; 3],
-    /// The process with whose calling thread it dies, or `None` if it goes on.
+    /// This process, if the child is to die with the calling thread; `None` if it is to outlive it.
     pub(crate) dies_with: Option<Pid>,
 }
 
-/// What the child reads in our memory, and what it leaves there.
+/// The data that the child reads from our memory, and the error that it stores there.
 struct Order<'a> {
     program: &'a Program,
     arguments: Vec<*const c_char>,
@@ -44,10 +47,10 @@ struct Order<'a> {
     errno: AtomicI32,
 }
 
-/// Starts a program; returns when it has been executed.
+/// Starts a program; returns once it has been executed.
 ///
 /// # Errors
-/// If it could not be executed.
+/// Fails if it could not be executed.
 pub(crate) fn start(program: &Program) -> io::Result<Pid> {
     let order = Order {
         program,
@@ -57,7 +60,7 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
     };
     let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // A handler of ours must not run in the child, whose memory is ours.
+    // A signal handler must not run in the child, which shares our memory.
     let mask = block_signals();
     // SAFETY: the stack is aligned, grows downwards and is as alive as `order` until the child has executed or ended,
     // since CLONE_VFORK suspends this thread until then; without CLONE_FILES and CLONE_SIGHAND, what the child does to
@@ -70,19 +73,19 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
     match order.errno.load(Ordering::Relaxed) {
         0 => Ok(child),
         errno => {
-            // It has ended, and nobody else knows of it.
+            // It has ended, and no other code waits for it.
             rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())?;
             Err(io::Error::from_raw_os_error(errno))
         }
     }
 }
 
-/// Returns the addresses of strings as C lists them.
+/// Returns the addresses of strings as a null-terminated list.
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([null()]).collect()
 }
 
-/// The child's life: it executes the program, or says why not.
+/// The child's main function: executes the program, or stores why that failed.
 extern "C" fn run(order: *mut c_void) -> c_int {
     // SAFETY: `start` passes its order, which outlives the child's use of it.
     let order = unsafe { &*order.cast::<Order<'_>>() };
@@ -92,17 +95,17 @@ extern "C" fn run(order: *mut c_void) -> c_int {
     unsafe { libc::_exit(NOT_EXECUTED) }
 }
 
-/// Prepares the child and executes the program; only system calls, and no memory is allocated.
+/// Prepares the child and executes the program; only makes system calls, and allocates no memory.
 fn execute(order: &Order<'_>) -> io::Error {
     let Program { path, directory, streams, dies_with, .. } = order.program;
     let done = |result: c_int| if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let prepare = || {
-        // From here on, what is sent to our group, such as a Ctrl-C, is not sent to the child.
+        // From here on, signals to our group, such as a Ctrl-C, do not reach the child.
         rustix::process::setpgid(None, None)?;
         reset_signals();
         if let Some(parent) = *dies_with {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // One that was killed before this would never send the signal.
+            // If the parent was killed before this, the signal would never be sent.
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
             }
@@ -124,9 +127,10 @@ fn execute(order: &Order<'_>) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Returns each signal its default meaning again, and lets all of them through.
+/// Resets each signal to its default disposition, and unblocks all of them.
 ///
-/// One that came while all were held back was meant for us: it is forgotten by being ignored for an instant.
+/// A signal that arrived while all were blocked was meant for us: ignoring it for an instant
+/// discards it.
 fn reset_signals() {
     for signal in 1..=LAST_SIGNAL {
         for meaning in [libc::SIG_IGN, libc::SIG_DFL] {
@@ -138,7 +142,7 @@ fn reset_signals() {
     set_signal_mask(&unsafe { zeroed() });
 }
 
-/// Holds all signals back from this thread; gives what was held back before.
+/// Blocks all signals in this thread; returns the previous mask.
 fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are valid for the calls, which only write to them.
     unsafe {

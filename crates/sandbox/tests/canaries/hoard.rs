@@ -1,4 +1,5 @@
-//! Attempts to hold memory that is in no process's size, and files that no process has open, made inside the sandbox.
+//! Attempts, inside the sandbox, to hold memory that counts for no process, and files that no
+//! process has open.
 
 #![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
 
@@ -7,15 +8,15 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::time::Duration;
 
-/// How many pieces of 32 MiB are held.
+/// The number of pieces that are held, of 32 MiB each.
 const PIECES: usize = 6;
 const PIECE: usize = 32 << 20;
 /// As long as any of the tests takes.
 const WAIT: Duration = Duration::from_secs(90);
-/// Some looks of the supervisor.
+/// Several checks of the supervisor.
 const SOME_LOOKS: Duration = Duration::from_millis(300);
 
-/// Makes one of the attempts, or `None` if it is not one of these.
+/// Makes one of these attempts; returns `None` if the name is of another one.
 pub(super) fn attempt(name: &str, then: &str) -> Option<io::Result<()>> {
     if name == "share-with-children" {
         return Some(share_with_children());
@@ -54,7 +55,8 @@ fn memory_files() -> io::Result<Vec<File>> {
     (0..PIECES).map(|_| memory_file()).collect()
 }
 
-/// One that was killed before it could take the name away has left an empty file of that name to the next.
+/// An attempt that is killed before it unlinks its file leaves an empty file of that name to the
+/// next one.
 fn unlinked_file() -> io::Result<File> {
     let mut file = File::options().read(true).write(true).create(true).truncate(true).open("unlinked")?;
     std::fs::remove_file("unlinked")?;
@@ -62,7 +64,7 @@ fn unlinked_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// A mapping of its first page alone keeps all of a file.
+/// A mapping of its first page alone keeps the whole file.
 fn mapped() -> io::Result<Vec<File>> {
     for _ in 0..PIECES {
         let file = unlinked_file()?;
@@ -75,7 +77,7 @@ fn mapped() -> io::Result<Vec<File>> {
     Ok(Vec::new())
 }
 
-/// Shared memory stays when no process has it in its tables any more.
+/// Shared memory remains even if no process has it in its page tables.
 fn let_go_mapping() -> io::Result<Vec<File>> {
     let (size, both) = (PIECES * PIECE, libc::PROT_READ | libc::PROT_WRITE);
     let start = unsafe { libc::mmap(std::ptr::null_mut(), size, both, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0) };
@@ -90,7 +92,7 @@ fn let_go_mapping() -> io::Result<Vec<File>> {
     Ok(Vec::new())
 }
 
-/// What is on its way to nobody is in no process's table.
+/// A descriptor in transit is in no process's table.
 fn in_a_socket(file: impl Fn() -> io::Result<File>) -> io::Result<Vec<File>> {
     let (here, there) = std::os::unix::net::UnixStream::pair()?;
     for _ in 0..PIECES {
@@ -105,7 +107,7 @@ fn in_a_socket(file: impl Fn() -> io::Result<File>) -> io::Result<Vec<File>> {
     Ok(Vec::new())
 }
 
-/// A segment outlives whoever made it.
+/// A segment outlives the process that created it.
 fn segment() -> io::Result<Vec<File>> {
     let size = PIECES * PIECE;
     let id = unsafe { libc::shmget(libc::IPC_PRIVATE, size, 0o600 | libc::IPC_CREAT) };

@@ -1,4 +1,5 @@
-//! What a job can open only for reading stays as it is: mode, owner, times, flags, and no lease on it.
+//! A file that a job can open only for reading keeps its mode, owner, times and flags, and gets no
+//! lease.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -7,7 +8,7 @@ use orchestrate_sandbox::{Confinement, Exit, Job, View};
 use crate::support::{Room, own_program};
 use crate::{Body, Named};
 
-/// Attempts on a file that can be read, each of which gets through without a sandbox.
+/// Attempts on a readable file, each of which gets through without a sandbox.
 const ATTEMPTS: [&str; 19] = [
     "chmod",
     "fchmodat",
@@ -29,7 +30,8 @@ const ATTEMPTS: [&str; 19] = [
     "set-flags",
     "write-hint",
 ];
-/// Attempts whose control depends on the file system and the kernel; within a sandbox they must fail.
+/// Attempts whose control depends on the file system and the kernel; within a sandbox they must
+/// fail.
 const CORNERS: [&str; 5] = ["fs-set-xattr", "set-version", "enable-verity", "set-encryption-policy", "file-setattr"];
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -48,7 +50,8 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     tests
 }
 
-/// The program of a toolchain, say: it belongs to the user, and the job may read and run it.
+/// The file is like a toolchain's program: it belongs to the user, and the job may read and execute
+/// it.
 fn changes_nothing(confinement: Confinement, name: &str) {
     let room = Room::new(confinement);
     let target = room.outside.path().join("shown");
@@ -71,13 +74,14 @@ fn changes_nothing(confinement: Confinement, name: &str) {
     }
 }
 
-/// Whatever changes an inode changes this time of it too.
+/// Returns the mode and the change time, which every change of an inode updates.
 fn look(path: &std::path::Path) -> (u32, i64, i64) {
     let found = std::fs::metadata(path).unwrap();
     (found.mode(), found.ctime(), found.ctime_nsec())
 }
 
-/// A program of root's that is made to run as its owner would be run by somebody else.
+/// Attempts to create a program that would run as its owner, who may be root, if another user
+/// started it.
 fn lends_its_identity(room: &Room) {
     const WAYS: [&str; 6] =
         ["set-id", "set-id-fchmod", "set-id-fchmodat2", "set-id-open", "set-id-mknod", "set-id-unnamed"];
@@ -95,8 +99,8 @@ fn lends_its_identity(room: &Room) {
 
 fn changes_its_own(room: &Room) {
     for name in ATTEMPTS {
-        // Attributes by name are refused in the fallback tier wherever the file lies, and flags and leases are no need
-        // of a build.
+        // The fallback tier refuses attributes by name for every file, and no build needs flags and
+        // leases.
         if ["setxattr", "fsetxattr", "lease", "set-flags", "write-hint"].contains(&name) {
             continue;
         }

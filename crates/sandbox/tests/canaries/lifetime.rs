@@ -1,4 +1,4 @@
-//! How jobs end: nothing survives, limits hold, and the answer comes in time.
+//! How jobs end: no process survives, limits hold, and the result arrives in time.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -47,10 +47,11 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     all.into_iter().map(bind).collect()
 }
 
-/// How many processes [`daemons`] leaves.
+/// The number of processes that [`daemons`] leaves.
 const DAEMONS: usize = 4;
 
-/// A script that leaves a child, a grandchild and a daemon of its own session, all of them deaf to SIGTERM.
+/// Returns a script that leaves a child, a grandchild and a daemon with a session of its own, all
+/// of which ignore SIGTERM.
 fn daemons(seconds: &str) -> String {
     let deaf = "trap '' TERM HUP INT;";
     format!(
@@ -75,7 +76,8 @@ fn passes_standard_input(room: &Room) {
 fn names_a_program_that_is_not_there(room: &Room) {
     let missing = room.try_run(&room.job("no-such-program", &[]));
     assert!(matches!(missing, Err(SandboxError::ProgramNotFound { .. })), "{missing:?}");
-    // A search ends with the refusal of what it could not execute, although it has found nothing.
+    // A search fails with the refusal of a path that it could not execute, even if it found no
+    // program.
     let closed = room.root.path().join("closed");
     std::fs::create_dir_all(room.root.path().join("others/no-such-program")).unwrap();
     std::fs::create_dir(&closed).unwrap();
@@ -106,7 +108,7 @@ fn returns_when_the_command_exits_and_ends_daemons(room: &Room) {
     assert_eq!(alive(&seconds), [0; 0]);
 }
 
-/// The control of every test of daemons: they outlive a shell that nobody confines.
+/// The control of every test of daemons: they outlive an unconfined shell.
 fn daemons_outlive_a_shell(_: &Room) {
     let seconds = unique_seconds();
     let mut shell = Command::new("sh");
@@ -132,7 +134,8 @@ fn time_limit_ends_daemons(room: &Room) {
     assert_eq!((finished.exit, finished.stdout.text().as_str()), (Exit::TimedOut, "bye\n"));
 }
 
-/// Lets a script run out of time, but not before it has `begun`: on a loaded machine that takes longer.
+/// Runs a script into its time limit, but not before `begun` holds: on a loaded machine that takes
+/// longer.
 fn out_of_time(room: &Room, script: &str, begun: impl Fn() -> bool) -> Finished {
     for timeout in [300, 3_000, 30_000].map(Duration::from_millis) {
         let mut job = room.sh(script);
@@ -166,7 +169,7 @@ fn what_ended_was_not_stopped_while_its_files_go(room: &Room) {
     assert_eq!(finished.exit, Exit::Code(0));
 }
 
-/// Runs a script until it has touched `started`, then stops it, and gives what came of it.
+/// Runs a script until it has touched `started`, then stops it and returns the result.
 fn stopped(room: &Room, script: &str, stop: impl Fn(&Cancel)) -> (Finished, Cancel) {
     let (cancel, started) = (Cancel::new(), room.root.path().join("started"));
     let job = room.sh(script);
@@ -226,8 +229,8 @@ fn fork_bomb_is_bounded(room: &Room) {
     let mut job = room.sh(&format!("for i in $(seq {BOMB}); do sleep {seconds} & done 2>/dev/null; touch all; wait"));
     job.limits.timeout = Duration::from_secs(60);
     job.limits.processes = Some(60);
-    // A user that the kernel counts gets refusals, root and the fallback tier the watch; nobody waits for the time
-    // limit.
+    // The kernel refuses an ordinary user's forks; for root and in the fallback tier, the
+    // supervisor ends the job. Neither takes until the time limit.
     let finished = room.run(&job);
     assert!(matches!(finished.exit, Exit::ProcessLimit | Exit::Code(1..)), "{}", finished.exit);
     assert_eq!(alive(&seconds), [0; 0]);
@@ -242,9 +245,10 @@ fn fork_bomb_is_bounded(room: &Room) {
     assert_eq!(alive(&seconds), [0; 0]);
 }
 
-/// Only a process namespace ends a bomb that doubles for sure: elsewhere it would take the whole machine.
+/// Only a process namespace reliably ends a bomb that doubles: elsewhere it would take down the
+/// whole machine.
 fn fork_bomb_that_doubles_is_bounded(room: &Room) {
-    // Ends by itself below a thousand: a test must not be able to take the machine down.
+    // Ends by itself below a thousand processes: a test must not be able to take the machine down.
     let mut bomb =
         room.sh("b() { [ $1 -gt 0 ] && { b $(($1-1)) & b $(($1-1)) & wait; } || { sleep 2; echo leaf; }; }; b 8");
     bomb.limits.timeout = Duration::from_secs(60);
@@ -252,7 +256,7 @@ fn fork_bomb_that_doubles_is_bounded(room: &Room) {
     bomb.limits.processes = Some(60);
     let bounded = leaves(&bomb);
     bomb.limits.processes = None;
-    // The control: without the limit, every leaf is there.
+    // The control: without the limit, every leaf runs.
     assert_eq!((bounded < 60, leaves(&bomb)), (true, 256), "{bounded} leaves within the limit");
 }
 
@@ -270,7 +274,8 @@ fn killing_everything_kills_only_the_job(room: &Room) {
     assert!(outside.try_wait().unwrap().is_none(), "a process outside was killed");
     outside.kill().unwrap();
     outside.wait().unwrap();
-    // Whether the shell is spared by its own signal to all depends on the tier's process namespace.
+    // Whether the shell receives its own signal to all processes depends on the tier's process
+    // namespace.
     assert!(matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)), "{}", finished.exit);
 }
 
@@ -278,14 +283,14 @@ fn nothing_survives_the_coordinator(room: &Room) {
     let seconds = unique_seconds();
     let mut coordinator = coordinator_of(room, &format!("{} touch started; wait", daemons(&seconds))).spawn().unwrap();
     assert!(within(PATIENCE, || room.root.path().join("started").exists()));
-    // The shell has gone on before what it has started in the background has begun.
+    // The shell continues before its background processes have started.
     assert!(within(PATIENCE, || alive(&seconds).len() == DAEMONS));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     assert!(within(PATIENCE, || alive(&seconds).is_empty()), "{:?} survived", alive(&seconds));
 }
 
-/// Which process of the sandbox's own is killed.
+/// The process of the sandbox that is killed.
 #[derive(Clone, Copy)]
 enum Victim {
     /// The one that started the program.
@@ -314,7 +319,8 @@ fn nothing_survives(room: &Room, victim: Victim) {
     assert_eq!(finished.exit, Exit::Signal(9));
 }
 
-/// What the child of some tests does: runs one job and prints what it said, unless it is killed meanwhile.
+/// The main function of the child of some tests: runs one job and prints its output, unless it is
+/// killed.
 pub(crate) fn coordinator(args: &[String]) {
     let confinement = match args[1].as_str() {
         "Full" => Confinement::Full,

@@ -1,6 +1,7 @@
-//! What a job uses up of memory and disk: it ends alone, before the machine is in trouble.
+//! Limits of memory and disk: a job that exceeds one is ended alone, before the machine is in
+//! trouble.
 //!
-//! Each attempt has its control: without the limit it gets through.
+//! Each attempt has its control: without the limit, it gets through.
 
 use std::time::Duration;
 
@@ -9,10 +10,10 @@ use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
 use crate::support::{PATIENCE, Room, alive, own_program, unique_seconds, within};
 use crate::{Body, Named};
 
-/// Ways to hold 192 MiB, none of which shows in the size of a process.
+/// Ways to hold 192 MiB. Only the last shows in the size of a process.
 const HOARDS: [&str; 5] =
     ["hoard-memory-file", "hoard-let-go-mapping", "hoard-in-a-socket", "hoard-hidden", "hoard-own"];
-/// Ways to hold 192 MiB on a disk in files that have no name and that no process has open.
+/// Ways to hold 192 MiB on a disk, in files that have no name and that no process has open.
 const FILLS: [&str; 2] = ["fill-mapped", "fill-in-a-socket"];
 /// Half of what is hoarded.
 const MEMORY_LIMIT: u64 = 96 << 20;
@@ -53,7 +54,7 @@ fn limited(job: Job, memory_bytes: Option<u64>, disk_bytes: Option<u64>) -> Job 
     Job { limits, ..job }
 }
 
-/// The probe says when it holds all, and then waits to be ended if it is told to.
+/// The probe reports when it holds everything, and then waits to be ended if it is told to.
 fn hoards(room: &Room, name: &str) {
     let job = |then: &str| room.job(own_program(), &[crate::probe::ARG, name, then]);
     let ended = room.run(&limited(job("wait"), Some(MEMORY_LIMIT), None));
@@ -67,7 +68,7 @@ fn segments_count(room: &Room) {
     hoards(room, "hoard-segment");
 }
 
-/// Processes that were forked share what they have not changed, as tests and servers do.
+/// Forked processes share the pages that they have not changed, as tests and servers do.
 fn shared_pages_count_once(room: &Room) {
     let job = room.job(own_program(), &[crate::probe::ARG, "share-with-children", "end"]);
     let ended = room.run(&limited(job, Some(256 << 20), None));
@@ -89,7 +90,7 @@ fn the_kernel_kills_a_command_first(room: &Room) {
         assert!(runs);
         assert!(scores.iter().all(|score| score.trim() == "1000"), "{scores:?}");
     });
-    // The control: who starts it is not killed first.
+    // The control: this process is not killed first.
     assert_ne!(score(std::process::id().cast_signed()).trim(), "1000");
 }
 
@@ -113,7 +114,7 @@ fn many_small_files_count(room: &Room) {
     fills(room, "mkdir -p many; cd many; for i in $(seq 16000); do : > $i; done");
 }
 
-/// Commands that only make room still run where there is too much, and one that goes on adding does not.
+/// Above the limit, commands that only free space still run; one that continues to write does not.
 fn a_full_worktree_can_be_cleared(room: &Room) {
     let file = |name: &str| room.root.path().join(name);
     for name in ["a", "b"] {
@@ -132,7 +133,7 @@ fn folder_bytes(room: &Room) -> u64 {
     room.root.path().read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
 }
 
-/// No command is there long enough to be looked at.
+/// No command runs long enough for a check.
 fn short_commands_add_up(room: &Room) {
     let run = |script: &str, most| room.run(&limited(room.sh(script), None, most)).exit;
     let write = |number: u64, most| run(&format!("head -c 5000000 /dev/zero > {number}"), most);
@@ -143,7 +144,7 @@ fn short_commands_add_up(room: &Room) {
     assert_eq!(run("rm *", Some(DISK_LIMIT)), Exit::Code(0));
     assert_eq!(write(1, Some(DISK_LIMIT)), Exit::Code(0));
     assert!((0..15).all(|number| write(number, None) == Exit::Code(0)));
-    // What was written without a limit is known too.
+    // Files that were written without a limit count too.
     assert_eq!(write(15, Some(DISK_LIMIT)), Exit::DiskLimit);
 }
 
@@ -156,7 +157,7 @@ fn fills_unseen(room: &Room, name: &str) {
     assert_eq!((control.exit, control.stdout.text().as_str()), (Exit::Code(0), "held\n"), "{}", control.stderr.text());
 }
 
-/// A log without a name that every child has open.
+/// The file is like a log that was unlinked and that every child has open.
 fn one_file_of_many_processes_counts_once(room: &Room) {
     let hold = "exec 8>f; rm f; head -c 20000000 /dev/zero >&8; for i in 1 2 3 4; do sleep 1 & done; \
                 for i in 1 2 3 4 5 6; do head -c 40000000 /dev/zero > g; rm g; done; wait";

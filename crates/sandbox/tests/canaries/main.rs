@@ -1,7 +1,8 @@
-//! The claims of each tier, as canaries: each probe must trip without the sandbox and must not within it.
+//! The claims of each tier, as canaries: each probe must trip without the sandbox and must not
+//! within it.
 //!
-//! The program is its own helper and its own probe, so that no claim depends on a tool being installed. A tier that
-//! cannot start here is reported as not run, and fails if `ORCHESTRATE_REQUIRE=all`.
+//! The program is its own helper and its own probe, so no claim depends on an installed tool. A
+//! tier that cannot start here is reported as not run, and fails with `ORCHESTRATE_REQUIRE=all`.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! The attempts, made by this program inside the sandbox: each exits with 0 if it got through.
+//! The attempts, made by this program inside the sandbox; it exits with 0 if one gets through.
 
 #![expect(unsafe_code, reason = "the attempts are raw system calls; nothing here outlives its own process")]
 
@@ -57,7 +57,8 @@ fn attempt(name: &str, target: &str) -> io::Result<()> {
     }
 }
 
-/// The numbers of calls and requests that libc does not name (linux/fs.h, linux/fsverity.h, linux/fscrypt.h).
+/// Numbers of calls and requests that libc does not define (linux/fs.h, linux/fsverity.h,
+/// linux/fscrypt.h).
 const FCHMODAT2: libc::c_long = 452;
 const FILE_SETATTR: libc::c_long = 469;
 const F_SET_RW_HINT: libc::c_int = 1036;
@@ -70,7 +71,7 @@ const FS_IOC_ENABLE_VERITY: libc::c_ulong = 0x4080_6685;
 const FS_IOC_SET_ENCRYPTION_POLICY: libc::c_ulong = 0x800c_6613;
 const FS_NODUMP_FL: libc::c_long = 0x40;
 
-/// Attempts to change what belongs to a file beside its content, mostly by a descriptor that can only read.
+/// Attempts to change a file's metadata, mostly by a descriptor that can only read.
 fn attempt_inode(name: &str, target: &str) -> Option<io::Result<()>> {
     if name.starts_with("set-id") {
         return Some(attempt_identity(name, target));
@@ -115,7 +116,7 @@ fn attempt_inode(name: &str, target: &str) -> Option<io::Result<()>> {
     })
 }
 
-/// Attempts to change what only a file system knows of a file.
+/// Attempts to change metadata that only some file systems have.
 fn attempt_flags(name: &str, fd: i32) -> Option<io::Result<()>> {
     Some(match name {
         "set-flags" => {

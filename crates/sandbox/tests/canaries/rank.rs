@@ -1,4 +1,4 @@
-//! What the sandbox's own processes take from the processors, and that the job comes after them.
+//! The processor time of the sandbox's own processes, and the lower priority of the job.
 
 #![expect(unsafe_code, reason = "no safe wrapper traces a process")]
 
@@ -10,9 +10,10 @@ use orchestrate_sandbox::{Cancel, Confinement, Exit, Job, Limits};
 use crate::support::{PATIENCE, Room, alive, helpers_above, unique_seconds, within};
 use crate::{Body, Named};
 
-/// How often the supervisor has to have gone back to sleep: each time it wakes up by itself.
+/// How often the supervisor must have gone back to sleep; it wakes up by itself each time.
 const SLEEPS: u64 = 2;
-/// What a supervisor that only sleeps never needs, in ticks of the processor's time (a hundredth of a second each).
+/// Processor time that a supervisor that only sleeps never needs, in ticks (a hundredth of a second
+/// each).
 const MOST_TICKS: u64 = 30;
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -24,10 +25,11 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     all.into_iter().map(bind).collect()
 }
 
-/// Runs a job that sleeps, and gives its process and the sandbox's own above it to `look`, the nearest first.
+/// Runs a job that sleeps, and calls `look` with its process and the sandbox's own above it, the
+/// nearest first.
 fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T) {
     let (seconds, cancel) = (unique_seconds(), Cancel::new());
-    // Without limits nothing wakes the supervisor but its own tick.
+    // Without limits, only its own tick wakes the supervisor.
     let limits = Limits { processes: None, memory_bytes: None, ..Limits::default() };
     let job = Job { limits, ..room.job("sleep", &[seconds.as_str()]) };
     std::thread::scope(|scope| {
@@ -40,8 +42,8 @@ fn beside<T: Send>(room: &Room, look: impl FnOnce(i32, &[i32]) -> T) -> (Exit, T
     })
 }
 
-/// Whoever traces a process is told of its end first; until it has listened, everything of the process hangs up and
-/// none of it is over.
+/// A tracer is notified of a process's end first. Until it has waited for the process, all
+/// descriptors of the process hang up, but it cannot be reaped.
 fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
     let (exit, (sleeps, ticks)) = beside(room, |program, helpers| {
         let supervisor = helpers[0];
@@ -55,7 +57,7 @@ fn a_supervisor_sleeps_beside_an_end_that_takes_long(room: &Room) {
         let spent = || (sleeps(supervisor) - before.0, ticks(supervisor) - before.1);
         assert!(within(Duration::from_secs(60), || spent().0 >= SLEEPS || spent().1 >= MOST_TICKS));
         let spent = spent();
-        // SAFETY: listens to the end, which leaves the process to its parent.
+        // SAFETY: waits for the end, which leaves the process to its parent.
         unsafe { libc::waitpid(program, std::ptr::null_mut(), libc::__WALL) };
         spent
     });
@@ -71,7 +73,7 @@ fn nothing_runs_in_real_time(room: &Room) {
     let own = field(i32::try_from(std::process::id()).unwrap(), NICE).parse::<i32>().unwrap();
     assert_eq!(helpers, vec![("0".to_owned(), own); helpers.len()]);
     assert_eq!(program.0, "0");
-    // The kernel counts the processes of others than root, and refuses them more.
+    // The kernel counts the processes of all users but root, and refuses further ones.
     assert_eq!(program.1 > own, rustix::process::getuid().is_root());
 }
 
@@ -91,7 +93,7 @@ fn ticks(pid: i32) -> u64 {
     [USER_TIME, SYSTEM_TIME].map(|index| field(pid, index).parse::<u64>().unwrap()).iter().sum()
 }
 
-/// How often a process has gone to sleep of its own accord.
+/// Returns how often a process has voluntarily gone to sleep.
 fn sleeps(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();

@@ -1,4 +1,4 @@
-//! What a job must not get through to: the network, other processes, files outside, the kernel's corners.
+//! What a job must not reach: the network, other processes, files outside, the kernel's corners.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -10,7 +10,7 @@ use orchestrate_sandbox::Confinement;
 use crate::Body;
 use crate::support::{Room, unique_seconds};
 
-/// What each probe aims at, and what the control shows: that without a sandbox it gets through.
+/// Probes whose control must get through without a sandbox.
 const FILES: [&str; 12] = [
     "read", "write", "truncate", "rename", "remove", "link-in", "chmod", "fchmodat", "chown", "setxattr", "flock",
     "create",
@@ -19,7 +19,8 @@ const NETWORK: [&str; 5] = ["tcp", "fast-open", "mptcp", "udp", "netlink"];
 const PROCESSES: [&str; 8] =
     ["kill", "pidfd-signal", "prlimit", "setpriority", "environ", "cmdline", "process-memory", "ptrace"];
 const SOCKETS: [&str; 3] = ["unix", "unix-datagram", "unix-pair-datagram"];
-/// These depend on how the kernel was built, so their control may fail; within a sandbox they must.
+/// Probes whose control may fail, depending on how the kernel was built; within a sandbox they must
+/// fail.
 const CORNERS: [&str; 7] = ["unshare-user", "io-uring", "keyring", "vsock", "packet", "new-privileges", "capabilities"];
 
 pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
@@ -71,7 +72,7 @@ fn network(room: &Room, name: &'static str) -> (bool, String) {
     udp.set_nonblocking(true).unwrap();
     let target = if name == "udp" { udp.local_addr() } else { tcp.local_addr() }.unwrap().to_string();
     let (sent, said) = room.probe(&[name, &target]);
-    // A datagram may be sent into a network of the job's own; what counts is whether it arrives.
+    // A datagram can be sent into a network of the job's own; what matters is whether it arrives.
     let through = if name == "udp" { udp.recv(&mut [0; 16]).is_ok() } else { sent };
     (through, said)
 }

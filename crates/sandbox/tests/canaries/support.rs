@@ -1,4 +1,4 @@
-//! Running a job and looking at what came of it.
+//! Runs jobs and inspects their results.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,10 +11,11 @@ use tempfile::TempDir;
 
 pub(crate) const COORDINATOR_ARG: &str = "__coordinator";
 
-/// How long anything may take that has to come: load makes all slower, so a shorter time would tell of the machine.
+/// The time limit of waiting for anything: load slows everything down, so a shorter one would
+/// measure the machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
-/// One sandbox, one writable root, and a place outside it.
+/// One sandbox, one writable root, and a folder outside it.
 pub(crate) struct Room {
     pub(crate) sandbox: Sandbox,
     pub(crate) root: TempDir,
@@ -62,13 +63,13 @@ impl Room {
         self.try_run(job).unwrap()
     }
 
-    /// Runs a script and returns how it ended and all that it said.
+    /// Runs a script; returns how it ended and all its output.
     pub(crate) fn says(&self, script: &str) -> (Exit, String) {
         let finished = self.run(&self.sh(script));
         (finished.exit, finished.stdout.text() + &finished.stderr.text())
     }
 
-    /// Runs a probe of this very program: whether it got through, and what it said.
+    /// Runs a probe of this very program; returns whether it got through, and its output.
     pub(crate) fn probe(&self, args: &[&str]) -> (bool, String) {
         let args: Vec<&str> = [&[crate::probe::ARG], args].concat();
         let finished = self.run(&self.job(own_program(), &args));
@@ -85,7 +86,8 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Makes the command that starts a coordinator of its own, which runs a script in the room's tier and root.
+/// Returns a command that starts a separate coordinator, which runs a script in the room's tier and
+/// root.
 pub(crate) fn coordinator_of(room: &Room, script: &str) -> Command {
     let mut command = Command::new(own_program());
     command.args([COORDINATOR_ARG, &format!("{:?}", room.sandbox.confinement())]).arg(room.root.path()).arg(script);
@@ -93,19 +95,20 @@ pub(crate) fn coordinator_of(room: &Room, script: &str) -> Command {
     command
 }
 
-/// Lists the processes whose command line holds `mark`.
+/// Lists the processes that have `mark` as an argument.
 pub(crate) fn alive(mark: &str) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let holds = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        // Only the marked program itself: the mark is one of its arguments, not part of a script that starts it.
+        // Only the marked program itself: a script that starts it contains the mark in a longer
+        // argument.
         line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
     };
     pids.filter(holds).collect()
 }
 
-/// Lists the processes of the sandbox's own above the given ones, the nearest first.
+/// Lists the sandbox's own processes above the given ones, the nearest first.
 pub(crate) fn helpers_above(pids: &[i32]) -> Vec<i32> {
     let parent = |pid: i32| -> Option<i32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -123,14 +126,14 @@ pub(crate) fn helpers_above(pids: &[i32]) -> Vec<i32> {
     lines.max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// A number of seconds to sleep that no other process on this machine sleeps.
+/// Returns a number of seconds for which no other process on this machine sleeps.
 pub(crate) fn unique_seconds() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("{}.{}", 300_000 + std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
 }
 
-/// Waits until `done` holds; false if it does not within the time.
+/// Waits until `done` holds; returns false if it does not within the time.
 pub(crate) fn within(time: Duration, done: impl Fn() -> bool) -> bool {
     let until = std::time::Instant::now() + time;
     while !done() {

@@ -1,4 +1,4 @@
-//! What must still work inside: shells, compilers, builds, and local servers where the network is the job's own.
+//! What must still work inside: shells, compilers, builds and git.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) fn tests(confinement: Confinement) -> Vec<(String, Body)> {
     all.into_iter().map(bind).collect()
 }
 
-/// Names the tool that a test needs and that is not here, with the way to get it.
+/// Returns the tool that a test needs and that is missing, with the way to install it.
 pub(crate) fn missing_tool(test: &str) -> Option<&'static str> {
     let tools = [
         ("compiles_and_runs_c", "cc", "cc (apt install gcc libc6-dev)"),
@@ -62,7 +62,7 @@ fn checks_and_runs_a_crate_offline(room: &Room) {
         "{}",
         finished.stderr.text()
     );
-    // What one job has built is no work for the next one: all of them see the registry at the same place.
+    // A job does not rebuild what an earlier one has built: both see the registry at the same path.
     let again = room.says("touch src/main.rs && cargo check --offline 2>&1 | grep -c -E '(Checking|Compiling) '");
     assert_eq!(again, (Exit::Code(0), "1\n".to_owned()));
 }

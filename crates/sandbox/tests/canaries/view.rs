@@ -124,7 +124,7 @@ fn has_an_empty_private_home(room: &Room) {
     assert_eq!(room.says("ls -A ~ $TMPDIR/y").0, Exit::Code(2), "the next job has a new one");
 }
 
-/// Of a home of the test's own, since nobody's real one is known to hold these files.
+/// Uses a home of the test's own, because a real one may lack these files.
 fn hides_the_users_home(room: &Room) {
     let home = room.outside.path();
     let files = [".ssh/id", ".bashrc", ".cargo/credentials.toml", ".cargo/registry/shown"];
@@ -135,7 +135,7 @@ fn hides_the_users_home(room: &Room) {
     let mut coordinator = coordinator_of(room, &format!("cd {}; cat {}; exit 0", home.display(), files.join(" ")));
     coordinator.env("HOME", home).env_remove("CARGO_HOME").env_remove("RUSTUP_HOME");
     let said = String::from_utf8(coordinator.output().unwrap().stdout).unwrap();
-    // Without a sandbox everything is read; within one, what builds need is there and nothing else.
+    // Without a sandbox, everything is read; within one, only what builds need.
     let is_confined = room.sandbox.confinement() != Confinement::Unconfined;
     assert_eq!(said, if is_confined { "shown\n" } else { "id\n.bashrc\ncredentials.toml\nshown\n" });
 }
@@ -167,7 +167,7 @@ fn hides_a_masked_file_of_a_read_only_root(room: &Room) {
     assert_eq!(text, expected);
 }
 
-/// As `git config` replaces its file, by renaming another over it.
+/// `git config` replaces its file like this, by renaming another over it.
 fn starts_while_a_masked_file_is_replaced(room: &Room) {
     const JOBS: usize = 10;
     let shown = room.outside.path();
@@ -189,7 +189,7 @@ fn starts_while_a_masked_file_is_replaced(room: &Room) {
     });
 }
 
-/// What comes in the place of a masked file while the job runs is not shown either.
+/// A file that replaces a masked one while the job runs is not shown either.
 fn hides_what_replaces_a_masked_file(room: &Room) {
     let (shown, root) = (room.outside.path(), room.root.path());
     let config = shown.join("config");
@@ -262,7 +262,7 @@ fn bounds_temporary_files(room: &Room) {
         text.matches("Read-only file system").count() >= 2 || text.matches("Permission denied").count() >= 2,
         "{text}"
     );
-    // The control: what is bounded is not the machine's own, which others fill.
+    // The control: the bounded folders are not the machine's own, which other processes fill.
     let device = |room: &Room| room.says("stat -c %d /tmp").1;
     assert_ne!(device(room), device(&Room::new(Confinement::Unconfined)));
 }
@@ -274,7 +274,7 @@ fn sees_only_its_own_processes(room: &Room) {
         let (_, arguments) = room.says("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'");
         arguments.lines().any(|argument| argument == seconds)
     };
-    // The control: without a sandbox the other process is seen.
+    // The control: without a sandbox, the other process is visible.
     let seen = (sees_it(room), sees_it(&Room::new(Confinement::Unconfined)));
     other.kill().unwrap();
     other.wait().unwrap();

@@ -15,7 +15,7 @@ pub struct Batch {
     pub events: Vec<Event>,
     /// The blobs that the facts name; also stored if no fact names them.
     pub blobs: Vec<Blob>,
-    /// Answers to commands.
+    /// Answers to requests, among them those that led to the facts.
     pub answers: Vec<Answer>,
 }
 
@@ -27,7 +27,7 @@ impl Batch {
         self
     }
 
-    /// Adds the answer to a command.
+    /// Adds the answer to a request.
     #[must_use]
     pub fn answering(mut self, to: InboxId, reply: Reply) -> Self {
         self.answers.push(Answer { to, reply });

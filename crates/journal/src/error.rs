@@ -24,7 +24,7 @@ pub enum JournalError {
     /// A file or folder could not be read or written.
     #[error("use '{path}': {source}")]
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The system's error.
         source: Cause,
@@ -32,7 +32,7 @@ pub enum JournalError {
     /// A database error without a more specific variant.
     #[error("use the journal '{path}': {source}")]
     Database {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
         /// SQLite's error.
         source: Cause,
@@ -40,19 +40,19 @@ pub enum JournalError {
     /// The disk is full. Nothing was recorded, and the same append works once there is space.
     #[error("write the journal '{path}': the disk is full; free some space and resume the run; nothing is lost")]
     DiskFull {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
     },
     /// The file system or the file is read-only.
     #[error("write the journal '{path}': it is read-only; make it writable or set XDG_STATE_HOME to another folder")]
     ReadOnly {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
     },
     /// Another process kept the database locked for too long.
     #[error("use the journal '{path}': another process has locked it; try again")]
     Busy {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
     },
     /// The database is damaged, truncated, or of another program. It is not modified.
@@ -61,16 +61,16 @@ pub enum JournalError {
          '{}' away to start over: branches and snapshots are safe in git", folder(.path).display()
     )]
     Corrupt {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it is refused.
         reason: String,
     },
     /// Another version of orchestrate created the database in a format that this one does not read.
     /// It is not modified.
     #[error("read the journal '{path}': {}", other_format((*.found, *.known), .path))]
     OtherFormat {
-        /// The database.
+        /// The path of the database.
         path: PathBuf,
         /// The format of the database.
         found: i64,
@@ -80,7 +80,7 @@ pub enum JournalError {
     /// The folder cannot be created or accessed, or its path is too long.
     #[error("keep a journal in '{path}': {reason}; set XDG_STATE_HOME to another folder")]
     Unusable {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
         /// Why the folder cannot be used.
         reason: String,
@@ -90,7 +90,7 @@ pub enum JournalError {
         "keep a journal in '{path}': {kind} cannot hold one safely; set XDG_STATE_HOME to a folder on a local disk"
     )]
     ForeignFileSystem {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
         /// The file system's name.
         kind: &'static str,
@@ -112,7 +112,7 @@ pub enum JournalError {
     /// Another process holds the lease of the run.
     #[error("take over run {run}: process {} {}", .holder.pid, purpose_in_words(.holder.purpose))]
     Held {
-        /// The run.
+        /// The id of the run.
         run: RunId,
         /// The other process; its id is 0 if it is not known yet.
         holder: Holder,
@@ -120,7 +120,7 @@ pub enum JournalError {
     /// Another coordinator has taken the run over, so this one may no longer write.
     #[error("record events of run {run}: another coordinator has taken it over")]
     Fenced {
-        /// The run.
+        /// The id of the run.
         run: RunId,
     },
     /// The facts cannot follow the recorded ones; none of them was recorded.
@@ -129,7 +129,7 @@ pub enum JournalError {
     /// A newer version recorded the fact, in a form that this one would misread.
     #[error("read run {run}: a newer orchestrate recorded event {seq} (version {v}); use that version")]
     NewerFact {
-        /// The run.
+        /// The id of the run.
         run: RunId,
         /// The sequence number of the fact.
         seq: u64,
@@ -139,7 +139,7 @@ pub enum JournalError {
     /// A record of a known type cannot be decoded.
     #[error("read run {run}: record {seq} is damaged: {reason}")]
     Undecodable {
-        /// The run.
+        /// The id of the run.
         run: RunId,
         /// The sequence number of the fact; in a list of runs, that of the run's newest fact.
         seq: u64,
@@ -158,13 +158,13 @@ pub enum JournalError {
     /// The blob's content does not match its id.
     #[error("read blob {id}: its content has changed on disk")]
     DamagedBlob {
-        /// The blob.
+        /// The id of the blob.
         id: BlobId,
     },
     /// The run has an open request, so its last facts were refused; nothing was recorded.
     #[error("end run {run}: a request is unanswered")]
     CommandOpen {
-        /// The run.
+        /// The id of the run.
         run: RunId,
     },
     /// There is no such request.

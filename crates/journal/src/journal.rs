@@ -180,8 +180,8 @@ impl Journal {
         Ok(Slot { permit, journal: self.clone() })
     }
 
-    /// Answers a request that led to no facts; otherwise its answer belongs in the batch of the facts
-    /// (see [`Batch::answering`]).
+    /// Answers a request that led to no facts; otherwise its answer belongs in the batch of the
+    /// facts (see [`Batch::answering`]).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Keeps what is known of the disk usage of jobs' folders from one job to the next.
+//! Keeps the known disk usage of jobs' folders from one job to the next.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of the disk usage of some folders; all sizes are in bytes.
+/// The known disk usage of some folders; all sizes are in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
     /// What they held at the last scan.

@@ -19,7 +19,7 @@ pub enum SandboxError {
     /// The requested tier does not work here.
     #[error("start the {tier} sandbox: {reason}")]
     TierUnusable {
-        /// The tier.
+        /// The requested tier.
         tier: crate::Confinement,
         /// Why it does not work, and the fix.
         reason: String,
@@ -36,7 +36,7 @@ pub enum SandboxError {
     Helper {
         /// The helper's path.
         path: PathBuf,
-        /// The cause.
+        /// The I/O error.
         source: io::Error,
     },
     /// The program is not in the view or not in the job's `PATH`.
@@ -56,15 +56,15 @@ pub enum SandboxError {
     /// The working directory is not below a root of the view.
     #[error("enter {path}: the working directory must be inside the sandbox's view")]
     CwdOutside {
-        /// The working directory.
+        /// The job's working directory.
         path: PathBuf,
     },
     /// A root or mask of the view is missing, relative, or of the wrong kind.
     #[error("show {path} in the sandbox: {reason}")]
     View {
-        /// The path.
+        /// The path as given in the view.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be shown.
         reason: String,
     },
     /// A step of the setup failed before the program started.
@@ -78,13 +78,13 @@ pub enum SandboxError {
     Io {
         /// The action that failed.
         action: &'static str,
-        /// The cause.
+        /// The I/O error.
         source: io::Error,
     },
     /// A trusted program ran longer than allowed.
     #[error("run {program} within {seconds} s")]
     TrustedTimeout {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// Its time limit, in seconds.
         seconds: u64,
@@ -92,13 +92,13 @@ pub enum SandboxError {
     /// A trusted program was killed on request, or not started for that reason.
     #[error("complete {program}: it was killed on request")]
     TrustedKilled {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
     },
     /// A trusted program wrote more than allowed.
     #[error("read the output of {program}: more than {limit} bytes")]
     TrustedOutput {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// The maximum size of each output stream, in bytes.
         limit: usize,

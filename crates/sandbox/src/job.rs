@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Describes one process to run confined.
+/// A process to run confined.
 ///
 /// The process gets the variables of [`Job::env`] and a few base variables that the sandbox sets
 /// (`PATH`, `HOME`, `TMPDIR`, `LANG`, `USER`, `LOGNAME`, `GIT_CONFIG_NOSYSTEM`, and those of the

@@ -1,4 +1,4 @@
-//! Hiding the coordinator's own memory.
+//! Hides the coordinator's own memory.
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 

@@ -38,7 +38,7 @@ const BLOCK: u64 = 512;
 /// those that were removed again.
 pub(crate) fn written_by_children() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills in a structure that lives here; all zeroes are one too.
+    // SAFETY: the kernel fills in a structure that lives here; all zeroes are a valid one.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

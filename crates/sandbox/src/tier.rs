@@ -64,6 +64,6 @@ impl Helper {
 pub(crate) struct Tier {
     pub(crate) confinement: Confinement,
     pub(crate) helper: Helper,
-    /// What is known of the disk usage of earlier jobs' folders.
+    /// The known disk usage of earlier jobs' folders.
     pub(crate) accounts: Accounts,
 }

@@ -71,7 +71,7 @@ impl Checked {
     }
 }
 
-/// Reports whether a mask shows what is there anyway.
+/// Reports whether a mask shows the existing content.
 fn shows_already(mask: &Mask) -> bool {
     match &mask.content {
         Content::ReadOnly => true,

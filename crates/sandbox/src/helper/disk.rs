@@ -1,10 +1,10 @@
 //! Measures what the folders that a job may write to hold.
 //!
 //! A scan is expensive, so an account is kept from one job to the next: what the folders held at
-//! the last scan, plus all that their file systems have lost since, whoever took it. That is never
-//! too low. The folders are scanned only if it is over the limit, and now and then besides, because
-//! other processes may free as much as a job takes. A job that starts with full folders may free
-//! space and gets a little to work with, but only once.
+//! the last scan, plus all that their file systems have lost since, whichever process took it. That
+//! is never too low. The folders are scanned only if it is over the limit, and now and then
+//! besides, because other processes may free as much as a job takes. A job that starts with full
+//! folders may free space and gets a little to work with, but only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;

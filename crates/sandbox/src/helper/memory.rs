@@ -73,7 +73,8 @@ fn segments() -> u64 {
 /// The memory found in the processes.
 #[derive(Default)]
 struct Held {
-    /// Anonymous memory, swapped out or not; each page counts once, however many processes share it.
+    /// Anonymous memory, swapped out or not; each page counts once, however many processes share
+    /// it.
     own: u64,
     /// The size of each nameless file in memory, by its device and inode number.
     files: BTreeMap<(u64, u64), u64>,

@@ -34,7 +34,7 @@ pub(crate) struct Spec {
     pub(crate) file_bytes: Option<u64>,
     /// How many bytes the folders below may hold together.
     pub(crate) disk_bytes: Option<u64>,
-    /// What is known of their usage from the previous job.
+    /// Their known usage from the previous job.
     pub(crate) disk_known: Option<Account>,
     /// The folders on a disk that the job may write to.
     pub(crate) disk_folders: Vec<OsString>,
@@ -76,7 +76,7 @@ pub(crate) enum Report {
     NotFound,
     /// The kernel refused to execute the program.
     NotExecutable(String),
-    /// A step of the set-up failed.
+    /// A step of the setup failed, with its error.
     Failed(String),
     /// The usage of the job's folders; how the job ended follows.
     Holds(Account),

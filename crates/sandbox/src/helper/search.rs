@@ -33,7 +33,6 @@ const SECOND_NUMBERING: u32 = 0x4000_0000;
 
 /// The rule for one system call.
 pub(super) struct Call {
-    /// Its number.
     pub(super) number: u32,
     /// The program that decides about the call; it returns on each path.
     pub(super) program: BpfProgram,

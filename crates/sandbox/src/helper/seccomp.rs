@@ -191,7 +191,7 @@ const HOLDING_UP: [u64; 2] = [1024, 1036];
 /// `F_SETOWN` and `F_SETOWN_EX`, which can direct a signal at any process.
 const DIRECTING_SIGNALS: [u64; 2] = [8, 15];
 
-/// The bit of a mode that makes a program run as its owner, whoever starts it.
+/// The bit of a mode that makes a program run as its owner, whichever user starts it.
 const SET_USER_ID: u64 = 0o4000;
 /// Calls that set a mode, with the index of that argument.
 const SETS_MODE: &[(c_long, u8)] =
@@ -304,7 +304,7 @@ fn refuse_in_fallback(refused: &mut Rules, signals_scoped: bool) -> Result<(), S
     refused.insert(libc::SYS_setpriority, any([when(0, SeccompCmpOp::Eq, user), when(1, SeccompCmpOp::Ne, 0)])?);
     refused.insert(libc::SYS_ioprio_set, any([when(0, SeccompCmpOp::Eq, io_user), when(1, SeccompCmpOp::Ne, 0)])?);
     if !signals_scoped {
-        // Without scopes, only the caller's own process group can be told from the host's
+        // Without scopes, only the caller's own process group can be distinguished from the host's
         // processes.
         refused.insert(libc::SYS_kill, any([when(0, SeccompCmpOp::Ne, 0)])?);
         refused.extend(

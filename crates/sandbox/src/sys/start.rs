@@ -62,9 +62,9 @@ pub(crate) fn start(program: &Program) -> io::Result<Pid> {
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // A signal handler must not run in the child, which shares our memory.
     let mask = block_signals();
-    // SAFETY: the stack is aligned, grows downwards and is as alive as `order` until the child has executed or ended,
-    // since CLONE_VFORK suspends this thread until then; without CLONE_FILES and CLONE_SIGHAND, what the child does to
-    // descriptors and signals is its own.
+    // SAFETY: the stack is aligned and grows downwards. Like `order`, it lives until the child has executed or ended,
+    // because CLONE_VFORK suspends this thread until then. Without CLONE_FILES and CLONE_SIGHAND, the child changes
+    // only its own descriptors and signals.
     let child =
         unsafe { libc::clone(run, stack.as_mut_ptr_range().end.cast(), flags, (&raw const order).cast_mut().cast()) };
     let failed = io::Error::last_os_error();

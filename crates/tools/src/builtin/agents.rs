@@ -1,4 +1,4 @@
-//! `send_message_to_agent`: text to another agent of the run.
+//! `send_message_to_agent`: sends a text to another agent of the run.
 
 use async_trait::async_trait;
 use orchestrate_core::AgentId;
@@ -16,7 +16,7 @@ use crate::prompt::Prompt;
 use crate::services::OutgoingMessage;
 use crate::tool::Tool;
 
-/// Sends a message.
+/// The `send_message_to_agent` tool.
 pub(super) struct SendMessageToAgent(pub(super) Prompt);
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Validated arguments as the type that a tool takes.
+//! Deserializes validated arguments.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::arguments::invalid;
 use crate::error::ToolError;
 
-/// Reads arguments that have passed the tool's schema; a mismatch is a mistake that only the schema let through.
+/// Deserializes arguments that have passed the tool's schema. An error means that the schema is
+/// less strict than the type.
 pub(super) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| invalid(&error.to_string()))
 }

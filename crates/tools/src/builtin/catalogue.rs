@@ -1,4 +1,4 @@
-//! Which built-in tools there are, each with its description file.
+//! The table of built-in tools, each with its description file.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::Tool;
 
-/// Returns a project's own description file of a tool, by the tool's name.
+/// Returns a project's own description file for the named tool, if it has one.
 pub type Overrides<'a> = &'a dyn Fn(&str) -> Option<PromptFile>;
 
-/// A tool's name, its embedded description file, and what makes it from what that file says.
+/// A tool's name, its embedded description file, and its constructor.
 type BuiltIn = (&'static str, &'static str, fn(Prompt) -> Arc<dyn Tool>);
 
 macro_rules! built_in {
@@ -45,7 +45,7 @@ pub fn builtin_names() -> Vec<&'static str> {
     BUILT_INS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// Makes the registry of the built-in tools, their words replaced where the project has its own.
+/// Creates the registry of the built-in tools, with the project's own descriptions where it has any.
 ///
 /// # Errors
 /// [`ToolsError::Description`] if a description is malformed.
@@ -64,8 +64,8 @@ pub fn builtin_tools(overrides: Overrides<'_>) -> Result<ToolRegistry, ToolsErro
     Ok(registry)
 }
 
-/// Lists the parameters that a project's file describes and its tool does not have, each with its place: those words
-/// have no effect.
+/// Returns the parameters that a project's file describes but the tool does not have, each with its
+/// position. Their descriptions have no effect. Empty for an unknown tool.
 ///
 /// # Errors
 /// [`ToolsError::Description`] if the file is malformed.
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(registry.nearest("read_fil"), ["read_file", "write_file", "delete_file"]);
     }
 
-    /// The fixed part of a request stays small; a token of such text has about four bytes.
+    /// Keeps the fixed part of a request small; a token of such text has about four bytes.
     #[test]
     fn the_words_of_all_tools_stay_short() {
         const MAX_BYTES: usize = 5_500;

@@ -1,4 +1,4 @@
-//! `run_shell_command`: a command line in the sandbox, its output cut to size, its exit code last.
+//! `run_shell_command`: runs a command line in the sandbox; the exit code follows the output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,15 +19,15 @@ use crate::prompt::Prompt;
 use crate::scope::CallLimits;
 use crate::tool::Tool;
 
-/// How much of each output stream is kept for paging through, in bytes.
+/// Maximum number of bytes of each output stream to keep for the agent to page through.
 const KEPT_OUTPUT_BYTES: usize = 1 << 20;
-/// The largest file that a command may write: a runaway ends there, a build does not.
+/// Maximum size of a file that a command writes: it stops a runaway, but not a build.
 const MAX_WRITTEN_FILE_BYTES: u64 = 4 << 30;
-/// What commands see beside the sandbox's own variables: nothing that pages, asks or paints.
+/// Environment variables of commands beside the sandbox's own; they disable pagers, prompts and colours.
 const ENVIRONMENT: &[(&str, &str)] =
     &[("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
-/// Runs a command.
+/// The `run_shell_command` tool.
 pub(super) struct RunShellCommand(pub(super) Prompt);
 
 #[derive(Deserialize)]

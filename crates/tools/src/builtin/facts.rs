@@ -1,7 +1,7 @@
-//! What a built-in tool is, said in one line.
+//! The static properties of a built-in tool, in one line.
 
-/// Says of a built-in tool what it is, and which arguments are paths if any are; its words and its schema come from its
-/// description file.
+/// Implements the properties of a built-in tool: name, category, permission and, if it has any,
+/// path arguments. The description and the schema come from its description file.
 macro_rules! facts {
     ($name:literal, $category:ident, $permission:ident $(, paths $paths:expr)?) => {
         fn name(&self) -> &str {

@@ -1,4 +1,4 @@
-//! Tools over the agent's own branch, carried out by the coordinator.
+//! Tools for the agent's own branch, carried out by the coordinator.
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
@@ -14,14 +14,14 @@ use crate::prompt::Prompt;
 use crate::services;
 use crate::tool::Tool;
 
-/// The reference's number of commits.
+/// The default number of commits of `git_log`, as in the reference.
 const DEFAULT_LOG: usize = 10;
-/// The most commits of one answer.
+/// The maximum number of commits of `git_log`.
 const MAX_LOG: usize = 200;
-/// How much of a commit's name is shown.
+/// Number of characters of a commit's id to show.
 const SHORT_ID: usize = 10;
 
-/// Shows what differs from the last commit.
+/// The `git_status` tool.
 pub(super) struct GitStatus(pub(super) Prompt);
 
 #[async_trait]
@@ -40,7 +40,7 @@ impl Tool for GitStatus {
     }
 }
 
-/// Shows a difference as text.
+/// The `git_diff` tool.
 pub(super) struct GitDiff(pub(super) Prompt);
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ impl Tool for GitDiff {
     }
 }
 
-/// Shows the newest commits.
+/// The `git_log` tool.
 pub(super) struct GitLog(pub(super) Prompt);
 
 #[derive(Deserialize)]
@@ -82,7 +82,7 @@ impl Tool for GitLog {
     }
 }
 
-/// Commits the worktree.
+/// The `git_commit` tool.
 pub(super) struct GitCommit(pub(super) Prompt);
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The built-in tools, with their words from `prompts/tools`.
+//! The built-in tools, with descriptions and schemas from `prompts/tools`.
 
 mod agents;
 mod arguments;

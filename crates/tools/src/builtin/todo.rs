@@ -1,5 +1,5 @@
-//! `todo_write`: the agent's own list of steps. The tool only checks and renders it; the newest call's
-//! arguments are the list, which the agent's context keeps in view.
+//! `todo_write`: the agent's own list of steps. The tool stores nothing, it only checks and renders
+//! the list. The list is the arguments of the newest call, which the agent's context never drops.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
-/// The most steps: a longer list is not looked at, and it takes room in every request.
+/// Maximum number of steps: a longer list is of no use, and takes space in every request.
 const MAX_ITEMS: usize = 50;
 
-/// Replaces the list.
+/// The `todo_write` tool.
 pub(super) struct TodoWrite(pub(super) Prompt);
 
 #[derive(Deserialize)]

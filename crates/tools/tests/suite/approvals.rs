@@ -1,4 +1,4 @@
-//! Rules and people: what is refused, what parks, and what a decision is bound to.
+//! Tests of rules and approvals: which calls are refused or parked, and what a decision is bound to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn parked_again(harness: &ToolHarness, call: &ToolCall) -> CallHash {
     }
 }
 
-/// Makes a call again, now that it is decided about.
+/// Repeats a call after it was decided, and returns its output.
 async fn done(harness: &ToolHarness, call: &ToolCall) -> ToolOutput {
     match harness.executor.call(call, &harness.scope).await {
         CallOutcome::Done(output) => output,

@@ -1,4 +1,4 @@
-//! Commands in the strongest sandbox that starts here.
+//! Tests of commands in the strongest sandbox that works on this machine.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::said;
 
-/// Returns the text without the duration at its end, which no two runs share.
+/// Returns the text without the duration at its end, which differs from run to run.
 fn without_duration(text: &str) -> &str {
     text.rsplit_once(", ").map_or(text, |(before, _)| before)
 }
@@ -99,7 +99,7 @@ pub(crate) async fn a_cancelled_command_is_interrupted(harness: ToolHarness) {
         cancel.cancel();
     };
     let (output, ()) = tokio::join!(call, stop);
-    // It reads as it does where the program is killed meanwhile, and nobody sees the end.
+    // The answer is the same as if the program had been killed during the call, before its end was recorded.
     let call = harness.recorder.ends()[0].call.clone();
     assert_eq!(output.to_answer(), orchestrate_tools::ToolOutput::interrupted(&call).to_answer());
     let end = &harness.recorder.ends()[0];

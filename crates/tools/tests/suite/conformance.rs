@@ -1,4 +1,4 @@
-//! Every built-in tool against what is expected of each.
+//! Checks every built-in tool with the conformance suite.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use orchestrate_tools::conformance::{Specimen, check};
 use orchestrate_tools::harness::ToolHarness;
 use serde_json::{Value, json};
 
-/// A tool's name, arguments that succeed, and arguments that name what does not exist.
+/// Returns each tool's name, arguments that succeed, and arguments that name something that does not exist.
 fn specimens() -> Vec<(&'static str, Value, Option<Value>)> {
     let missing = |path: &str| Some(json!({ "path": path }));
     vec![

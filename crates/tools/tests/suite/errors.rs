@@ -1,4 +1,4 @@
-//! The errors of the contract, word for word.
+//! Tests of the errors of the contract, word for word.
 
 use orchestrate_tools::harness::ToolHarness;
 use orchestrate_tools::{Answer, ToolError};
@@ -54,7 +54,7 @@ pub(crate) async fn every_class_of_failure_passes_unchanged(_: ToolHarness) {
         (ToolError::Execution("broken".to_owned()), "Execution: broken", "ERROR: broken"),
         (
             ToolError::Interrupted("stopped".to_owned()),
-            // In one wording, whoever stopped it.
+            // One wording, whatever the cause.
             "Interrupted: interrupted: it was stopped while running and may have had effects; check before you repeat it",
             "ERROR: interrupted: it was stopped while running and may have had effects; check before you repeat it",
         ),

@@ -1,4 +1,4 @@
-//! Reading, writing, editing and deleting files.
+//! Tests of reading, writing, editing and deleting files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -80,7 +80,7 @@ pub(crate) async fn an_edit_of_a_file_that_changed_is_refused(harness: ToolHarne
     assert_eq!(harness.content("a").unwrap(), "one\ntwo\n");
     harness.call("read_file", json!({"path": "a"})).await;
     assert_eq!(said(&harness.call("update_file", edit).await), "ok: updated a: 1 replacement, line 1");
-    // What it wrote itself it has seen.
+    // The agent's own write counts as seen.
     let edit = json!({"path": "a", "old": "two", "new": "2"});
     assert_eq!(said(&harness.call("update_file", edit).await), "ok: updated a: 1 replacement, line 2");
 }
@@ -105,7 +105,7 @@ pub(crate) async fn edits_side_by_side_are_both_made(harness: ToolHarness) {
     harness.put("a", words.join("\n")).unwrap();
     let edits = words.iter().map(|word| harness.call("update_file", json!({"path": "a", "old": word, "new": "x"})));
     let mut pending: Vec<_> = edits.map(Box::pin).collect();
-    // All are started before any is waited for: each runs in a task of its own from its first poll.
+    // The first poll starts each call in its own task, so all of them run before any is awaited.
     std::future::poll_fn(|cx| {
         pending.retain_mut(|edit| edit.as_mut().poll(cx).is_pending());
         if pending.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

@@ -1,4 +1,4 @@
-//! Paths that a hostile model or repository makes up.
+//! Tests of paths made up by a hostile model or repository.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -14,10 +14,10 @@ use serde_json::json;
 
 use crate::support::{policy, said};
 
-/// What no tool may read or change.
+/// The content of files that no tool may read or change.
 const CANARY: &str = "canary-7f3a";
 
-/// Reads and writes a path with every tool that takes one, and gives how each was refused.
+/// Calls every tool that takes a path with this one, and returns the kind of each refusal.
 async fn refusals(harness: &ToolHarness, path: &str) -> Vec<Option<ErrorKind>> {
     let calls = [
         ("read_file", json!({"path": path})),
@@ -73,11 +73,11 @@ pub(crate) async fn paths_that_leave_are_refused(harness: ToolHarness) {
     }
     assert_eq!(fs::read_to_string(canary).unwrap(), CANARY);
     assert_eq!(fs::read_dir(harness.path()).unwrap().count(), 0);
-    // The control: the first of them leads there.
+    // Control: the first of these paths does lead to the file outside.
     assert_eq!(fs::read_to_string(harness.path().join("../canary")).unwrap(), CANARY);
 }
 
-/// The names of `what_git_takes_is_stored_as_it_is` in the git crate: both answer alike.
+/// Uses the names of `what_git_takes_is_stored_as_it_is` in the git crate: both crates must treat them alike.
 pub(crate) async fn names_that_git_takes_are_written_and_shown_escaped(harness: ToolHarness) {
     for name in
         ["a\rb", "new\nline", "esc\u{1b}[2J", "readme", "README", "e\u{301}", "\u{e9}", "f\u{3164}", "x\u{202e}y"]
@@ -96,12 +96,12 @@ pub(crate) async fn names_that_git_takes_are_written_and_shown_escaped(harness: 
         assert!(output.text().contains("a\\rb") && output.text().contains("new\\nline"), "{tool}: {:?}", output.text());
         assert!(!output.text().contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}']), "{tool}: {:?}", output.text());
     }
-    // The control: whoever lists the folder as it is gets these characters.
+    // Control: a plain listing of the folder contains these characters.
     let names = fs::read_dir(harness.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(names.filter(|name| name.contains(['\r', '\u{1b}', '\u{202e}', '\u{3164}'])).count(), 4);
 }
 
-/// What names the root of the worktree, in the call itself and in what is recorded of it.
+/// An empty path, `.` and `./` name the root of the worktree.
 pub(crate) async fn nothing_and_a_dot_name_the_root(harness: ToolHarness) {
     harness.put("there", "x").unwrap();
     for name in ["", ".", "./"] {
@@ -115,7 +115,7 @@ pub(crate) async fn nothing_and_a_dot_name_the_root(harness: ToolHarness) {
             let output = harness.call(tool, arguments).await;
             assert!(output.success && output.text().starts_with("there"), "{tool} {name:?}: {}", output.text());
         }
-        // The control of what succeeds: a tool that takes a file finds none there.
+        // Control: the same path fails for tools that need a file.
         for tool in ["read_file", "delete_file"] {
             let output = harness.call(tool, json!({"path": name})).await;
             assert_eq!(output.error_kind, Some(ErrorKind::File), "{tool} {name:?}: {}", output.text());
@@ -141,13 +141,13 @@ pub(crate) async fn links_are_not_followed_outside(harness: ToolHarness) {
     let output = harness.call("search_files", json!({"pattern": "secret"})).await;
     assert_eq!(said(&output), "ok: no file matches below .");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
-    // The control: whoever follows them reads what is outside.
+    // Control: following the links does read the file outside.
     for path in ["docs/secret", "up/secret"] {
         assert_eq!(fs::read_to_string(harness.path().join(path)).unwrap(), CANARY);
     }
 }
 
-/// The control of [`links_are_not_followed_outside`]: not every link is refused.
+/// Control for [`links_are_not_followed_outside`]: links inside the worktree are followed.
 pub(crate) async fn links_inside_work(harness: ToolHarness) {
     harness.put("b/c", "inside\n").unwrap();
     symlink("b/c", harness.path().join("a")).unwrap();
@@ -187,7 +187,7 @@ pub(crate) async fn what_configures_agents_is_protected(harness: ToolHarness) {
         let output = harness.call("write_file", json!({"path": path, "content": "evil"})).await;
         assert_eq!(output.error_kind, Some(ErrorKind::Denied), "{path}: {}", output.text());
     }
-    // The control: beside them the same tool writes.
+    // Control: the same tool can write elsewhere.
     assert!(harness.call("write_file", json!({"path": "notes/new.md", "content": "mine"})).await.success);
     assert_eq!(harness.content("agents/there.md").unwrap(), "x");
     assert_eq!(fs::read_dir(harness.path().join(".git")).unwrap().count(), 0);
@@ -209,7 +209,7 @@ pub(crate) async fn pipes_and_devices_do_not_hang(harness: ToolHarness) {
         }
     }
     assert_eq!(said(&harness.call("grep", json!({"pattern": "x"})).await), "ok: no matches");
-    // The control: the same tools take a plain file.
+    // Control: the same tools accept a plain file.
     harness.put("plain", "a").unwrap();
     for (tool, arguments) in [
         ("read_file", json!({"path": "plain"})),
@@ -230,7 +230,7 @@ pub(crate) async fn hard_links_are_not_written(harness: ToolHarness) {
     let output = harness.call("update_file", json!({"path": "a", "old": "canary", "new": "evil"})).await;
     assert_eq!(said(&output), expected);
     assert_eq!(fs::read_to_string(&outside).unwrap(), CANARY);
-    // The control: what is written to one name is in the other.
+    // Control: a write through one name changes the other.
     fs::write(harness.path().join("a"), "evil").unwrap();
     assert_eq!(fs::read_to_string(outside).unwrap(), "evil");
 }
@@ -240,7 +240,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
     let expected =
         "Retry: huge has 30 GB, more than the limit of 10 MB; read parts of it with grep or run_shell_command";
     assert_eq!(said(&harness.call("read_file", json!({"path": "huge"})).await), expected);
-    // The control: what is a little smaller than the limit is read.
+    // Control: a file just below the limit is read.
     harness.put("line", "x".repeat(9 << 20)).unwrap();
     let output = harness.call("read_file", json!({"path": "line"})).await;
     assert!(output.success && output.text().len() < 12_100, "{}", output.text().len());
@@ -253,7 +253,7 @@ pub(crate) async fn a_huge_file_is_answered_with_its_size(harness: ToolHarness) 
 pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
     harness.put("secret/key", CANARY).unwrap();
     symlink("secret", harness.path().join("open")).unwrap();
-    // The control: without the rule it is read.
+    // Control: without the rule, the file is read.
     assert!(harness.call("read_file", json!({"path": "open/key"})).await.text().contains(CANARY));
     harness.scope.policy = policy(&[(Deny, "Read(/secret/**)"), (Deny, "Edit(/secret/**)")]);
     for (tool, arguments) in [
@@ -269,7 +269,7 @@ pub(crate) async fn a_rule_holds_through_a_link(mut harness: ToolHarness) {
     assert_eq!(harness.content("secret/key").unwrap(), CANARY);
 }
 
-/// While a directory is swapped with a link to the outside, over and over, nothing outside is read or written.
+/// Nothing outside is read or written while a directory is repeatedly swapped with a link to the outside.
 pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness) {
     const TRIES: u64 = 1_500;
     let outside = harness.outside().join("target");
@@ -288,7 +288,7 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     let mut scope = harness.scope.clone();
     let (mut inside, mut refused) = (0, 0);
     for number in 0..TRIES {
-        // Each hundredth of the calls counts as another agent, below the rate of calls.
+        // A new agent every hundred calls, to stay below the rate limit.
         scope.agent = orchestrate_core::TaskId::new(format!("T{}", number / 100));
         let (tool, arguments) = match number % 3 {
             0 => ("read_file", json!({"path": "dir/f"})),
@@ -304,7 +304,7 @@ pub(crate) async fn swapped_directories_never_lead_outside(harness: ToolHarness)
     }
     stop.store(true, Ordering::Relaxed);
     swapper.join().unwrap();
-    // The control: while the link is in the directory's place, its name leads outside.
+    // Control: while the link is in the directory's place, the path does lead outside.
     let at = |name: &str| harness.path().join(name);
     if !at("dir").is_symlink() {
         renameat_with(CWD, at("dir"), CWD, at("link"), RenameFlags::EXCHANGE).unwrap();

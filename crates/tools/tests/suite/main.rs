@@ -1,7 +1,8 @@
-//! The executor and the built-in tools from outside, on real files and real processes.
+//! Tests of the executor and the built-in tools from outside, with real files and real processes.
 //!
-//! The harness is our own because the sandbox's helper has to be this program, and so that a test whose tier
-//! does not start here is shown with what it needs instead of passing silently.
+//! The test harness is custom for two reasons: the sandbox's helper has to be this program, and a
+//! test whose sandbox tier does not work here is reported as ignored, with what it needs, instead
+//! of passing silently.
 
 #![expect(clippy::disallowed_methods, reason = "tests look at the files from outside the tools")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]

@@ -1,4 +1,4 @@
-//! A tool that does what a test tells it to.
+//! A tool that runs a function of the test.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 type Ran<'a> = Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + 'a>>;
 
-/// Runs a function as a tool named `probe`, whose schema takes any text.
+/// A tool named `probe` that runs a function; its schema accepts two optional texts.
 pub(crate) struct Probe<F> {
     schema: Value,
     run: F,
 }
 
-/// Makes a tool of a function.
+/// Creates a tool from a function.
 pub(crate) fn probe<F>(run: F) -> Probe<F>
 where
     F: for<'a> Fn(&'a ToolContext) -> Ran<'a> + Send + Sync,

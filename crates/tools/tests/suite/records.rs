@@ -1,4 +1,4 @@
-//! What is recorded of a call, whatever becomes of it.
+//! Tests of the records of calls, for every outcome.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -169,7 +169,8 @@ pub(crate) async fn calls_are_logged_without_secrets(_: ToolHarness) {
 
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps the messages of events; for the whole program, since what is enabled is remembered for each place.
+/// Collects the messages of events. It is installed globally, since tracing caches per call site
+/// whether an event is enabled.
 pub(crate) struct Log;
 
 impl tracing::Subscriber for Log {

@@ -1,4 +1,4 @@
-//! Listing and searching.
+//! Tests of listing and searching.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -84,7 +84,7 @@ pub(crate) async fn a_search_that_is_too_broad_says_so(mut harness: ToolHarness)
     let output = harness.call("grep", json!({"pattern": "a"})).await;
     let last = "\n[the first 200 of 300 matches in 1 files; mode `count` shows where]";
     assert!(output.success && output.text().ends_with(last), "{}", output.text());
-    // Exponential for a backtracking engine; ours is linear.
+    // Takes exponential time in a backtracking engine; this one is linear.
     harness.put("nested", format!("{}b", "a".repeat(1 << 20))).unwrap();
     assert_eq!(said(&harness.call("grep", json!({"pattern": "^(a+)+$", "path": "nested"})).await), "ok: no matches");
     harness.scope.limits.search_timeout = Duration::ZERO;

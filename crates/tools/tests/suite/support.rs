@@ -1,4 +1,4 @@
-//! How a test is run: its own runtime, its own worktree, and the sandbox that it asks for.
+//! Runs each test with its own runtime and worktree, and the sandbox that it needs.
 
 use std::env;
 use std::future::Future;
@@ -14,14 +14,15 @@ use orchestrate_tools::{Tool, ToolOutput, ToolRegistry, builtin_tools};
 
 pub(crate) type Test = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Makes a test that starts no confined process.
+/// Creates a test that starts no confined process.
 pub(crate) fn trial(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
     Trial::test(name, move || run(test, unconfined()))
 }
 
 const TIER: &str = "a sandbox tier (apt install bubblewrap; `orchestrate doctor` says what else is missing)";
 
-/// Makes a test of commands, which needs a tier of the sandbox that starts here.
+/// Creates a test of commands. It needs a sandbox tier that works on this machine; otherwise it is
+/// ignored, or fails with `ORCHESTRATE_REQUIRE=all`.
 pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Trial {
     Trial::ignorable_test(name, move || match strongest() {
         Ok(sandbox) => run(test, sandbox.clone()).map(|()| Completion::Completed),
@@ -32,7 +33,7 @@ pub(crate) fn confined(name: &'static str, test: fn(ToolHarness) -> Test) -> Tri
     })
 }
 
-/// Returns the sandbox that holds nothing back, for tests that start nothing or only commands of their own.
+/// Returns a sandbox without confinement, for tests that start no process or only their own commands.
 pub(crate) fn unconfined() -> Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| Sandbox::with(Confinement::Unconfined, Helper::default()).unwrap()).clone()
@@ -50,7 +51,7 @@ fn run(test: fn(ToolHarness) -> Test, sandbox: Sandbox) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes a harness with one tool only.
+/// Creates a harness with a single tool.
 pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
     let mut registry = ToolRegistry::new();
     let category = tool.category();
@@ -58,7 +59,7 @@ pub(crate) fn harness_of(tool: impl Tool + 'static) -> ToolHarness {
     ToolHarness::new(registry, unconfined()).unwrap()
 }
 
-/// Returns a policy of rules as typed.
+/// Returns a policy of the given rules.
 pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
     let text = |(decision, rule): &(RuleDecision, &str)| RuleText {
         decision: *decision,
@@ -68,7 +69,8 @@ pub(crate) fn policy(rules: &[(RuleDecision, &str)]) -> Arc<Policy> {
     Arc::new(Policy::new(&rules.iter().map(text).collect::<Vec<_>>()).unwrap())
 }
 
-/// Returns the message of a failure, and the text of a success after `ok: `.
+/// Returns `kind: message` for a failure, the message alone if it has no kind, or the text of a
+/// success after `ok: `.
 pub(crate) fn said(output: &ToolOutput) -> String {
     match &output.error {
         Some(error) => match output.error_kind {

@@ -17,7 +17,7 @@ use crate::prompt::Prompt;
 use crate::shape::size;
 use crate::tool::Tool;
 
-/// Writes a whole file.
+/// The `write_file` tool.
 pub(crate) struct WriteFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -40,7 +40,8 @@ impl Tool for WriteFile {
     }
 }
 
-/// Says of a new file that git ignores it: whoever wrote it would take it for delivered. It is written either way.
+/// Adds a note to the answer if git ignores a new file, which the agent would otherwise believe to
+/// be part of its work. The file is written either way.
 async fn say_if_ignored(context: &ToolContext, mut answer: Answer) -> Answer {
     let is_new = answer.data.get("created").and_then(Value::as_bool) == Some(true);
     let Some(path) = answer.data.get("path").and_then(Value::as_str).filter(|_| is_new) else { return answer };
@@ -56,7 +57,7 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result
     let _turn = ledger.exclusively();
     match files.read(path) {
         Ok((old, content)) => refuse_stale(ledger, &old.path, &content)?,
-        // A file that is there and cannot be compared with what was seen of it is not written over.
+        // An existing file that cannot be compared with the version last seen is not overwritten.
         Err(error) if files.open(path).is_ok() => return Err(error),
         Err(_) => {}
     }
@@ -69,7 +70,7 @@ fn write(files: &Files, ledger: &ReadLedger, path: &str, bytes: &[u8]) -> Result
     Ok(Answer { seen: vec![seen], written_bytes: bytes.len() as u64, ..Answer::new(text, data) })
 }
 
-/// Deletes a file; what it held is kept.
+/// The `delete_file` tool, which keeps the content of a deleted file as an artifact.
 pub(crate) struct DeleteFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -85,7 +86,7 @@ impl Tool for DeleteFile {
         let DeleteArguments { path } = read(arguments)?;
         let kept_path = path.clone();
         let content = context.blocking(move |files, _| content_to_keep(files, &kept_path)).await?;
-        // Kept before it is deleted: a file that git does not know would be lost else.
+        // Stored before the file is deleted: an untracked file would be lost otherwise.
         let kept = match content {
             Some(content) => Some(context.services().artifacts.put(content).await?),
             None => None,
@@ -127,7 +128,7 @@ fn content_to_keep(files: &Files, path: &str) -> Result<Option<Vec<u8>>, ToolErr
     files.read(path).map(|(_, bytes)| Some(bytes))
 }
 
-/// Makes a directory.
+/// The `create_directory` tool.
 pub(crate) struct CreateDirectory(pub(crate) Prompt);
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! `update_file`: one exact replacement, or an error that teaches where the text is.
+//! `update_file`: replaces an exact text, or explains where similar text is.
 
 use async_trait::async_trait;
 use orchestrate_core::invisible::shown;
@@ -17,16 +17,16 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
-/// How many near lines an error shows.
+/// Number of similar lines that an error shows.
 const NEAREST_LINES: usize = 3;
-/// How many lines are compared for the nearest ones; it bounds the time.
+/// Maximum number of lines to compare for similar ones; it bounds the time.
 const COMPARED_LINES: usize = 5_000;
-/// How many characters of a line are compared and shown.
+/// Number of characters of a line to compare and show.
 const COMPARED_CHARACTERS: usize = 120;
-/// How many line numbers an error lists.
+/// Number of line numbers to list.
 const LISTED_LINES: usize = 10;
 
-/// Replaces text in a file.
+/// The `update_file` tool.
 pub(crate) struct UpdateFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ fn create(files: &Files, ledger: &ReadLedger, arguments: &Arguments) -> Result<A
     Ok(Answer { seen: vec![seen], written_bytes: arguments.new.len() as u64, ..Answer::new(text, data) })
 }
 
-/// A replacement that fits the file, with the lines at which it happens.
+/// A replacement that matches the file, with the line numbers of its matches.
 #[derive(Debug, PartialEq)]
 struct Edit {
     old: String,
@@ -102,7 +102,8 @@ struct Edit {
 }
 
 impl Edit {
-    /// Finds the text as it is, else with the file's own line ends; it must be there once, unless all are meant.
+    /// Finds the old text exactly, or else with the file's own line ends. It must occur once,
+    /// unless `replace_all` is set.
     fn find(file: &Decoded, arguments: &Arguments) -> Result<Edit, ToolError> {
         let (old, new) = (&arguments.old, &arguments.new);
         let as_file = |text: &str| {
@@ -168,7 +169,8 @@ fn not_found(path: &str, text: &str, old: &str) -> String {
     format!("{intro}; the lines most similar to its first line are:\n{}", shown.join("\n"))
 }
 
-/// Says what an edit broke that was well-formed before; for JSON, whose grammar is at hand.
+/// Returns the syntax error that an edit introduced into a well-formed file. Only JSON is checked,
+/// since its parser is available.
 fn new_syntax_error(path: &str, before: &str, after: &str) -> Option<String> {
     let check = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).err();
     if !path.ends_with(".json") || check(before).is_some() {

@@ -1,4 +1,4 @@
-//! `grep`: ripgrep's engines over the files of the worktree, within limits of time and hits.
+//! `grep`: searches the worktree's files with ripgrep's engines, within limits of time and hits.
 
 use std::io::{self, Read};
 use std::time::Instant;
@@ -23,20 +23,21 @@ use crate::output::Answer;
 use crate::prompt::Prompt;
 use crate::tool::Tool;
 
-/// The most matching lines that are shown.
+/// Maximum number of matching lines to show.
 const MAX_SHOWN: usize = 200;
-/// The most matching lines that are counted; a pattern with more of them does not say what is looked for.
+/// Maximum number of matching lines to count; a pattern with more is too broad.
 const MAX_HITS: usize = 10_000;
-/// The most characters shown of one line.
+/// Maximum number of characters to show of one line.
 const MAX_LINE_CHARACTERS: usize = 300;
-/// The most lines of context on either side.
+/// Maximum number of context lines on each side.
 const MAX_CONTEXT: usize = 20;
-/// The memory of one search in bytes: a file with longer lines is no text to read.
+/// Maximum memory of the search of one file, in bytes; a file with longer lines is skipped,
+/// since it is hardly text.
 const HEAP_BYTES: usize = 16 << 20;
-/// The most memory of a compiled pattern in bytes.
+/// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES: usize = 4 << 20;
 
-/// Searches file contents.
+/// The `grep` tool.
 pub(crate) struct Grep(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -89,7 +90,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     built.map_err(|error| invalid(&format!("`pattern`: {error}")))
 }
 
-/// Distinguishes a file from what may be a directory.
+/// Reports whether a path is a regular file that can be opened; false if it may be a directory.
 fn is_file(files: &Files, path: &str) -> Result<bool, ToolError> {
     match files.open(path) {
         Ok(_) => Ok(true),
@@ -105,15 +106,16 @@ struct Search {
     limits: WalkLimits,
 }
 
-/// What was found so far.
+/// The hits found so far.
 #[derive(Default)]
 struct Found {
     lines: Vec<String>,
     shown: usize,
     hits: usize,
-    /// Files with hits, and how many.
+    /// Files with hits, each with the number of its hits.
     files: Vec<(String, usize)>,
-    /// Files that could not be searched as text.
+    /// Number of files whose search failed, such as for a line over the memory limit. Binary
+    /// files are not counted.
     skipped: usize,
 }
 
@@ -137,7 +139,7 @@ impl Search {
     }
 
     fn file(&self, files: &Files, path: &str, found: &mut Found) -> Result<(), ToolError> {
-        // A file that vanished or may not be read has no hit.
+        // A file that has been deleted, or that is not readable, has no hits.
         let Ok(opened) = files.open(path) else { return Ok(()) };
         let reader = LimitedReader { inner: opened.file, deadline: self.limits.deadline, cancel: &self.limits.cancel };
         let mut searcher = SearcherBuilder::new()
@@ -150,7 +152,7 @@ impl Search {
         let mut sink = LineSink { path: &shown(&opened.path), found, binary: false };
         let result = searcher.search_reader(&self.matcher, reader, &mut sink);
         if sink.binary {
-            // Lines before the first zero byte are no text either.
+            // The lines before the first zero byte are part of a binary file too.
             found.lines.truncate(before.0);
             (found.shown, found.hits) = (before.1, before.2);
         }
@@ -161,7 +163,7 @@ impl Search {
         self.check(found, result.is_err())
     }
 
-    /// Turns a search that was broken off into its reason, unless only this file could not be searched.
+    /// Fails if the whole search was cancelled or reached a limit; a failure of one file is only counted.
     fn check(&self, found: &mut Found, failed: bool) -> Result<(), ToolError> {
         if self.limits.cancel.is_cancelled() {
             return Err(ToolError::Interrupted("the search was cancelled".to_owned()));
@@ -204,11 +206,11 @@ impl Found {
     }
 }
 
-/// Takes the matching lines of one file.
+/// Collects the matching lines of one file.
 struct LineSink<'a> {
     path: &'a str,
     found: &'a mut Found,
-    /// Whether the file turned out to be no text.
+    /// Whether the file contains a zero byte.
     binary: bool,
 }
 
@@ -255,7 +257,7 @@ impl Sink for LineSink<'_> {
     }
 }
 
-/// Reads until the search has to be over, also within one endless file.
+/// A reader that fails once the search is cancelled or out of time, so that one endless file cannot block it.
 struct LimitedReader<'a, R> {
     inner: R,
     deadline: Instant,

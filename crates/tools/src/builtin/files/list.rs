@@ -1,4 +1,4 @@
-//! `list_directory` and `search_files`: names, without what ignore files leave out.
+//! `list_directory` and `search_files`: list names, without what ignore files exclude.
 
 use std::time::Instant;
 
@@ -19,14 +19,14 @@ use crate::prompt::Prompt;
 use crate::shape::size;
 use crate::tool::Tool;
 
-/// The most entries of one listing: more names than anybody reads.
+/// Maximum number of entries of one listing: more than any agent reads.
 const MAX_LISTED: usize = 1_000;
-/// The most files that a search shows.
+/// Maximum number of files that a search shows.
 const MAX_FOUND: usize = 200;
-/// The longest glob in bytes.
+/// Maximum length of a glob in bytes.
 const MAX_GLOB_BYTES: usize = 1_024;
 
-/// Makes the limits of a walk of this call.
+/// Returns the limits for a walk of this call.
 pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits {
     WalkLimits {
         recursive,
@@ -35,13 +35,13 @@ pub(super) fn walk_limits(context: &ToolContext, recursive: bool) -> WalkLimits 
     }
 }
 
-/// Requires that something is searched for.
+/// Requires a pattern that is not empty.
 pub(super) fn require_pattern(arguments: &Value) -> Result<(), String> {
     let pattern = arguments.get("pattern").and_then(Value::as_str).unwrap_or_default();
     if pattern.is_empty() { Err("`pattern` is empty".to_owned()) } else { Ok(()) }
 }
 
-/// Compiles a glob over paths below a directory; one without a slash matches names at any depth.
+/// Compiles a glob for paths relative to a directory; one without a slash matches names at any depth.
 pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
     if pattern.len() > MAX_GLOB_BYTES {
         return Err(invalid("the glob is too long"));
@@ -53,12 +53,12 @@ pub(super) fn path_glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
     glob.map(|glob| glob.compile_matcher()).map_err(|error| invalid(&format!("the glob `{pattern}`: {}", error.kind())))
 }
 
-/// Returns a path relative to the directory that was asked about.
+/// Returns a path relative to the searched directory.
 fn below<'a>(directory: &str, path: &'a str) -> &'a str {
     path.strip_prefix(directory).unwrap_or(path).trim_start_matches('/')
 }
 
-/// Lists a directory.
+/// The `list_directory` tool.
 pub(crate) struct ListDirectory(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -112,7 +112,7 @@ fn describe(name: &str, entry: &Entry) -> String {
     }
 }
 
-/// Finds files by glob.
+/// The `search_files` tool.
 pub(crate) struct SearchFiles(pub(crate) Prompt);
 
 #[derive(Deserialize)]

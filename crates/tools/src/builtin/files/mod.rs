@@ -1,4 +1,4 @@
-//! Tools over the files of the worktree.
+//! Tools for the files of the worktree.
 
 mod change;
 mod content;

@@ -1,4 +1,4 @@
-//! `read_file`: numbered lines, page by page, of a file or of a kept artifact.
+//! `read_file`: returns numbered lines of a file or of an artifact, page by page.
 
 use std::path::Path;
 
@@ -21,16 +21,16 @@ use crate::prompt::Prompt;
 use crate::services::PageRange;
 use crate::tool::Tool;
 
-/// How a path begins that names an artifact; a file of such a name is read as `./artifact:…`.
+/// The prefix of a path that names an artifact; a file with such a name is read as `./artifact:…`.
 const ARTIFACT: &str = "artifact:";
-/// The most lines of one page: what the field reads at once.
+/// Maximum number of lines of one page, as usual in comparable tools.
 const MAX_LINES: usize = 2000;
-/// The most characters shown of one line.
+/// Maximum number of characters to show of one line.
 const MAX_LINE_CHARACTERS: usize = 2000;
-/// Bytes that a page leaves for the note on how to go on.
+/// Bytes reserved in a page for the note on how to continue.
 const NOTE_BYTES: usize = 80;
 
-/// Reads a text file.
+/// The `read_file` tool.
 pub(crate) struct ReadFile(pub(crate) Prompt);
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ impl Tool for ReadFile {
         let Some(path) = arguments.get_mut("path") else { return Ok(()) };
         let text = path.as_str().unwrap_or_default();
         if !text.starts_with(ARTIFACT) {
-            // A name that only looks like an artifact keeps a mark that it is none.
+            // The name of a file that looks like an artifact keeps the `./` that marks it as a file.
             let name = path::normalize(text, worktree)?;
             *path = Value::String(if name.starts_with(ARTIFACT) { format!("./{name}") } else { name });
         }
@@ -131,7 +131,7 @@ struct Page {
 }
 
 impl Page {
-    /// Numbers lines until the allowed bytes are full, and says how to go on.
+    /// Numbers lines up to the allowed size, and adds a note on how to continue if there are more.
     fn of_lines<'a>(
         path: &str,
         lines: impl Iterator<Item = &'a str>,

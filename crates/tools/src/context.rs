@@ -1,4 +1,4 @@
-//! What one execution of a tool gets, built around its permit and never stored in the tool.
+//! The context of one execution of a tool, created with its permit and never stored in the tool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,7 +14,7 @@ use crate::scope::{CallLimits, CallScope};
 use crate::services::Services;
 use crate::shape;
 
-/// One permitted execution: who calls, where, and within which bounds.
+/// One permitted execution: the calling agent, its worktree and its limits.
 pub struct ToolContext {
     permit: Permit,
     scope: CallScope,
@@ -32,50 +32,50 @@ impl ToolContext {
         &self.permit
     }
 
-    /// Returns the agent that calls.
+    /// Returns the calling agent.
     pub fn agent(&self) -> &AgentId {
         &self.scope.agent
     }
 
-    /// Returns what one call may use up.
+    /// Returns the limits of one call.
     pub fn limits(&self) -> &CallLimits {
         &self.scope.limits
     }
 
-    /// Returns the level that rises when the call has to end.
+    /// Returns the cancellation that ends the call.
     pub fn cancel(&self) -> &Cancel {
         &self.scope.cancel
     }
 
-    /// Returns what lies beyond the worktree.
+    /// Returns the services outside the worktree.
     pub fn services(&self) -> &Services {
         &self.scope.services
     }
 
-    /// Returns the versions of files that the agent has seen.
+    /// Returns the ledger of the file versions that the agent has seen.
     pub fn ledger(&self) -> &ReadLedger {
         &self.scope.ledger
     }
 
-    /// Returns what runs commands.
+    /// Returns the sandbox that runs commands.
     pub fn sandbox(&self) -> &Sandbox {
         &self.scope.sandbox
     }
 
-    /// Returns what commands see.
+    /// Returns the view of the file system that commands have.
     pub fn view(&self) -> &View {
         &self.scope.worktree.view
     }
 
-    /// Returns how many bytes the result may have before its middle is cut out.
+    /// Returns the maximum size of the result in bytes; longer results lose their middle.
     pub fn result_bytes(&self) -> usize {
         shape::allowed_bytes(self.scope.result_tokens)
     }
 
-    /// Runs file and CPU work where it blocks no thread of the runtime; a panic is an `Execution` failure.
+    /// Runs file or CPU work on a thread for blocking work. A panic becomes an `Execution` failure.
     ///
     /// # Errors
-    /// What the work returns.
+    /// Returns the error of the work; also `Execution` if it panics, `Interrupted` if the runtime is shutting down.
     pub async fn blocking<T, W>(&self, work: W) -> Result<T, ToolError>
     where
         T: Send + 'static,
@@ -91,7 +91,7 @@ impl ToolContext {
     }
 }
 
-/// Makes the failure of a tool that panicked.
+/// Creates the error for a tool that panicked.
 pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> ToolError {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message");

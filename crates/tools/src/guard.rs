@@ -1,6 +1,6 @@
-//! The policy asked again while a tool runs, about paths that the call did not name.
+//! Asks the policy again while a tool runs, about paths that the call did not name.
 //!
-//! A link may lead elsewhere and a search meets many files: each is judged by the path that is really opened.
+//! A link may lead to another file, and a search finds many files; each is judged by the path that is opened.
 
 use std::sync::Arc;
 
@@ -16,12 +16,13 @@ pub(crate) struct PathGuard {
     pub(crate) grant: Arc<Grant>,
     pub(crate) tool: String,
     pub(crate) permission: Permission,
-    /// The rule that asked about the call, if a person then allowed it: its other matches are part of the call.
+    /// The rule that asked about the call, if the user approved it: the approval covers other paths
+    /// that this rule matches.
     pub(crate) approved_rule: Option<String>,
 }
 
 impl PathGuard {
-    /// Refuses a path that a rule denies or asks about, unless that rule asked about the call itself.
+    /// Refuses a path that a rule denies or asks about; the rule approved with the call does not refuse it.
     pub(crate) fn check(&self, path: &str) -> Result<(), ToolError> {
         match self.decide(path) {
             Decision::Allow { .. } => Ok(()),

@@ -1,8 +1,9 @@
-//! Which version of which file an agent has seen, so that it never overwrites what it has not.
+//! Which version of each file an agent has seen, so that it does not overwrite changes that it has not seen.
 //!
-//! The ledger belongs to one agent and lives in its [`crate::CallScope`], not in a tool. Every recorded end of
-//! a call carries the versions that the call saw or made, so a resumed run folds them back with
-//! [`ReadLedger::restore`]; a file without an entry is not protected, since an edit still has to find its text.
+//! The ledger belongs to one agent and is part of its [`crate::CallScope`], not of a tool. Every
+//! recorded end of a call contains the versions that the call read or wrote, from which a resumed
+//! run rebuilds the ledger with [`ReadLedger::restore`]. A file without an entry is not protected:
+//! an edit still has to match its text, but writing the whole file replaces it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +12,12 @@ use orchestrate_core::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// One version of one file.
+/// A version of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
     /// The path relative to the worktree.
     pub path: String,
-    /// SHA-256 of its bytes in lower-case hexadecimal; nothing once the agent deleted it.
+    /// SHA-256 of its content in lower-case hexadecimal; `None` if the agent deleted it.
     pub sha256: Option<String>,
 }
 
@@ -24,13 +25,13 @@ pub struct SeenFile {
 #[derive(Clone, Debug, Default)]
 pub struct ReadLedger {
     seen: Arc<Mutex<BTreeMap<String, String>>>,
-    /// Held by a file tool from looking at a file until what it saw or wrote is noted, so that calls of one
-    /// turn that run side by side do not overwrite each other's work.
+    /// Held by a file tool from reading a file until the version that it read or wrote is noted, so
+    /// that concurrent calls of one turn do not overwrite each other's changes.
     turn: Arc<Mutex<()>>,
 }
 
 impl ReadLedger {
-    /// Folds what the recorded ends of an agent's calls carried, oldest first.
+    /// Rebuilds a ledger from the versions in the recorded ends of an agent's calls, oldest first.
     pub fn restore<'a>(files: impl IntoIterator<Item = &'a SeenFile>) -> ReadLedger {
         let ledger = ReadLedger::default();
         for file in files {
@@ -39,12 +40,12 @@ impl ReadLedger {
         ledger
     }
 
-    /// Lets one file tool of the agent at a time look, write and note; blocks, so only where blocking is allowed.
+    /// Locks the agent's files for one tool at a time. This blocks, so it must not be called on an async thread.
     pub fn exclusively(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one version over.
+    /// Records a version as the last seen one.
     pub fn note(&self, file: &SeenFile) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match &file.sha256 {
@@ -53,7 +54,8 @@ impl ReadLedger {
         };
     }
 
-    /// Reports whether the file now holds something else than what the agent saw last.
+    /// Reports whether the content differs from the version that the agent saw last; false for a
+    /// file without an entry.
     pub fn is_stale(&self, path: &str, content: &[u8]) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(path).is_some_and(|hash| *hash != sha256_hex(content))
@@ -61,18 +63,18 @@ impl ReadLedger {
 }
 
 impl SeenFile {
-    /// Notes that a file holds these bytes.
+    /// Creates the version of a file with this content.
     pub fn holding(path: &str, content: &[u8]) -> SeenFile {
         SeenFile { path: path.to_owned(), sha256: Some(sha256_hex(content)) }
     }
 
-    /// Notes that a file is gone.
+    /// Creates the version of a deleted file.
     pub fn gone(path: &str) -> SeenFile {
         SeenFile { path: path.to_owned(), sha256: None }
     }
 }
 
-/// Hashes bytes with SHA-256 into lower-case hexadecimal.
+/// Returns the SHA-256 of bytes in lower-case hexadecimal.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -1,8 +1,8 @@
-//! Paths as a model writes them, turned into names below the worktree, or refused.
+//! Normalizes the paths that a model writes to paths relative to the worktree, or refuses them.
 //!
-//! This is lexical and for people's rules and clear messages; what really keeps a tool inside is that files are
-//! opened below the worktree's descriptor (see [`crate::files`]). The result has no `.`, no `..`, no empty
-//! component and no control character, so the policy judges what will be opened.
+//! The check is lexical, for the users' rules and for clear messages. What confines a tool is that
+//! files are opened below the worktree's descriptor (see [`crate::files`]). The result has no `.`,
+//! no `..`, no empty component and no NUL byte, so the policy judges the path that will be opened.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use orchestrate_core::invisible::shown;
 
 use crate::error::ToolError;
 
-/// The longest path in bytes: Linux takes no longer one.
+/// Maximum length of a path in bytes, which is Linux's own limit (`PATH_MAX`).
 const MAX_PATH_BYTES: usize = 4096;
-/// The rule id of what leaves the worktree.
+/// The id of the rule against paths outside the worktree.
 const WORKTREE_RULE: &str = "built-in:worktree";
-/// The rule id of what touches git's own files.
+/// The id of the rule against paths that belong to git.
 pub(crate) const GIT_RULE: &str = "built-in:git-metadata";
 
-/// Returns the path relative to the worktree; empty for the worktree itself.
+/// Returns a path relative to the worktree; empty for the worktree itself.
 ///
 /// # Errors
-/// `Denied` for what lies outside or is git's own, `Retry` for what is no path.
+/// `Denied` if the path is outside the worktree or belongs to git, `Retry` if it is not a valid path.
 pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError> {
     if text.len() > MAX_PATH_BYTES {
         return Err(ToolError::Retry(format!("the path is longer than {MAX_PATH_BYTES} bytes")));
@@ -53,14 +53,14 @@ pub(crate) fn normalize(text: &str, worktree: &Path) -> Result<String, ToolError
     Ok(parts.join("/"))
 }
 
-/// Refuses a path that lies outside the worktree.
+/// Creates the error for a path outside the worktree.
 pub(crate) fn outside(text: &str) -> ToolError {
     let shown = shown(text);
     let reason = format!("`{shown}` is outside the worktree; name a path inside it, relative to its root");
     ToolError::denied(WORKTREE_RULE, reason)
 }
 
-/// Refuses a path that is git's own.
+/// Creates the error for a path that belongs to git.
 pub(crate) fn git_owned(text: &str) -> ToolError {
     let shown = shown(text);
     ToolError::denied(GIT_RULE, format!("`{shown}` belongs to git; use the git tools instead"))

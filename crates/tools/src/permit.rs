@@ -1,4 +1,4 @@
-//! The one place that lets a call run: nothing else can make a [`Permit`], and nothing runs without one.
+//! Authorizes calls. Only this module can create a [`Permit`], and no call runs without one.
 
 use orchestrate_core::policy::{Decision, Permission, Question, Target};
 use orchestrate_core::{CallHash, CallId, ToolCall, hex};
@@ -7,24 +7,25 @@ use sha2::{Digest, Sha256};
 
 use crate::scope::{Approval, CallScope};
 
-/// The right to run one call, once. Its field is private: only `authorize`, which asks the policy, makes one.
+/// The permission to run one call, once. The field is private: only `authorize`, which asks the
+/// policy, creates one.
 #[derive(Debug)]
 pub struct Permit {
     decision: Decision,
 }
 
 impl Permit {
-    /// Returns what was decided, with the rule's id.
+    /// Returns the policy's decision, with the rule's id.
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
 }
 
-/// What came of asking for a permit.
+/// The result of asking for a permit.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Permitted(Permit),
-    /// A person has to decide.
+    /// The user has to decide.
     Parked {
         rule: String,
     },
@@ -34,7 +35,7 @@ pub(crate) enum Verdict {
     },
 }
 
-/// A resolved and validated call that asks to run.
+/// A resolved and validated call to authorize.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) tool: &'a str,
@@ -43,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub(crate) hash: &'a CallHash,
 }
 
-/// Decides about a call and, if it may run, makes its permit.
+/// Decides a call and, if it may run, creates its permit.
 pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
     let question = Question { tool: request.tool, permission: request.permission, targets: request.targets };
     let decision = scope.policy.decide(&scope.grant, &question);
@@ -69,10 +70,10 @@ pub(crate) fn authorize(request: &Request<'_>, scope: &CallScope) -> Verdict {
     }
 }
 
-/// Hashes a call at its place, so that an approval fits this call only, and not even another one like it of the same
-/// turn.
+/// Hashes a call together with its place in the run, so that an approval applies to this call only,
+/// and not even to an identical call of the same turn.
 ///
-/// The hash covers agent, attempt, turn, the call's id, tool and the arguments with sorted keys.
+/// The hash covers the run, agent, attempt, turn, the call's id, the tool, and the arguments with sorted keys.
 pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &CallScope) -> CallHash {
     let mut hasher = Sha256::new();
     for part in [
@@ -90,12 +91,12 @@ pub(crate) fn call_hash(call: &CallId, tool: &str, arguments: &Value, scope: &Ca
     CallHash::new(hex(&hasher.finalize()))
 }
 
-/// Hashes a call that names no tool of ours, for its record only.
+/// Hashes a call as the model wrote it, for the record of a call whose tool or arguments could not be resolved.
 pub(crate) fn unresolved_hash(call: &ToolCall, scope: &CallScope) -> CallHash {
     call_hash(&call.id, &call.name, &call.arguments, scope)
 }
 
-/// Writes a value without spaces and with the keys of every object sorted.
+/// Serializes a value without spaces and with the keys of every object sorted.
 pub(crate) fn canonical_json(value: &Value) -> String {
     match value {
         Value::Object(map) => {

@@ -1,7 +1,7 @@
-//! Everything that is given for one agent's calls: who asks, where, and within which bounds.
+//! The scope of one agent's calls: the caller, its worktree and its limits.
 //!
-//! A scope is plain data and handles, cheap to clone, made by the worker for one turn. Tools never see it
-//! whole; they get a [`crate::ToolContext`] that was made from it together with a permit.
+//! A scope is plain data and handles, cheap to clone, and created by the worker for one turn. Tools
+//! do not receive it; they receive a [`crate::ToolContext`], created from it and a permit.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -16,80 +16,80 @@ use orchestrate_sandbox::{Cancel, Sandbox, View};
 use crate::ledger::ReadLedger;
 use crate::services::Services;
 
-/// What one turn's calls of one agent are made within.
+/// The scope of the calls of one turn of one agent.
 #[derive(Clone)]
 pub struct CallScope {
-    /// The run.
+    /// The run that the agent belongs to.
     pub run: RunId,
-    /// The agent that calls.
+    /// The calling agent.
     pub agent: AgentId,
-    /// Its attempt, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Its turn, from 1.
+    /// The number of the turn, from 1.
     pub turn: u32,
-    /// What its role grants.
+    /// The tools and permissions of the agent's role.
     pub grant: Arc<Grant>,
     /// The run's rules.
     pub policy: Arc<Policy>,
-    /// What people have decided about this agent's calls.
+    /// The user's decisions about this agent's calls.
     pub approvals: Arc<BTreeMap<CallHash, Approval>>,
-    /// Whether a rule that asks parks the call; else asking is refusing.
+    /// Whether a call is parked if a rule asks about it; if false, it is refused.
     pub ask_parks: bool,
-    /// Where it works.
+    /// The agent's worktree.
     pub worktree: Arc<WorktreeScope>,
-    /// What runs its commands.
+    /// The sandbox that runs commands.
     pub sandbox: Arc<Sandbox>,
-    /// What one call may use up.
+    /// The limits of each call.
     pub limits: CallLimits,
-    /// Raised when its calls have to end.
+    /// Ends the calls when cancelled.
     pub cancel: Cancel,
-    /// What its tools reach beyond the worktree.
+    /// The services outside the worktree.
     pub services: Services,
-    /// Which files it has seen.
+    /// The file versions that the agent has seen.
     pub ledger: ReadLedger,
-    /// Tokens that its context still has for one result.
+    /// The tokens that the agent's context has left for one result.
     pub result_tokens: u64,
 }
 
-/// An agent's worktree as tools see it.
+/// An agent's worktree, as tools use it.
 #[derive(Debug)]
 pub struct WorktreeScope {
-    /// Its path: for processes and for messages, never for opening a file.
+    /// The path, for processes and messages only; files are never opened by it.
     pub path: PathBuf,
-    /// Its directory, below which alone files are opened.
+    /// The open directory that all files are opened below.
     pub root: Arc<OwnedFd>,
-    /// What processes see.
+    /// The view of the file system that processes have.
     pub view: View,
 }
 
-/// What a person decided about one call.
+/// The user's decision about one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// It may run.
+    /// The call may run.
     Approved,
-    /// It may not.
+    /// The call may not run.
     Rejected {
-        /// Why, in the person's words.
+        /// The user's reason.
         reason: String,
     },
 }
 
-/// What one call may use up.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The largest file that is read or written, in bytes.
+    /// Maximum size of a file to read or write, in bytes.
     pub file_bytes: u64,
-    /// The time of a command that asks for none.
+    /// Timeout of a command that does not request one.
     pub command_timeout: Duration,
-    /// The longest time that a command may ask for.
+    /// Maximum timeout that a command can request.
     pub max_command_timeout: Duration,
-    /// The time of a search.
+    /// Timeout of a search.
     pub search_timeout: Duration,
-    /// Memory of a command in bytes, if it is less than what the sandbox allows.
+    /// Maximum memory of a command in bytes; `None` for the sandbox's own limit.
     pub command_memory_bytes: Option<u64>,
-    /// Processes of a command at once.
+    /// Maximum number of concurrent processes of a command.
     pub command_processes: Option<u32>,
-    /// The most bytes that a command may put out before it is ended.
+    /// Maximum output of a command in bytes before it is killed.
     pub command_output_bytes: u64,
 }
 
@@ -97,18 +97,18 @@ impl Default for CallLimits {
     fn default() -> Self {
         const MIB: u64 = 1 << 20;
         CallLimits {
-            // The reference's figure; larger files are looked at with commands.
+            // The reference's figure; larger files can be read with commands.
             file_bytes: 10 * MIB,
             // The reference's figure.
             command_timeout: Duration::from_secs(60),
-            // A build or a test suite of a real project still fits.
+            // Enough for the build or the test suite of a real project.
             max_command_timeout: Duration::from_secs(600),
-            // Ripgrep's engines read some gigabytes in that time; a search that needs more is too broad.
+            // Ripgrep's engines read several gigabytes in that time; a search that needs longer is too broad.
             search_timeout: Duration::from_secs(10),
             command_memory_bytes: None,
-            // Enough for a parallel build, far below what takes a machine down.
+            // Enough for a parallel build, but far fewer than would overload a machine.
             command_processes: Some(512),
-            // Nobody reads more, and it fits on every disk.
+            // More than any agent reads, and small enough for any disk.
             command_output_bytes: 64 * MIB,
         }
     }

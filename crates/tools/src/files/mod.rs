@@ -1,9 +1,10 @@
-//! The files below one worktree's directory: the only way in which a tool opens anything.
+//! The files below one worktree's directory. Tools open files in no other way.
 //!
-//! Every open goes through `openat2` below the held descriptor, so neither `..` nor a link, swapped at any
-//! moment, leads outside. What was opened is then judged by its real name, so that a link does not get around
-//! a rule. Only regular files are read or written; nothing here waits on a pipe or a device. All of it blocks:
-//! tools call it through [`crate::ToolContext::blocking`].
+//! Every open uses `openat2` below the worktree's descriptor, so neither `..` nor a link leads
+//! outside, even if it is swapped in during the call. The policy then judges the real path of the
+//! opened file, so a link cannot bypass a rule. Only regular files are read or written, so no call
+//! hangs on a pipe or a device. All operations block; tools call them through
+//! [`crate::ToolContext::blocking`].
 
 mod open;
 mod text;

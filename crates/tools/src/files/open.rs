@@ -1,4 +1,4 @@
-//! Opening below the worktree, and what the kernel's refusals mean.
+//! Opens files below the worktree, and translates the kernel's errors.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,10 +17,10 @@ use crate::path;
 use crate::scope::WorktreeScope;
 use crate::shape::size;
 
-/// How often an open is tried again that a rename elsewhere disturbed.
+/// Maximum number of attempts to open a path while concurrent renames disturb its resolution (`EAGAIN`).
 const OPEN_ATTEMPTS: usize = 16;
 
-/// The files of one worktree as one permitted call may use them. Clones share the directory.
+/// The files of one worktree, as one permitted call may use them. Clones share the directory.
 #[derive(Clone)]
 pub struct Files {
     root: Arc<OwnedFd>,
@@ -32,13 +32,13 @@ pub struct Files {
 /// A regular file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// The file.
+    /// The file, positioned at its beginning.
     pub file: File,
-    /// Its real path relative to the worktree, links resolved.
+    /// The real path relative to the worktree, with links resolved.
     pub path: String,
-    /// Its size in bytes when it was opened.
+    /// The size in bytes when it was opened.
     pub size: u64,
-    /// How many names it has.
+    /// The number of hard links to it.
     pub links: u64,
 }
 
@@ -47,7 +47,7 @@ impl Files {
         Files { root: Arc::clone(&worktree.root), worktree: worktree.path.clone(), guard, max_bytes }
     }
 
-    /// Returns the largest size of a file that is read or written, in bytes.
+    /// Returns the maximum size of a file to read or write, in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
@@ -57,11 +57,11 @@ impl Files {
         self.guard.shows(path)
     }
 
-    /// Opens a regular file for reading, whatever its size.
+    /// Opens a regular file of any size for reading.
     ///
     /// # Errors
-    /// `Retry` if there is none, `Denied` if it lies outside, is git's own, forbidden or no regular file,
-    /// `File` for any other failure.
+    /// `Retry` if it does not exist; `Denied` if it is outside the worktree, belongs to git, is
+    /// forbidden by a rule, or is a pipe, a socket or a device; `File` for any other failure.
     pub fn open(&self, path: &str) -> Result<OpenFile, ToolError> {
         let handle = self.handle(path, OFlags::empty())?;
         let stat = fstat(&handle).map_err(|errno| failure(path, errno))?;
@@ -77,10 +77,10 @@ impl Files {
         })
     }
 
-    /// Reads a whole regular file within the size limit.
+    /// Reads a whole regular file of at most [`Files::max_bytes`].
     ///
     /// # Errors
-    /// As [`Files::open`], and `Retry` with the size if it is too large.
+    /// As [`Files::open`]; also `Retry`, naming the size, if it is too large.
     pub fn read(&self, path: &str) -> Result<(OpenFile, Vec<u8>), ToolError> {
         let mut opened = self.open(path)?;
         if opened.size > self.max_bytes {
@@ -99,7 +99,7 @@ impl Files {
     /// Returns the real path of a directory, relative to the worktree.
     ///
     /// # Errors
-    /// As [`Files::open`]; `Retry` if it is no directory.
+    /// As [`Files::open`]; `Retry` if it is not a directory.
     pub fn directory(&self, path: &str) -> Result<String, ToolError> {
         let (_, real) = self.open_directory(path)?;
         Ok(real)
@@ -114,7 +114,7 @@ impl Files {
         Ok(if real.is_empty() { self.worktree.clone() } else { self.worktree.join(real) })
     }
 
-    /// Reports what a path is without following a link at its end; nothing if it does not exist.
+    /// Returns the type of a path without following a link at its end; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`Files::open`].
@@ -129,7 +129,7 @@ impl Files {
         }
     }
 
-    /// Opens a directory for listing and for changes in it, with its real path.
+    /// Opens a directory to list or change its entries, and returns it with its real path.
     pub(super) fn open_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
         let handle = self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::empty())?;
         let real = self.real_path(path, handle.as_fd())?;
@@ -139,7 +139,7 @@ impl Files {
         Ok((handle, real))
     }
 
-    /// Opens a directory that a walk has found, without following any link.
+    /// Opens a directory found by a walk, without following links.
     pub(super) fn open_found_directory(&self, path: &str) -> Result<OwnedFd, ToolError> {
         self.beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS)
     }
@@ -148,7 +148,7 @@ impl Files {
         &self.guard
     }
 
-    /// Gets hold of an inode without opening it, so that nothing waits and no device notices.
+    /// Opens an inode with `O_PATH`, which neither blocks on a pipe nor triggers a device.
     fn handle(&self, path: &str, flags: OFlags) -> Result<OwnedFd, ToolError> {
         self.beneath(path, OFlags::PATH | flags, ResolveFlags::empty())
     }
@@ -167,7 +167,8 @@ impl Files {
         Err(failure(path, last))
     }
 
-    /// Finds the name of what is open, relative to the worktree; git's own files are refused under any name.
+    /// Returns the real path of an open file, relative to the worktree; refuses files that belong
+    /// to git, under any name.
     pub(super) fn real_path(&self, shown: &str, opened: BorrowedFd<'_>) -> Result<String, ToolError> {
         let name = |fd: BorrowedFd<'_>| {
             let link = readlink(proc_name(fd), Vec::new()).map_err(|errno| failure(shown, errno))?;
@@ -187,7 +188,7 @@ fn proc_name(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Opens for reading the very inode that is held, whatever its name is by now.
+/// Opens the inode of a handle for reading, even if it has been renamed since.
 fn reopen(handle: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     openat(CWD, proc_name(handle), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
 }
@@ -216,7 +217,7 @@ fn too_large(path: &str, bytes: u64, limit: u64) -> ToolError {
     ))
 }
 
-/// Says what a refusal of the kernel means for the one who named the path.
+/// Converts an error of the kernel into an explanation for the model that named the path.
 pub(super) fn failure(path: &str, errno: Errno) -> ToolError {
     let shown = shown(path);
     match errno {

@@ -1,33 +1,33 @@
-//! Bytes of a file as text, and back, so that what was not edited stays as it was.
+//! Decodes a file's bytes as text and encodes it again, so that unedited parts keep their bytes.
 
 use crate::error::ToolError;
 
-/// How a file's text is written as bytes.
+/// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8, which includes ASCII.
     Utf8,
-    /// UTF-16, low byte first.
+    /// UTF-16, little-endian.
     Utf16Le,
-    /// UTF-16, high byte first.
+    /// UTF-16, big-endian.
     Utf16Be,
     /// ISO 8859-1: one byte for each of the first 256 characters.
     Latin1,
 }
 
-/// A file's text, with what is needed to write it back.
+/// A file's text and its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// The text without its byte-order mark.
+    /// The text without the byte-order mark.
     pub text: String,
-    /// The encoding; a byte-order mark wins over what was asked for.
+    /// The encoding; a byte-order mark overrides the requested one.
     pub encoding: Encoding,
     /// Whether the file begins with a byte-order mark.
     pub has_mark: bool,
 }
 
 impl Encoding {
-    /// Finds an encoding by its name.
+    /// Finds an encoding by its name, ignoring case.
     pub fn named(name: &str) -> Option<Encoding> {
         match name.to_ascii_lowercase().replace('_', "-").as_str() {
             "utf-8" | "utf8" | "ascii" | "us-ascii" => Some(Encoding::Utf8),
@@ -47,10 +47,10 @@ impl Encoding {
         }
     }
 
-    /// Writes text in this encoding.
+    /// Encodes a text, without a byte-order mark.
     ///
     /// # Errors
-    /// `Retry` if a character has no byte in it.
+    /// `Retry` if a character cannot be represented.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, ToolError> {
         match self {
             Encoding::Utf8 => Ok(text.as_bytes().to_vec()),
@@ -74,10 +74,10 @@ impl Encoding {
 }
 
 impl Decoded {
-    /// Reads bytes as text in the encoding that their byte-order mark names, else in the one asked for.
+    /// Decodes bytes in the encoding that their byte-order mark names, or else in the requested one.
     ///
     /// # Errors
-    /// `File` naming what the bytes look like.
+    /// `File`, naming what the bytes look like, if they are not text.
     pub fn of(path: &str, bytes: &[u8], asked: Encoding) -> Result<Decoded, ToolError> {
         let marked = [Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be]
             .into_iter()
@@ -96,7 +96,7 @@ impl Decoded {
         }
     }
 
-    /// Writes another text as this one was written.
+    /// Encodes another text in the same way, including the byte-order mark.
     ///
     /// # Errors
     /// As [`Encoding::encode`].
@@ -105,7 +105,7 @@ impl Decoded {
         Ok(if self.has_mark { [self.encoding.mark(), &body].concat() } else { body })
     }
 
-    /// Reports whether most lines end with carriage return and line feed.
+    /// Reports whether at least half of the line ends are CRLF.
     pub fn has_crlf(&self) -> bool {
         let crlf = self.text.matches("\r\n").count();
         crlf > 0 && crlf * 2 >= self.text.matches('\n').count()
@@ -118,7 +118,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
     if rest.is_empty() { String::from_utf16(&units).ok() } else { None }
 }
 
-/// Names the type of a file that is no text: by its first bytes, or because it has a zero byte.
+/// Returns a description of a binary file, recognised by its first bytes or by a zero byte; `None` for text.
 fn binary_kind(bytes: &[u8]) -> Option<String> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x89PNG", "a PNG image"),
@@ -131,7 +131,7 @@ fn binary_kind(bytes: &[u8]) -> Option<String> {
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\0asm", "a WebAssembly module"),
     ];
-    /// Git looks as far for a zero byte.
+    /// Number of bytes to search for a zero byte, as in git.
     const LOOKED_AT: usize = 8000;
     let shown = || crate::shape::size(bytes.len() as u64);
     if let Some((_, kind)) = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)) {

@@ -1,4 +1,4 @@
-//! Walking through the worktree without following a link, leaving out what ignore files leave out.
+//! Walks the worktree, without following links and without what ignore files exclude.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use super::open::{Files, failure, modified};
 use crate::error::ToolError;
 use crate::path::join;
 
-/// The names of ignore files, the later one of a directory winning.
+/// The names of ignore files; within a directory, later ones take precedence.
 const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];
-/// The largest ignore file that is honoured, in bytes.
+/// The number of bytes of an ignore file that are read; rules after them have no effect.
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
-/// The deepest directory that is entered, below the worktree.
+/// Maximum depth of directories to enter, counted from the worktree.
 const MAX_DEPTH: usize = 128;
-/// The most entries of a walk; it bounds memory, whoever made the files.
+/// Maximum number of entries of a walk, and of one directory; it bounds memory whatever the worktree contains.
 const MAX_ENTRIES: usize = 1_000_000;
-/// How many ignored names are told.
+/// Number of ignored paths that a summary names.
 const TOLD_IGNORED: usize = 8;
 
-/// What a walk met.
+/// A file system entry found by a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The path relative to the worktree.
     pub path: String,
-    /// What it is.
+    /// The type of the entry.
     pub kind: EntryKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When it was changed, in nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     pub modified: i128,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -52,34 +52,34 @@ pub enum EntryKind {
     Other,
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To the next entry.
+    /// Continue with the next entry.
     Continue,
-    /// Not.
+    /// End the walk without an error.
     Stop,
 }
 
-/// How far a walk goes.
+/// The limits of a walk.
 #[derive(Clone, Debug)]
 pub struct WalkLimits {
-    /// Whether directories below the first are entered.
+    /// Whether to enter subdirectories.
     pub recursive: bool,
-    /// When it has to be over.
+    /// The time at which the walk fails.
     pub deadline: Instant,
-    /// Raised when it has to end at once.
+    /// Interrupts the walk when cancelled.
     pub cancel: Cancel,
 }
 
-/// What a walk left out.
+/// What a walk skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalkSummary {
-    /// How many entries ignore files left out.
+    /// Number of entries that ignore files exclude, each ignored directory counted as one.
     pub ignored: usize,
-    /// The first of them.
+    /// The first ignored paths, safe to show.
     pub first_ignored: Vec<String>,
-    /// How many entries a rule keeps from the agent.
+    /// Number of entries that a rule hides from the agent.
     pub hidden: usize,
 }
 
@@ -91,10 +91,11 @@ struct Rules {
 }
 
 impl Files {
-    /// Visits what is below a directory, each directory's entries in the order of their names.
+    /// Visits the entries of a directory and, if recursive, of its subdirectories; the entries of
+    /// each directory are ordered by name.
     ///
     /// # Errors
-    /// As [`Files::open`]; `TooBroad` at the deadline, `Interrupted` when cancelled.
+    /// As [`Files::open`]; `TooBroad` after the deadline or too many entries, `Interrupted` if cancelled.
     pub fn walk(
         &self,
         start: &str,
@@ -134,7 +135,7 @@ impl Files {
     fn entries(&self, directory: &str) -> Result<Vec<Entry>, ToolError> {
         let opened = match self.open_found_directory(directory) {
             Ok(opened) => opened,
-            // It was deleted or replaced since it was found, or may not be read: there is nothing to show.
+            // It was deleted or replaced since it was found, or is not readable: it has no entries to show.
             Err(ToolError::Retry(_) | ToolError::Denied { .. } | ToolError::File { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
@@ -142,7 +143,7 @@ impl Files {
         let mut entries = Vec::new();
         for found in listing.take(MAX_ENTRIES) {
             let found = found.map_err(|errno| failure(directory, errno))?;
-            // A name that is not UTF-8 cannot be named by a tool call either.
+            // Tool calls are JSON and cannot name a file whose name is not UTF-8.
             let Ok(name) = found.file_name().to_str() else { continue };
             if name == "." || name == ".." || is_git_name(name) {
                 continue;
@@ -179,7 +180,7 @@ impl Files {
                 continue;
             }
             for line in text.lines() {
-                // A line that is no pattern ignores nothing, as in git.
+                // An invalid pattern is skipped, as in git.
                 any |= builder.add_line(None, line).is_ok();
             }
         }
@@ -209,7 +210,7 @@ impl WalkSummary {
         }
     }
 
-    /// Says what was left out, or nothing if all is shown.
+    /// Returns a note about what was skipped, or `None` if everything was visited.
     pub fn note(&self) -> Option<String> {
         let mut notes = Vec::new();
         if self.ignored > 0 {

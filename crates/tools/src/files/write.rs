@@ -1,4 +1,4 @@
-//! Changing files: whole files at once, replaced by renaming, so that nobody ever sees a half.
+//! Changes files. A file is replaced as a whole, by a rename, so no reader sees a partial write.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,33 +17,33 @@ use crate::error::ToolError;
 use crate::path::{join, split};
 use crate::shape::size;
 
-/// How the names of files begin that exist only while a write is going on. One that is left behind was never
-/// renamed: it may be deleted, and is no part of anybody's work.
+/// The prefix of temporary files, which exist only during a write. One that is left behind was
+/// never renamed: it is not part of any work and may be deleted.
 pub const TEMPORARY_PREFIX: &str = ".orchestrate-tmp-";
 
-/// What has to stand at a path before it is written.
+/// The required state of a path before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// Anything or nothing.
+    /// The path may exist or not.
     Any,
-    /// Nothing.
+    /// The path must not exist.
     Nothing,
 }
 
-/// A file that was written.
+/// The result of writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its real path relative to the worktree.
+    /// The real path relative to the worktree.
     pub path: String,
-    /// Whether there was none before.
+    /// Whether the file is new.
     pub created: bool,
 }
 
 impl Files {
-    /// Replaces a file as a whole, or makes it with the directories above it; the mode of an old one is kept.
+    /// Replaces a whole file, keeping its mode, or creates it together with missing directories.
     ///
     /// # Errors
-    /// As [`Files::open`]; `Denied` if the file has other names, since they would come apart.
+    /// As [`Files::open`]; also `Denied` if the file has other hard links, which would keep the old content.
     pub fn write(&self, path: &str, bytes: &[u8], expect: Expect) -> Result<Written, ToolError> {
         if bytes.len() as u64 > self.max_bytes() {
             let (has, limit) = (size(bytes.len() as u64), size(self.max_bytes()));
@@ -58,7 +58,7 @@ impl Files {
         Ok(Written { path: target.path, created })
     }
 
-    /// Deletes a file or a link, never what a link leads to; gives its real path.
+    /// Deletes a file, or a link but not its target, and returns its real path.
     ///
     /// # Errors
     /// As [`Files::open`]; `File` for a directory.
@@ -76,7 +76,7 @@ impl Files {
         Ok(real)
     }
 
-    /// Reports whether a path is a link itself.
+    /// Reports whether a path itself is a link.
     ///
     /// # Errors
     /// As [`Files::open`].
@@ -84,10 +84,10 @@ impl Files {
         Ok(self.look(path)? == Some(FileType::Symlink))
     }
 
-    /// Makes a directory, with those above it if asked to; gives whether there was none before.
+    /// Creates a directory and, if `parents`, missing directories above it; reports whether it is new.
     ///
     /// # Errors
-    /// `Retry` if one above it is missing and not to be made, or a file is in the way.
+    /// `Retry` if a directory above it is missing and `parents` is false, or if a file has its name.
     pub fn create_directory(&self, path: &str, parents: bool) -> Result<bool, ToolError> {
         match self.look(path)? {
             Some(FileType::Directory) => return Ok(false),
@@ -103,7 +103,7 @@ impl Files {
         Ok(true)
     }
 
-    /// Opens a directory, making what is missing of it, and gives its real path.
+    /// Opens a directory, creating it and missing directories above it, and returns its real path too.
     fn ensure_directory(&self, path: &str) -> Result<(OwnedFd, String), ToolError> {
         let mut here = self.open_directory("")?;
         let mut walked = String::new();
@@ -147,12 +147,12 @@ impl Files {
     }
 }
 
-/// Where a write goes: a held directory and a name in it.
+/// The target of a write: an open directory and a name in it.
 struct Target {
     directory: OwnedFd,
     name: String,
     path: String,
-    /// The permission bits of the file that stands there, if one does.
+    /// The permission bits of the existing file; `None` if the file is new.
     mode: Option<u32>,
 }
 
@@ -207,12 +207,12 @@ fn replace(path: &str, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
     };
     finish().map_err(|errno| failure(path, errno))?;
     temporary.renamed = true;
-    // The rename itself is made durable with the directory; where that is not supported, it was no promise.
+    // Syncing the directory makes the rename durable. Some file systems do not support it, so an error is ignored.
     let _ = fsync(&target.directory);
     Ok(())
 }
 
-/// A file that is deleted again unless it was renamed.
+/// A temporary file, deleted when dropped unless it was renamed.
 struct Temporary<'a> {
     file: File,
     name: String,
@@ -229,7 +229,7 @@ impl<'a> Temporary<'a> {
         let create = || openat(directory, &*name, flags, Mode::from_raw_mode(0o666));
         let file = match create() {
             Err(Errno::EXIST) => {
-                // Left behind by a program that was killed and had the same process number.
+                // Left behind by a killed process that had the same process id.
                 let _ = unlinkat(directory, &*name, AtFlags::empty());
                 create()
             }
@@ -243,7 +243,7 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.renamed {
-            // Nothing more can be done if it stays; its name says that it is nobody's.
+            // An error is ignored: the prefix of the name marks the file as temporary.
             let _ = unlinkat(self.directory, &*self.name, AtFlags::empty());
         }
     }

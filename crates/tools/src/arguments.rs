@@ -1,4 +1,4 @@
-//! A model's arguments brought into the form that a tool's schema describes, or refused with what to mend.
+//! Converts a model's arguments to the form that a tool's schema describes, or explains what is wrong with them.
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{ToolError, ToolsError};
 
-/// Other products' argument names beside ours; one applies where the schema knows only ours.
+/// Argument names of other products, each with ours. An alias applies only if the schema has our
+/// name and not the alias.
 const ALIASES: &[(&str, &str)] = &[
     ("filepath", "path"),
     ("file_path", "path"),
@@ -28,14 +29,14 @@ const ALIASES: &[(&str, &str)] = &[
     ("output_mode", "mode"),
     ("start_line", "offset"),
 ];
-/// Arguments that other products' models add and that change nothing.
+/// Arguments that models add for other products' tools, and that are dropped unless the schema has them.
 const IGNORED: &[&str] = &["description", "explanation"];
-/// The longest list of mistakes: a name that the model made up may have any length.
+/// Maximum length of an error message in characters: a name that the model made up may have any length.
 const MISTAKES_CHARS: usize = 1_000;
-/// How many mistakes of one call are told at once.
+/// Maximum number of mistakes that one error message lists.
 const SHOWN_MISTAKES: usize = 5;
 
-/// Compiles a tool's schema.
+/// Compiles a tool's schema. Fails unless it describes an object.
 pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsError> {
     let wrong = |reason: String| ToolsError::Schema { tool: tool.to_owned(), reason };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -44,7 +45,7 @@ pub(crate) fn compile(tool: &str, schema: &Value) -> Result<Validator, ToolsErro
     jsonschema::validator_for(schema).map_err(|error| wrong(error.to_string()))
 }
 
-/// Applies aliases, drops nulls and what is ignored, and validates.
+/// Resolves aliases, drops nulls and ignored arguments, and validates the result.
 pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) -> Result<Value, ToolError> {
     let given = match arguments {
         Value::Object(map) => map,
@@ -77,7 +78,7 @@ pub(crate) fn conform(arguments: &Value, schema: &Value, validator: &Validator) 
     if mistakes.is_empty() { Ok(conformed) } else { Err(invalid(&cut(&mistakes.join("; "), MISTAKES_CHARS))) }
 }
 
-/// Returns the name that a tool with these arguments has for one: the same, or the one that it is an alias of.
+/// Returns the tool's own name for an argument: the same name, or the one that it is an alias of.
 pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str> {
     if knows(name) {
         return Some(name);
@@ -85,7 +86,7 @@ pub(crate) fn own_name(name: &str, knows: impl Fn(&str) -> bool) -> Option<&str>
     ALIASES.iter().find(|(other, ours)| *other == name && knows(ours)).map(|(_, ours)| *ours)
 }
 
-/// Makes the failure of arguments that a tool cannot take.
+/// Creates the error for invalid arguments.
 pub(crate) fn invalid(reason: &str) -> ToolError {
     ToolError::Retry(format!("Invalid parameters: {reason}"))
 }

@@ -1,6 +1,6 @@
-//! What every tool has to do, as one function to call on any tool.
+//! The requirements on every tool, as one function that checks any tool.
 //!
-//! Only with the feature `harness`. It looks at a tool through the executor alone, as an agent does.
+//! Requires the feature `harness`. It calls the tool only through the executor, as an agent does.
 
 use std::fs;
 use std::io;
@@ -18,22 +18,22 @@ use crate::prompt::{Prompt, PromptFile};
 use crate::registry::ToolRegistry;
 use crate::tool::{Category, Tool};
 
-/// A tool with what it needs to be tried.
+/// A tool with the calls to check it with.
 pub struct Specimen<'a> {
-    /// The tool.
+    /// The tool to check.
     pub tool: Arc<dyn Tool>,
     /// Arguments of a call that succeeds once `prepare` has run.
     pub valid: Value,
-    /// Arguments that name something that does not exist, if the tool can be asked for such a thing.
+    /// Arguments that name something that does not exist; `None` if the tool has no such arguments.
     pub missing: Option<Value>,
-    /// Puts into the worktree what the valid call needs.
+    /// Sets up the worktree for the valid call.
     pub prepare: &'a dyn Fn(&ToolHarness) -> io::Result<()>,
 }
 
-/// Tries a tool against everything that is expected of each; gives what it does otherwise.
+/// Checks a tool against all requirements and returns those that it violates.
 ///
 /// # Errors
-/// What kept the tool from being tried at all.
+/// Fails if the check itself cannot run.
 pub async fn check(specimen: &Specimen<'_>, sandbox: &Sandbox) -> io::Result<Vec<String>> {
     let mut faults = Faults::default();
     documented(specimen, &mut faults);
@@ -69,7 +69,7 @@ fn documented(specimen: &Specimen<'_>, faults: &mut Faults) {
     faults.unless(valid, || "its schema does not take the valid arguments".to_owned());
 }
 
-/// A file tool names the path among what it works on, and first if it cannot do without.
+/// Checks that a file tool has a path, and that a required path is its first parameter.
 fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
     if specimen.tool.category() != Category::Files {
         return;
@@ -81,7 +81,7 @@ fn path_first(specimen: &Specimen<'_>, faults: &mut Faults) {
     faults.unless(!required || first.is_some_and(|first| first == "path"), || "its path is not first".to_owned());
 }
 
-/// A project's words replace the tool's, a broken file is an error, and the schema stays.
+/// Checks that a project's file replaces the description but not the schema, and that a malformed file is an error.
 fn reworded(specimen: &Specimen<'_>, faults: &mut Faults) {
     let own =
         Prompt { description: specimen.tool.description().to_owned(), parameters: specimen.tool.schema().clone() };
@@ -189,7 +189,7 @@ fn expect(output: &ToolOutput, kind: ErrorKind, what: &str, faults: &mut Faults)
     });
 }
 
-/// Every start has its end, and nothing else is recorded.
+/// Checks that every recorded start is followed by its end, and that nothing else is recorded.
 fn paired(harness: &ToolHarness, what: &str, faults: &mut Faults) {
     let mut open = None;
     for record in harness.recorder.records() {

@@ -1,26 +1,27 @@
-//! Why a tool failed: one taxonomy for every tool, so that every caller treats a class the same way.
+//! Why a tool failed: one classification for all tools, so that every caller treats a class in the same way.
 //!
-//! A [`ToolError`] is an answer to the model, not an error of the program: the executor turns it into a
-//! [`crate::ToolOutput`]. What stops the program from going on is a [`ServiceError`] of the recorder.
+//! A [`ToolError`] is an answer to the model, not an error of the program: the executor turns it
+//! into a [`crate::ToolOutput`]. A [`ServiceError`] of the recorder is answered in the same way;
+//! ending the work, which must not continue unrecorded, is up to the recorder's implementation.
 
 pub use orchestrate_core::event::ErrorKind;
 use orchestrate_core::invisible::shown;
 
-/// Why a call failed, by what is done about it.
+/// Why a call failed, classified by the possible reaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The model can repair it; the text says what to do differently.
+    /// The model can correct the call; the text says how.
     #[error("{0}")]
     Retry(String),
-    /// A search ran into its limit; the model may ask for less.
+    /// A search exceeded its limit; the model can narrow it.
     #[error("{0}")]
     TooBroad(String),
-    /// The policy or the sandbox refused.
+    /// The policy or a built-in rule refused the call.
     #[error("Security validation failed: {reason}")]
     Denied {
         /// Why, and what is allowed instead.
         reason: String,
-        /// The id of the rule that refused.
+        /// The id of the refusing rule.
         rule: String,
     },
     /// A file tool met an I/O error other than "not found".
@@ -28,31 +29,30 @@ pub enum ToolError {
     File {
         /// The path as the model wrote it.
         path: String,
-        /// What happened.
+        /// The error, such as `is a directory`.
         reason: String,
     },
-    /// A limit of time was reached.
+    /// A time limit was reached.
     #[error("timed out after {seconds} s")]
     Timeout {
         /// The limit in seconds.
         seconds: u64,
-        /// What the call had said by then.
+        /// The output until then.
         partial: String,
     },
-    /// Connection, name resolution, or the other side's failure.
+    /// A connection or name resolution failed, or the remote side did.
     #[error("{0}")]
     Network(String),
-    /// Any other failure of the tool itself, panics included.
+    /// Any other failure of the tool itself, including a panic.
     #[error("{0}")]
     Execution(String),
-    /// The call was cancelled, or the coordinator died; whether it had an effect is not known.
+    /// The call was cancelled, or the process ended during it; whether it had effects is unknown.
     #[error("interrupted: {0}")]
     Interrupted(String),
 }
 
 impl ToolError {
-    /// Returns the class that the failure is recorded under; a search that was too broad is an execution
-    /// failure that the model may retry.
+    /// Returns the class to record; a search that was too broad counts as an execution failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
             ToolError::Retry(_) => ErrorKind::Retry,
@@ -83,10 +83,11 @@ impl From<ServiceError> for ToolError {
     }
 }
 
-/// Why a service did not do what it was asked for.
+/// Why a service failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceError {
-    /// The request cannot be met as it is; the text says what would be (an unknown recipient, nothing to commit).
+    /// The request cannot be met (an unknown recipient, nothing to commit); the text tells the
+    /// model what is possible.
     #[error("{0}")]
     Invalid(String),
     /// The service itself failed.
@@ -94,7 +95,7 @@ pub enum ServiceError {
     Failed(String),
 }
 
-/// Why a registry or an executor could not be made.
+/// Why a registry or an executor could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolsError {
     /// Two tools have the same name.
@@ -103,21 +104,21 @@ pub enum ToolsError {
     /// A tool's schema is not a JSON Schema of an object.
     #[error("compile the schema of the tool `{tool}`: {reason}")]
     Schema {
-        /// The tool.
+        /// The tool's name.
         tool: String,
-        /// What is wrong.
+        /// What is wrong with the schema.
         reason: String,
     },
     /// A description file is not `<tool><description/><parameters/></tool>`.
     #[error("read {file}:{line}:{column}: {reason}")]
     Description {
-        /// The file.
+        /// The path of the file.
         file: String,
-        /// The line of what is wrong, from 1.
+        /// The line of the error, from 1.
         line: u32,
-        /// Its column in characters, from 1.
+        /// The column of the error in characters, from 1.
         column: u32,
-        /// What is wrong.
+        /// What is wrong there.
         reason: String,
     },
 }

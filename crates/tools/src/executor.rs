@@ -1,10 +1,12 @@
-//! The one path that every tool call takes: resolve, validate, decide, permit, limit, record, run, record, shape.
+//! Runs every tool call in the same steps: resolve, validate, decide, permit, limit, record the
+//! start, run, shape, record the end.
 //!
-//! Invariants: nothing runs without a [`crate::Permit`], nor before its start is recorded; every start has its
-//! end, also after a panic, a cancellation or the loss of the caller. Running happens in a task of the
-//! executor's own, so a caller that is dropped does not leave a call half-way.
+//! Invariants: nothing runs without a [`crate::Permit`] or before its start is recorded; every
+//! start gets its end, also after a panic, after a cancellation, or if the caller is dropped. Each
+//! call runs in a task of the executor's own, so dropping the caller does not leave it half done.
 //!
-//! Not here: asking a person (the worker parks and calls again with the decision), a cache, and retries.
+//! Deliberately absent: asking the user (the worker parks the call and repeats it with the
+//! decision), a cache, and retries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -36,11 +38,11 @@ use crate::services::CallRecord;
 use crate::shape;
 use crate::tool::Tool;
 
-/// Calls that run at once: more than agents have workers for, few enough for file descriptors.
+/// Maximum number of concurrent calls: more than a run has workers, few enough for the limit on file descriptors.
 const MAX_RUNNING_CALLS: usize = 64;
-/// Calls of one agent within [`RATE_WINDOW`]: no model is that fast, only a loop.
+/// Maximum number of calls of one agent within [`RATE_WINDOW`]: no model is that fast, only a loop is.
 const MAX_CALLS_PER_WINDOW: u32 = 600;
-/// The time over which an agent's calls are counted.
+/// The window in which an agent's calls are counted.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
 /// Runs tool calls.
@@ -49,7 +51,7 @@ pub struct Executor {
     tasks: TaskTracker,
 }
 
-/// What the tasks of running calls share with the executor.
+/// The state that the executor shares with the tasks of running calls.
 struct Shared {
     registry: ToolRegistry,
     validators: BTreeMap<String, Validator>,
@@ -59,20 +61,20 @@ struct Shared {
     redactor: Redactor,
 }
 
-/// A call that may be decided about.
+/// A resolved and validated call.
 struct Prepared {
     tool: Arc<dyn Tool>,
     record: CallRecord,
 }
 
-/// A call that will not run, with what is recorded of it.
+/// A refused call, with its record.
 struct Refusal {
     record: CallRecord,
     error: ToolError,
 }
 
 impl Executor {
-    /// Makes an executor of the registry's tools.
+    /// Creates an executor for the registry's tools, without redaction.
     ///
     /// # Errors
     /// [`ToolsError::Schema`] for a tool whose schema cannot be compiled.
@@ -80,7 +82,7 @@ impl Executor {
         Executor::redacting(registry, Redactor::default())
     }
 
-    /// Makes an executor that keeps secrets out of every result, and of what it logs.
+    /// Creates an executor that redacts secrets from results and logs.
     ///
     /// # Errors
     /// As [`Executor::new`].
@@ -100,17 +102,17 @@ impl Executor {
         Ok(Executor { shared: Arc::new(shared), tasks: TaskTracker::new() })
     }
 
-    /// Returns what a model is told of the tools that a role grants.
+    /// Returns the specifications, for a model, of the tools that a role grants.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         self.shared.registry.specs(grant)
     }
 
-    /// Returns the figures of every tool that was called.
+    /// Returns the metrics of every tool that has run.
     pub fn metrics(&self) -> BTreeMap<String, ToolMetrics> {
         self.shared.metrics.snapshot()
     }
 
-    /// Waits until no call runs any more; cancelling them is the caller's part.
+    /// Waits until no call is running. It does not cancel any.
     #[cfg(feature = "harness")]
     pub async fn drained(&self) {
         self.tasks.close();
@@ -118,7 +120,7 @@ impl Executor {
         self.tasks.reopen();
     }
 
-    /// Takes one call along its whole path.
+    /// Runs one call, or refuses or parks it.
     pub async fn call(&self, call: &ToolCall, scope: &CallScope) -> CallOutcome {
         let started = Instant::now();
         match self.decide(call, scope) {
@@ -174,14 +176,14 @@ impl Executor {
     }
 }
 
-/// What was decided about a call that is not refused.
+/// The decision about a call that is not refused.
 enum Decided {
     Permitted(Box<Prepared>, Permit),
     Parked { record: Box<CallRecord>, rule: String },
 }
 
 impl Shared {
-    /// Resolves the name, brings the arguments into form, and names the call by its hash.
+    /// Resolves the tool's name, converts the arguments, and computes the call's hash.
     fn prepare(&self, call: &ToolCall, scope: &CallScope) -> Result<Prepared, Box<Refusal>> {
         let mut record = CallRecord {
             call: call.id.clone(),
@@ -220,8 +222,8 @@ impl Shared {
         Ok(arguments)
     }
 
-    /// Refuses a call with the mark of a redacted secret in it: it would write or do something else than was meant, and
-    /// a file that was read and written back would lose the secret.
+    /// Refuses arguments that contain the mark of a redacted secret. The call would do something
+    /// other than intended, and a file that was read and written back would lose the secret.
     fn require_unredacted(&self, given: &Value) -> Result<(), ToolError> {
         let Some(name) = self.redactor.mark_in(&given.to_string()) else { return Ok(()) };
         let reason = format!(
@@ -258,7 +260,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Records the start, runs, shapes, and records the end.
+    /// Records the start, runs the tool, shapes its result, and records the end.
     async fn run(&self, prepared: Prepared, permit: Permit, scope: CallScope) -> ToolOutput {
         let Prepared { tool, record } = prepared;
         let Ok(_slot) = self.slots.acquire().await else {
@@ -308,7 +310,7 @@ async fn refuse(refusal: Refusal, started: Instant, scope: &CallScope) -> ToolOu
     }
 }
 
-/// Runs a tool's future; a panic in it is an `Execution` failure and nothing worse.
+/// Runs a tool's future, converting a panic into an `Execution` failure.
 async fn caught(
     mut future: Pin<Box<dyn Future<Output = Result<Answer, ToolError>> + Send + '_>>,
 ) -> Result<Answer, ToolError> {

@@ -1,7 +1,7 @@
-//! A kit for testing tools: a temporary worktree, services that remember what they were told, and one scope.
+//! A kit for testing tools: a temporary worktree, services that record their calls, and a scope.
 //!
-//! Only with the feature `harness`, which no shipped program switches on. The services are fakes, everything
-//! else is the real thing: real files, the real executor, the real path of a call.
+//! Requires the feature `harness`, which no shipped program enables. Only the services are fakes;
+//! files, executor and sandbox are real.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ use crate::services::{
     GitStatus, OutgoingMessage, PageRange, Services,
 };
 
-/// Tokens that a result may have unless a test says otherwise.
+/// The default maximum size of a result in tokens.
 const RESULT_TOKENS: u64 = 4_000;
 
 /// A worktree, an executor, and the services of one agent.
@@ -38,19 +38,19 @@ pub struct ToolHarness {
     directory: TempDir,
     /// The executor under test.
     pub executor: Arc<Executor>,
-    /// The scope of the next call; a test changes what it is about.
+    /// The scope of the next call, which a test can change.
     pub scope: CallScope,
-    /// What was recorded.
+    /// The recorded starts and ends of calls.
     pub recorder: Arc<FakeRecorder>,
-    /// What the other agents got.
+    /// The messages sent to other agents.
     pub agents: Arc<FakeAgents>,
 }
 
 impl ToolHarness {
-    /// Makes an empty worktree and an executor of these tools, all of them granted.
+    /// Creates an empty worktree and an executor of these tools, all of them granted.
     ///
     /// # Errors
-    /// What the file system says; a tool whose schema is none.
+    /// Fails on an I/O error, or if a tool's schema is invalid.
     #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
     pub fn new(registry: ToolRegistry, sandbox: Sandbox) -> io::Result<ToolHarness> {
         let directory = tempfile::tempdir()?;
@@ -97,10 +97,10 @@ impl ToolHarness {
         self.directory.path()
     }
 
-    /// Puts a file into the worktree, with the directories above it.
+    /// Writes a file of the worktree, creating missing directories.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Fails on an I/O error.
     #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
     pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
         let path = self.path().join(path);
@@ -110,27 +110,27 @@ impl ToolHarness {
         fs::write(path, content)
     }
 
-    /// Returns what a file of the worktree holds.
+    /// Returns the content of a file of the worktree.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Fails on an I/O error, or if the file is not UTF-8.
     #[expect(clippy::disallowed_methods, reason = "looks at the files from outside the tool")]
     pub fn content(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.path().join(path))
     }
 
-    /// Makes a call of a tool with a new id.
+    /// Creates a call of a tool with a new id.
     pub fn make_call(&self, tool: &str, arguments: Value) -> ToolCall {
         let number = self.recorder.records().len() + 1;
         ToolCall { id: CallId::new(format!("call-{number}")), name: tool.to_owned(), arguments }
     }
 
-    /// Takes a call along its path.
+    /// Runs a call and returns the executor's outcome.
     pub async fn outcome(&self, tool: &str, arguments: Value) -> CallOutcome {
         self.executor.call(&self.make_call(tool, arguments), &self.scope).await
     }
 
-    /// Takes a call along its path to its end; one that parks counts as refused.
+    /// Runs a call and returns its output; a parked call counts as refused.
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         let call = self.make_call(tool, arguments);
         match self.executor.call(&call, &self.scope).await {
@@ -143,26 +143,26 @@ impl ToolHarness {
     }
 }
 
-/// One recorded fact about a call.
+/// A recorded start or end of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Recorded {
-    /// It started.
+    /// The start of a call.
     Started(CallRecord),
-    /// It ended.
+    /// The end of a call.
     Ended(ToolOutput),
 }
 
-/// Remembers starts and ends in their order.
+/// Records starts and ends in memory, in their order.
 #[derive(Debug, Default)]
 pub struct FakeRecorder {
     records: Arc<Mutex<Vec<Recorded>>>,
     ended: Arc<tokio::sync::Notify>,
-    /// Whether recording fails from now on.
+    /// Whether every recording fails.
     broken: Mutex<bool>,
 }
 
 impl FakeRecorder {
-    /// Returns what was recorded so far.
+    /// Returns all records so far.
     pub fn records(&self) -> Vec<Recorded> {
         lock(&self.records).clone()
     }
@@ -176,12 +176,12 @@ impl FakeRecorder {
         self.records().into_iter().filter_map(ended).collect()
     }
 
-    /// Lets every recording fail from now on.
+    /// Makes every further recording fail.
     pub fn break_down(&self) {
         *lock(&self.broken) = true;
     }
 
-    /// Waits until at least so many ends are recorded.
+    /// Waits until at least `count` ends are recorded.
     pub async fn wait_for_ends(&self, count: usize) {
         loop {
             let notified = self.ended.notified();
@@ -226,7 +226,7 @@ impl EndSlot for FakeSlot {
     }
 }
 
-/// A branch with one change and one commit.
+/// A branch with one change and one commit, on which git ignores `*.log`.
 struct FakeGit;
 
 fn commit(message: &str) -> GitCommit {
@@ -269,14 +269,14 @@ impl GitService for FakeGit {
     }
 }
 
-/// Remembers messages; there is one other agent, `T2`.
+/// Records messages; the only other agent is `T2`.
 #[derive(Debug, Default)]
 pub struct FakeAgents {
     sent: Mutex<Vec<OutgoingMessage>>,
 }
 
 impl FakeAgents {
-    /// Returns the messages that were sent.
+    /// Returns all sent messages.
     pub fn sent(&self) -> Vec<OutgoingMessage> {
         lock(&self.sent).clone()
     }
@@ -294,7 +294,7 @@ impl AgentService for FakeAgents {
     }
 }
 
-/// Keeps artifacts in memory, under `a1`, `a2`, …
+/// Stores artifacts in memory, as `a1`, `a2`, …
 #[derive(Debug, Default)]
 struct FakeArtifacts {
     kept: Mutex<Vec<Vec<u8>>>,

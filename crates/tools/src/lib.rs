@@ -1,9 +1,9 @@
 //! Hides what tools do: one permissioned, sandboxed executor and the built-in tools.
 //!
-//! A call is taken along its path by [`Executor::call`] within a [`CallScope`]; a [`Tool`] gets a
-//! [`ToolContext`] built around the [`Permit`] that only the executor can make, and reaches the world beyond
-//! its worktree through [`Services`]. Nothing here reads configuration or decides what is allowed: rules are
-//! `orchestrate_core::policy`.
+//! [`Executor::call`] runs one call within a [`CallScope`]. A [`Tool`] receives a [`ToolContext`],
+//! which holds the [`Permit`] that only the executor can create, and reaches everything outside its
+//! worktree through [`Services`]. Nothing here reads configuration or decides what is allowed; the
+//! rules are in `orchestrate_core::policy`.
 
 mod arguments;
 mod builtin;

@@ -1,22 +1,22 @@
-//! How often each tool was called, how often it did what it was asked for, and how long that took.
+//! Counts the calls and successes of each tool, and measures their durations.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many of the newest durations of a tool its percentiles are taken from.
+/// Number of a tool's newest durations from which percentiles are computed.
 const KEPT_DURATIONS: usize = 512;
 
-/// The figures of one tool.
+/// The metrics of one tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolMetrics {
-    /// Calls that ran.
+    /// Number of calls that ran; refused ones do not count.
     pub usage_count: u64,
     /// Successes divided by calls; zero without calls.
     pub success_rate: f64,
     /// The median duration of the newest calls.
     pub p50: Duration,
-    /// The duration that 95 of 100 of the newest calls stayed within.
+    /// The 95th percentile of the durations of the newest calls.
     pub p95: Duration,
 }
 
@@ -27,7 +27,7 @@ struct Counts {
     durations: Vec<Duration>,
 }
 
-/// The figures of all tools of one executor.
+/// The metrics of all tools of one executor.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     counts: Mutex<BTreeMap<String, Counts>>,

@@ -10,93 +10,95 @@ use serde_json::Value;
 use crate::error::{ErrorKind, ToolError};
 use crate::ledger::SeenFile;
 
-/// What a tool did, before the executor shapes it for the model.
+/// The result of a tool, before the executor shapes it for the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The structured result.
     pub data: Value,
-    /// The text for the model; too long a middle is cut and kept as an artifact.
+    /// The text for the model. If it is too long, its middle is cut out and the whole is kept as an artifact.
     pub text: String,
-    /// What has to stand last and is never cut: exit code and duration.
+    /// The last line of the result, which is never cut: exit code and duration.
     pub footer: Option<String>,
-    /// Why the call counts as failed although the tool worked: a command's other exit code than 0.
+    /// Why the call counts as failed although the tool worked: its command did not exit with code 0.
     pub failed: Option<String>,
-    /// The exit code, if a command ran.
+    /// The exit code; `None` if no command ran, or if it was ended before it could exit.
     pub exit_code: Option<i32>,
-    /// Bytes that were kept on purpose, such as a deleted file's.
+    /// Content that the tool stored on purpose, such as that of a deleted file.
     pub artifacts: Vec<Artifact>,
     /// Paths that the call deleted, relative to the worktree.
     pub deleted: Vec<String>,
-    /// The versions of files that the call saw or made.
+    /// The versions of files that the call read or wrote.
     pub seen: Vec<SeenFile>,
-    /// Bytes written into files.
+    /// Bytes written to files.
     pub written_bytes: u64,
 }
 
 impl Answer {
-    /// Answers with a text and structured data.
+    /// Creates a successful answer of a text and structured data.
     pub fn new(text: impl Into<String>, data: Value) -> Answer {
         Answer { text: text.into(), data, ..Answer::default() }
     }
 }
 
-/// What a call used up.
+/// The resources that a call used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceUsage {
-    /// Bytes that the tool put out before shaping.
+    /// Bytes of the tool's text before shaping.
     pub output_bytes: u64,
-    /// Bytes that it wrote into files.
+    /// Bytes written to files.
     pub written_bytes: u64,
 }
 
-/// A kept text.
+/// A stored text that the agent can page through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// What the agent names it by, as `artifact:<handle>`: short, unique for the agent, valid after a resume.
+    /// The name under which the agent reads it, as `artifact:<handle>`: short, unique for the
+    /// agent, and still valid after a resume.
     pub handle: String,
-    /// Where the journal keeps it.
+    /// The journal's blob that holds it.
     pub blob: BlobId,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// The most bytes of structured data that are recorded; the text, and the artifact behind it, hold the rest.
+/// Maximum size of recorded structured data, in bytes. Larger data is not recorded: the text and
+/// its artifact hold the content.
 const MAX_RECORDED_DATA: usize = 64 * 1024;
 
-/// The result of one call: what its caller gets, and what is recorded of it.
+/// The result of one call, as returned to the caller and as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
     /// The call's id within its turn.
     pub call: CallId,
-    /// Whether the tool did what it was asked for.
+    /// Whether the tool did what was requested.
     pub success: bool,
-    /// The structured result, null on failure.
+    /// The structured result; null if the tool failed, and in the record if it is too large.
     pub data: Value,
-    /// Why it failed.
+    /// Why the call failed.
     pub error: Option<String>,
-    /// The class of the failure; `None` for a command that ran and exited with another code than 0.
+    /// The class of the failure; `None` on success, and for a command that ran but did not exit with code 0.
     pub error_kind: Option<ErrorKind>,
-    /// The exit code, if the call ran a command.
+    /// The exit code; `None` if no command ran, or if it was ended before it could exit.
     pub exit_code: Option<i32>,
-    /// How long it took.
+    /// The duration of the call.
     #[serde(rename = "duration_ms", with = "milliseconds")]
     pub execution_time: Duration,
-    /// What it used up.
+    /// The resources that the call used.
     pub resource_usage: ResourceUsage,
-    /// What the tool put out, shaped for the model. Others may have written any part of it.
+    /// The tool's text, shaped for the model. Any part of it may come from files or programs, so it is untrusted.
     pub body: String,
-    /// What follows the body in our own words: exit code and duration.
+    /// The line after the body, in our own words: exit code and duration.
     pub footer: String,
-    /// Whole texts that the body shows in part, and what a deleted file held.
+    /// Complete texts of which the body shows a part, and the content of deleted files.
     pub artifacts: Vec<Artifact>,
-    /// Paths that the call deleted, relative to the worktree: recorded deletions.
+    /// Paths that the call deleted, relative to the worktree.
     pub deleted: Vec<String>,
-    /// The files that the agent has now seen, with what they held: folded by [`crate::ReadLedger::restore`].
+    /// The versions of files that the agent has now seen, folded by [`crate::ReadLedger::restore`].
     pub seen: Vec<SeenFile>,
 }
 
 impl ToolOutput {
-    /// Makes the result of a call that failed with nothing to show but the message.
+    /// Creates the result of a failed call that has nothing but an error message.
     #[must_use]
     pub fn failed(call: &CallId, error: &ToolError) -> ToolOutput {
         let message = format!("ERROR: {error}");
@@ -111,13 +113,13 @@ impl ToolOutput {
         }
     }
 
-    /// Makes the result of a call whose end is not known.
+    /// Creates the result of a call that was interrupted, so that its effects are unknown.
     #[must_use]
     pub fn interrupted(call: &CallId) -> ToolOutput {
         ToolOutput::failed(call, &ToolError::Interrupted(INTERRUPTED.to_owned()))
     }
 
-    /// Makes a result without success and without anything to show.
+    /// Creates an unsuccessful result with no content.
     #[must_use]
     pub fn empty(call: &CallId) -> ToolOutput {
         ToolOutput {
@@ -137,7 +139,7 @@ impl ToolOutput {
         }
     }
 
-    /// Returns what the model reads, never empty.
+    /// Returns the text for the model, which is never empty.
     #[must_use]
     pub fn text(&self) -> String {
         match (self.body.as_str(), self.footer.as_str()) {
@@ -149,7 +151,7 @@ impl ToolOutput {
         }
     }
 
-    /// Returns the answer to the call as it goes into the conversation, live and replayed.
+    /// Returns the answer that goes into the conversation; the same for a live and a replayed call.
     #[must_use]
     pub fn to_answer(&self) -> ToolAnswer {
         let text = self.text();
@@ -157,7 +159,7 @@ impl ToolOutput {
         ToolAnswer { call_id: self.call.clone(), text, note, is_error: !self.success }
     }
 
-    /// Returns the result as it is recorded: with its structured data only where that is short.
+    /// Returns the result to record, without structured data of more than 64 KiB.
     #[must_use]
     pub fn to_record(&self) -> ToolOutput {
         let mut record = self.clone();
@@ -168,7 +170,7 @@ impl ToolOutput {
     }
 }
 
-/// A duration in whole milliseconds.
+/// Serializes a duration as whole milliseconds.
 mod milliseconds {
     use std::time::Duration;
 
@@ -183,20 +185,20 @@ mod milliseconds {
     }
 }
 
-/// How a call came out of the executor.
+/// The executor's outcome for a call.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub enum CallOutcome {
-    /// It ended, well or not; start and end are recorded.
+    /// The call has ended, successfully or not; its start and end are recorded.
     Done(ToolOutput),
-    /// A person has to decide first; nothing has been recorded and nothing has run. The decision is bound to
-    /// the hash, and the same call with that decision in [`crate::CallScope::approvals`] goes on.
+    /// The user has to decide first. Nothing has run and nothing has been recorded. The decision is bound
+    /// to the hash; repeating the call with that decision in [`crate::CallScope::approvals`] continues it.
     NeedsApproval {
-        /// What the decision is bound to.
+        /// The hash that the decision is bound to.
         call: CallHash,
         /// The tool's canonical name.
         tool: String,
-        /// The arguments in their canonical form, which the hash covers.
+        /// The arguments in their canonical form, which the hash covers, with secrets redacted.
         arguments: Value,
         /// The id of the rule that asks.
         rule: String,

@@ -1,9 +1,10 @@
-//! What a model reads about a tool: `<tool><description/><parameters/></tool>`.
+//! The description files of tools: `<tool><description/><parameters/></tool>`.
 //!
-//! The embedded file is the tool's own: `parameters` holds its JSON Schema. A project's file of the same name
-//! may replace the words (the description, and the descriptions of parameters that exist), never the schema:
-//! a file of a repository must not be able to change what a call may carry. Its parameters are JSON as well, or one
-//! element each: `<parameter name="path"><description>…</description></parameter>`.
+//! Each tool has an embedded file whose `parameters` contain its JSON Schema. A project's file of
+//! the same name can replace the description and the descriptions of existing parameters, but not
+//! the schema: a file of a repository must not be able to change what a call can contain. The
+//! parameters in a project's file are either JSON too, or one element each:
+//! `<parameter name="path"><description>…</description></parameter>`.
 
 use std::ops::Range;
 
@@ -14,39 +15,39 @@ use serde_json::Value;
 use crate::arguments::own_name;
 use crate::error::ToolsError;
 
-/// The names of the outermost element.
+/// The accepted names of the root element.
 const ROOTS: [&str; 2] = ["tool", "tool_prompt"];
-/// The largest file that is read: the fixed part of a request has a few thousand tokens for all tools together.
+/// Maximum size of a file in bytes: the fixed part of a request has a few thousand tokens for all tools.
 const MAX_BYTES: usize = 64 << 10;
-/// The most elements, texts and comments of one file.
+/// Maximum number of XML nodes (elements, texts, comments) in one file.
 const MAX_NODES: u32 = 4_096;
 
-/// A tool's description as read from one file.
+/// A tool's description and schema, as sent to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// What the tool does.
+    /// The description of what the tool does.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
 }
 
-/// A project's own description file of a tool.
+/// A project's own description file for a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Its path, for people.
+    /// The path to show in errors.
     pub path: String,
-    /// What it holds.
+    /// The XML text.
     pub text: String,
 }
 
-/// The words of a project's file.
+/// The descriptions in a project's file.
 #[derive(Debug, Default, PartialEq)]
 struct Words {
     description: Option<String>,
     parameters: Vec<ParameterWords>,
 }
 
-/// The words of one parameter, and where they stand in the file.
+/// The description of one parameter, and its byte range in the file.
 #[derive(Debug, PartialEq)]
 struct ParameterWords {
     name: String,
@@ -55,10 +56,10 @@ struct ParameterWords {
 }
 
 impl Prompt {
-    /// Reads a tool's own file.
+    /// Parses the embedded file of a tool.
     ///
     /// # Errors
-    /// [`ToolsError::Description`] if it is no XML, an element is missing, or the parameters are not a JSON object.
+    /// [`ToolsError::Description`] if it is not XML, lacks an element, or its parameters are not a JSON object.
     pub fn parse(tool: &str, xml: &str) -> Result<Prompt, ToolsError> {
         let file = File { path: &format!("prompts/tools/{tool}.xml"), text: xml };
         let document = file.document()?;
@@ -75,10 +76,10 @@ impl Prompt {
         Ok(Prompt { description, parameters })
     }
 
-    /// Takes over the words of a project's file, and nothing but the words.
+    /// Replaces the descriptions with those of a project's file, and nothing else.
     ///
     /// # Errors
-    /// [`ToolsError::Description`] with line and column if the file is malformed or says nothing.
+    /// [`ToolsError::Description`], with line and column, if the file is malformed or contains no description.
     pub fn reworded(mut self, project: &PromptFile) -> Result<Prompt, ToolsError> {
         let words = File { path: &project.path, text: &project.text }.words()?;
         if let Some(description) = words.description {
@@ -96,7 +97,8 @@ impl Prompt {
         Ok(self)
     }
 
-    /// Lists the parameters that a project's file describes and the tool does not have, each with its place.
+    /// Returns the parameters that a project's file describes but the tool does not have, each as
+    /// `path:line:column: name`.
     ///
     /// # Errors
     /// As [`Prompt::reworded`].
@@ -110,13 +112,13 @@ impl Prompt {
     }
 }
 
-/// A place in a file; both numbers count from 1.
+/// A position in a file; both numbers count from 1.
 struct Position {
     line: u32,
     column: u32,
 }
 
-/// A description file that is read.
+/// A description file and its text.
 struct File<'a> {
     path: &'a str,
     text: &'a str,
@@ -127,7 +129,7 @@ impl<'a> File<'a> {
         if self.text.len() > MAX_BYTES {
             return Err(self.error(0..0, format!("it has more than {MAX_BYTES} bytes")));
         }
-        // Without a document type nothing is declared, so no entity can grow.
+        // Without a DTD no entities can be declared, so entity expansion cannot exhaust memory.
         let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         Document::parse_with_options(self.text, options).map_err(|error| {
             let place = error.pos();
@@ -163,7 +165,7 @@ impl<'a> File<'a> {
         Ok(words)
     }
 
-    /// Reads the descriptions of parameters, as elements or as the properties of a JSON Schema.
+    /// Reads the descriptions of parameters, from elements or from the properties of a JSON Schema.
     fn parameters(&self, node: Node<'_, 'a>) -> Result<Vec<ParameterWords>, ToolsError> {
         if node.children().any(|child| child.is_element()) {
             let elements = node.children().filter(Node::is_element);
@@ -184,7 +186,7 @@ impl<'a> File<'a> {
     fn parameter(&self, node: Node<'_, 'a>) -> Result<ParameterWords, ToolsError> {
         let child = |name: &str| node.children().find(|child| child.has_tag_name(name)).map(text_of);
         let named = node.attribute("name").map(|name| name.trim().to_owned()).or_else(|| child("name"));
-        // Without a name of its own, an element is named as the parameter: `<path>where</path>`.
+        // An element without a name attribute or child is itself named as the parameter: `<path>where</path>`.
         let own = (!node.has_tag_name("parameter")).then(|| node.tag_name().name().to_owned());
         let name = named.or(own).filter(|name| !name.is_empty());
         let Some(name) = name else {
@@ -202,13 +204,13 @@ impl<'a> File<'a> {
         if value.is_object() { Ok(value) } else { Err(wrong("its <parameters> are not a JSON object".to_owned())) }
     }
 
-    /// Makes the error of a place in the text.
+    /// Creates the error for a place in the text.
     fn error(&self, place: Range<usize>, reason: String) -> ToolsError {
         let Position { line, column } = self.position(&place);
         self.error_at(line, column, reason)
     }
 
-    /// Says of a place in the text what is there, as an error does.
+    /// Prefixes a text with its position in the file, in the form that errors use.
     fn placed(&self, place: &Range<usize>, what: &str) -> String {
         let Position { line, column } = self.position(place);
         format!("{}:{line}:{column}: {what}", self.path)
@@ -227,7 +229,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Returns the text of an element and of what is in it, comments apart.
+/// Returns the trimmed text of an element and its descendants, without comments.
 fn text_of(node: Node<'_, '_>) -> String {
     let texts = node.descendants().filter(Node::is_text).filter_map(|text| text.text());
     texts.collect::<String>().trim().to_owned()

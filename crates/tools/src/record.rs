@@ -1,4 +1,4 @@
-//! The recorded end of a call: made from what the tool returned, and handed over whatever happens.
+//! The recorded end of a call: created from the tool's result, and recorded even if the call is dropped.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::scope::CallScope;
 use crate::services::{CallRecord, EndSlot};
 use crate::shape;
 
-/// Holds the slot of a call's end; dropped without an end, it records `interrupted`.
+/// Holds the slot for a call's end. If dropped without an end, it records the call as interrupted.
 pub(crate) struct EndGuard {
     slot: Option<Box<dyn EndSlot>>,
     call: CallId,
@@ -19,7 +19,7 @@ pub(crate) struct EndGuard {
 }
 
 impl EndGuard {
-    /// Reserves the slot of the end and records the start.
+    /// Reserves the slot for the end and records the start.
     pub(crate) async fn start(record: &CallRecord, scope: &CallScope) -> Result<EndGuard, ServiceError> {
         let slot = scope.services.recorder.started(record).await?;
         Ok(EndGuard { slot: Some(slot), call: record.call.clone(), started: Instant::now() })
@@ -29,7 +29,7 @@ impl EndGuard {
         self.started.elapsed()
     }
 
-    /// Records the end and waits until that is durable.
+    /// Records the end and waits until it is durable.
     pub(crate) async fn finish(&mut self, output: &ToolOutput) -> Result<(), ServiceError> {
         match self.slot.take() {
             Some(slot) => slot.finished(output.to_record()).await,
@@ -42,18 +42,18 @@ impl Drop for EndGuard {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
             let output = ToolOutput { execution_time: self.elapsed(), ..ToolOutput::interrupted(&self.call) };
-            // The end is handed over at once; nobody is left to wait until it is durable.
+            // The end is submitted immediately; a destructor cannot wait until it is durable.
             drop(slot.finished(output));
         }
     }
 }
 
-/// Makes the failure of a call whose start or end could not be recorded.
+/// Creates the error for a call whose start or end could not be recorded.
 pub(crate) fn lost(which: &str, error: &ServiceError) -> ToolError {
     ToolError::Execution(format!("failed to record the {which} of the call: {error}"))
 }
 
-/// Shapes what a tool returned into the call's result.
+/// Shapes a tool's result into the call's output.
 pub(crate) async fn finish(
     context: &ToolContext,
     call: &CallId,
@@ -62,7 +62,7 @@ pub(crate) async fn finish(
 ) -> ToolOutput {
     let (answer, error) = match result {
         Ok(answer) => (answer, None),
-        // Whatever stopped it, it reads as it would if the program had been lost meanwhile.
+        // The output is the same whatever the cause, also if the program was killed during the call.
         Err(ToolError::Interrupted(_)) => {
             return ToolOutput { execution_time: took, ..ToolOutput::interrupted(call) };
         }
@@ -100,7 +100,7 @@ fn failure_text(error: &ToolError) -> String {
     }
 }
 
-/// Returns what the model is shown of a text beside a footer, and where the whole is kept if that is more.
+/// Returns the part of a text that is shown to the model, and the artifact of the whole text if it had to be cut.
 async fn shape_body(context: &ToolContext, text: &str, footer_bytes: usize) -> (String, Option<Artifact>) {
     let allowed = context.result_bytes().saturating_sub(footer_bytes + 1);
     let body = text.trim_end_matches('\n');

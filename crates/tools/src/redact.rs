@@ -1,7 +1,8 @@
-//! What leaves a tool or is logged of a call: without the run's secrets, control characters escaped, long texts cut.
+//! Redacts results and formats calls for logs: without the run's secrets, with control characters
+//! escaped and long texts cut.
 //!
-//! What a secret is says the run's redactor alone. A guess at what looks like one would let an agent choose what nobody
-//! sees of its calls.
+//! Only the run's redactor defines what a secret is. Guessing at what looks like one would let an
+//! agent choose which parts of its calls are hidden from the logs.
 
 use orchestrate_core::Redactor;
 use serde_json::Value;
@@ -9,14 +10,14 @@ use serde_json::Value;
 use crate::error::ToolError;
 use crate::output::Answer;
 
-/// The longest text shown of one argument, in characters.
+/// Maximum length of one argument in a description, in characters.
 const MAX_SHOWN: usize = 200;
-/// The longest name of a tool or a parameter that is shown, in characters: no name of ours is as long.
+/// Maximum length of a name of a tool or a parameter, in characters; all of ours are shorter.
 const MAX_SHOWN_NAME: usize = 64;
-/// The most arguments of a call that are shown.
+/// Maximum number of arguments in a description.
 const MAX_SHOWN_FIELDS: usize = 20;
 
-/// Writes a call as `name(arguments)` for a log or a prompt.
+/// Formats a call as `name(arguments)` for the log.
 pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
     let inner = match arguments {
         Value::Object(map) => {
@@ -32,15 +33,16 @@ pub(crate) fn describe_call(tool: &str, arguments: &Value) -> String {
     format!("{}({inner})", brief_name(tool))
 }
 
-/// Writes a name that a model chose: escaped, and cut if it is longer than any name of ours.
+/// Formats a name that a model wrote: escaped, and cut if it is longer than any of ours.
 pub(crate) fn brief_name(name: &str) -> String {
     let shown: String = name.chars().take(MAX_SHOWN_NAME).flat_map(char::escape_debug).collect();
     if name.chars().nth(MAX_SHOWN_NAME).is_some() { format!("{shown}…") } else { shown }
 }
 
-/// Keeps the run's secrets out of what a tool returned, before it is shaped, kept or told.
+/// Redacts the run's secrets from a tool's result, before it is shaped, stored or shown.
 ///
-/// Bytes that were kept on purpose, such as a deleted file's, stay as they are; whoever pages through them passes here.
+/// Content that a tool stored on purpose, such as that of a deleted file, stays unchanged; it is
+/// redacted when a tool reads a page of it.
 pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
     if redactor.is_empty() {
         return result;
@@ -57,7 +59,7 @@ pub(crate) fn redact_result(redactor: &Redactor, result: Result<Answer, ToolErro
     }
 }
 
-/// Keeps the run's secrets out of a failure.
+/// Redacts the run's secrets from an error.
 pub(crate) fn redact_error(redactor: &Redactor, error: ToolError) -> ToolError {
     let redacted = |text| redactor.owned(text);
     match error {

@@ -1,4 +1,4 @@
-//! The tools that there are, by name, alias, category and search.
+//! The available tools, found by name, alias, category or search.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use orchestrate_core::{ToolSpec, tool_names};
 use crate::error::ToolsError;
 use crate::tool::{Category, Tool};
 
-/// How many names are offered for one that is not found.
+/// Number of similar names to suggest for an unknown one.
 const NEAREST_NAMES: usize = 3;
-/// How many characters of a name that is not found are compared: a model may call a tool anything.
+/// Number of characters of an unknown name to compare: a model may write a name of any length.
 const COMPARED_CHARACTERS: usize = 64;
 
 /// A set of tools with unique names.
@@ -21,12 +21,12 @@ pub struct ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// Makes a registry without tools.
+    /// Creates an empty registry.
     pub fn new() -> ToolRegistry {
         ToolRegistry::default()
     }
 
-    /// Adds a tool under its category.
+    /// Adds a tool under a category.
     ///
     /// # Errors
     /// [`ToolsError::Duplicate`] if the name is taken.
@@ -44,7 +44,7 @@ impl ToolRegistry {
         self.tools.get(name).map(|(_, tool)| tool)
     }
 
-    /// Finds a tool as a model names it: exactly, by alias, or without case where that is unique.
+    /// Finds a tool by the name that a model wrote: exactly, by alias, or ignoring case if that is unambiguous.
     pub fn resolve(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         if let Some(tool) = self.tool(name) {
             return Some(tool);
@@ -59,13 +59,13 @@ impl ToolRegistry {
         }
     }
 
-    /// Returns the tools of a category, or all of them, by name.
+    /// Returns the tools of a category, or all tools, ordered by name.
     pub fn tools(&self, category: Option<Category>) -> Vec<&Arc<dyn Tool>> {
         let wanted = self.tools.values().filter(|(of, _)| category.is_none_or(|category| *of == category));
         wanted.map(|(_, tool)| tool).collect()
     }
 
-    /// Finds the tools whose name, description or parameters have the text, without case.
+    /// Finds the tools whose name, description or schema contains the text, ignoring case.
     pub fn search(&self, query: &str) -> Vec<&Arc<dyn Tool>> {
         let query = query.to_lowercase();
         let has = |tool: &Arc<dyn Tool>| {
@@ -76,7 +76,7 @@ impl ToolRegistry {
         self.tools.values().map(|(_, tool)| tool).filter(|tool| has(tool)).collect()
     }
 
-    /// Returns what a model is told of the tools that a role grants, in a fixed order.
+    /// Returns the specifications, for a model, of the tools that a role grants, ordered by name.
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         let granted = self.tools.values().filter(|(_, tool)| grant.permits(tool.name(), tool.permission()));
         granted
@@ -88,7 +88,7 @@ impl ToolRegistry {
             .collect()
     }
 
-    /// Returns the names nearest to one that is not found, nearest first.
+    /// Returns the names most similar to an unknown one, most similar first.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         let name: String = name.chars().take(COMPARED_CHARACTERS).flat_map(char::to_lowercase).collect();
         let mut names: Vec<(usize, &str)> =

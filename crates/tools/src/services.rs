@@ -1,7 +1,7 @@
-//! What tools need of the world beyond their worktree: traits that the coordinator implements.
+//! What tools need from outside their worktree, as traits that the coordinator implements.
 //!
-//! This is how git and agent tools reach the coordinator without a cycle. A [`Services`] value belongs to one
-//! agent: no method takes the caller's name, so no tool can speak for another agent.
+//! The traits let git and agent tools reach the coordinator without a dependency cycle. A [`Services`]
+//! value belongs to one agent: no method takes the caller's name, so no tool can act for another agent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,47 +16,47 @@ use serde_json::Value;
 use crate::error::ServiceError;
 use crate::output::{Artifact, ToolOutput};
 
-/// What one agent's tools reach beyond its worktree.
+/// The services for one agent's tools.
 #[derive(Clone)]
 pub struct Services {
     /// The agent's own branch.
     pub git: Arc<dyn GitService>,
-    /// The other agents.
+    /// Messages to other agents.
     pub agents: Arc<dyn AgentService>,
-    /// Where starts and ends of calls are recorded.
+    /// Records the starts and ends of calls.
     pub recorder: Arc<dyn CallRecorder>,
-    /// Where whole texts are kept that a result shows in part.
+    /// Stores complete texts of which a result shows a part.
     pub artifacts: Arc<dyn ArtifactStore>,
 }
 
-/// The agent's own branch, carried out by the coordinator on recorded paths.
+/// Operations on the agent's own branch, which the coordinator carries out and records.
 #[async_trait]
 pub trait GitService: Send + Sync {
     /// Compares the worktree with the agent's last commit.
     async fn status(&self) -> Result<GitStatus, ServiceError>;
-    /// Reports whether git ignores a file of the worktree, so that no commit will have it.
+    /// Reports whether git ignores a file of the worktree, so that it will not be committed.
     async fn ignores(&self, path: &str) -> Result<bool, ServiceError>;
-    /// Returns the difference as text: of the worktree to the last commit, or, staged, of the last commit to the
-    /// task's base (agents have no index of their own: everything is staged when it is committed).
+    /// Returns a diff as text: of the worktree against the last commit or, if `staged`, of the last
+    /// commit against the task's base. Agents have no index: everything is staged when it is committed.
     async fn diff(&self, staged: bool) -> Result<String, ServiceError>;
-    /// Returns the newest commits of the agent's branch, newest first.
+    /// Returns at most `limit` commits of the agent's branch, newest first.
     async fn log(&self, limit: usize) -> Result<Vec<GitCommit>, ServiceError>;
-    /// Commits the worktree as it stands; nothing to commit is [`ServiceError::Invalid`].
+    /// Commits the worktree. Fails with [`ServiceError::Invalid`] if there is nothing to commit.
     async fn commit(&self, message: &str) -> Result<GitCommit, ServiceError>;
 }
 
-/// How a worktree differs from its last commit.
+/// The differences between a worktree and its last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitStatus {
     /// The short name of the agent's branch.
     pub branch: String,
-    /// The last commit.
+    /// The last commit, if there is one.
     pub head: Option<Oid>,
-    /// What differs, by path.
+    /// The paths that differ.
     pub changes: Vec<GitChange>,
 }
 
-/// One path that differs.
+/// One path that differs from the last commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitChange {
     /// Git's letter: `A`, `M`, `D`, `R`, `T`, `U`, or `?` for a file that is not tracked yet.
@@ -65,101 +65,104 @@ pub struct GitChange {
     pub path: String,
 }
 
-/// One commit.
+/// A commit of the agent's branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitCommit {
-    /// Its name.
+    /// The id of the commit.
     pub id: Oid,
-    /// Its message.
+    /// The whole message.
     pub message: String,
-    /// Its author as `name <address>`.
+    /// The author as `name <address>`.
     pub author: String,
-    /// When, in Unix seconds.
+    /// The time of the commit in Unix seconds.
     pub time: i64,
-    /// What git cannot store of the worktree that was just committed.
+    /// Paths of the worktree that git cannot store; only set for a commit that was just made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
-/// The other agents of the run.
+/// Messages to the other agents of the run.
 #[async_trait]
 pub trait AgentService: Send + Sync {
-    /// Sends a message and gives its sequence number; the sender is the agent whose services these are.
-    /// An unknown recipient or a full mailbox is [`ServiceError::Invalid`] with the text for the sender.
+    /// Sends a message from the agent that these services belong to, and returns its sequence
+    /// number. Fails with [`ServiceError::Invalid`], whose text is for the sender, if the recipient
+    /// is unknown or its mailbox is full.
     async fn send_message(&self, message: OutgoingMessage) -> Result<u64, ServiceError>;
 }
 
-/// A message as a tool hands it over.
+/// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingMessage {
-    /// Who gets it.
+    /// The recipient.
     pub to: AgentId,
-    /// The text.
+    /// The text of the message.
     pub body: String,
-    /// Seconds from now after which it is no longer of use.
+    /// Seconds from now after which the message is no longer useful; `None` for no limit.
     pub deadline_seconds: Option<u64>,
 }
 
-/// Where starts and ends of calls are recorded, durably and always in pairs.
+/// Records starts and ends of calls, durably and always in pairs.
 #[async_trait]
 pub trait CallRecorder: Send + Sync {
-    /// Reserves the slot for the call's end, then records the start; resolves when that is durable.
+    /// Reserves a slot for the call's end, then records the start. Returns once the start is durable.
     async fn started(&self, record: &CallRecord) -> Result<Box<dyn EndSlot>, ServiceError>;
-    /// Records start and end of a call that was refused before anything ran, in one step.
+    /// Records, in one step, the start and end of a call that was refused before anything ran.
     async fn refused(&self, record: &CallRecord, end: ToolOutput) -> Result<(), ServiceError>;
 }
 
-/// The reserved place of one call's end.
+/// The reserved slot for the end of one call.
 pub trait EndSlot: Send {
-    /// Hands the end over at once, never waiting; the future resolves when it is durable. A future that is
-    /// dropped loses nothing, so a drop guard can record an end too.
+    /// Submits the end immediately, without blocking; the future resolves once it is durable. Dropping
+    /// the future loses nothing, so an end can also be recorded from a `Drop` implementation.
     fn finished(self: Box<Self>, end: ToolOutput) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
 }
 
-/// The start of a call, as it is recorded.
+/// The recorded start of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The call's id within its turn.
     pub call: CallId,
-    /// The hash that binds approvals to it.
+    /// The hash that approvals are bound to.
     pub hash: CallHash,
-    /// The tool's canonical name, or the name as the model wrote it if there is no such tool.
+    /// The tool's canonical name, or the name that the model wrote if there is no such tool.
     pub tool: String,
-    /// The arguments under their canonical names, as they run; not redacted.
+    /// The arguments under their canonical names, as the tool receives them; redacted only if the call
+    /// was refused. If they are invalid, or there is no such tool, they are as the model wrote them.
     pub arguments: Value,
-    /// What the policy decided; nothing if the call never came so far.
+    /// The policy's decision; `None` if the call failed before it was decided.
     pub decision: Option<Decision>,
 }
 
-/// Keeps whole texts for the agent to page through.
+/// Stores complete texts for the agent to page through.
 #[async_trait]
 pub trait ArtifactStore: Send + Sync {
-    /// Keeps bytes, durably before the call's end is recorded, and gives the handle to page by.
+    /// Stores bytes and returns the handle for reading them; they are durable before the call's end is recorded.
     async fn put(&self, bytes: Vec<u8>) -> Result<Artifact, ServiceError>;
-    /// Returns lines of an artifact of this agent; an unknown handle is [`ServiceError::Invalid`].
+    /// Returns lines of an artifact of this agent. Fails with [`ServiceError::Invalid`] if
+    /// the handle is unknown.
     async fn page(&self, handle: &str, range: PageRange) -> Result<ArtifactPage, ServiceError>;
 }
 
-/// Which lines of an artifact.
+/// A range of lines of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRange {
-    /// The first line, from 1.
+    /// The first line, counted from 1.
     pub first_line: usize,
-    /// The most lines.
+    /// Maximum number of lines.
     pub lines: usize,
 }
 
-/// Lines of an artifact.
+/// A page of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactPage {
-    /// The lines, without the last one's line feed.
+    /// The lines, without the line feed of the last one.
     pub text: String,
-    /// How many lines the artifact has.
+    /// Number of lines of the whole artifact.
     pub total_lines: usize,
 }
 
 impl ArtifactPage {
-    /// Cuts a page out of a whole artifact.
+    /// Extracts a page from a whole artifact.
     pub fn of(bytes: &[u8], range: PageRange) -> ArtifactPage {
         let whole = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = whole.lines().skip(range.first_line.saturating_sub(1)).take(range.lines).collect();

@@ -1,23 +1,23 @@
-//! A result cut to what the model's context can take: head and tail, with a visible mark between them.
+//! Cuts a result to the size that the model's context allows: head and tail, with a visible mark between them.
 //!
-//! Pure. The cut never splits a character, and happens at line ends where there are any. The whole text is
-//! kept elsewhere, under the handle that the mark names.
+//! The functions are pure. A cut never splits a character, and is made at a line end if there is
+//! one near. The whole text is stored elsewhere, under the handle that the mark names.
 
-/// The most bytes of any result, whatever the context would take: about 10,000 tokens.
+/// Maximum size of any result in bytes, even if the context has more room: about 10,000 tokens.
 pub(crate) const MAX_RESULT_BYTES: usize = 30_000;
-/// Bytes that one token surely stands for in ordinary text; the context cuts again by the exact count.
+/// Bytes per token, a low estimate for ordinary text; the context cuts again by the exact count.
 const BYTES_PER_TOKEN: u64 = 3;
-/// Fewer tokens than these cannot hold a message and the mark.
+/// Minimum size of a result in tokens: fewer cannot hold a message and the mark.
 pub(crate) const MIN_RESULT_TOKENS: u64 = 64;
-/// The head's share of what is shown, in per cent: commands say most at the start and what went wrong at the end.
+/// The head's share of the shown text, in per cent. Commands print most at the start, and errors at the end.
 const HEAD_PERCENT: usize = 60;
 
-/// Returns how many bytes a result may have.
+/// Returns the maximum size of a result in bytes.
 pub(crate) fn allowed_bytes(result_tokens: u64) -> usize {
     usize::try_from(result_tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX).min(MAX_RESULT_BYTES)
 }
 
-/// Cuts the middle out of a text, and says so with the handle of the whole.
+/// Cuts the middle out of a text and puts a mark in its place, which names the handle of the whole text.
 pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> String {
     if text.len() <= allowed {
         return text.to_owned();
@@ -37,7 +37,7 @@ pub(crate) fn cut_middle(text: &str, allowed: usize, whole: Option<&str>) -> Str
     format!("{first}{gap}{mark}{end}{last}")
 }
 
-/// Writes a size for people.
+/// Formats a size for display, rounded down to a whole unit.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
     let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);

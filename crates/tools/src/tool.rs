@@ -1,4 +1,4 @@
-//! One tool: what it is called, what it takes, what it needs, and how it runs.
+//! The tool interface: name, schema, permission and execution.
 
 use std::path::Path;
 
@@ -11,52 +11,53 @@ use crate::error::ToolError;
 use crate::output::Answer;
 use crate::path;
 
-/// What a tool works on: how the catalogue is ordered.
+/// What a tool works on, for listing the tools of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// Files of the worktree.
+    /// Reads or changes files of the worktree.
     Files,
-    /// Programs.
+    /// Runs programs.
     Exec,
-    /// The agent's branch.
+    /// Works on the agent's branch.
     Git,
-    /// Hosts outside.
+    /// Connects to remote hosts.
     Web,
-    /// Other agents.
+    /// Communicates with other agents.
     Agents,
-    /// Understanding code.
+    /// Analyses code.
     Analysis,
-    /// The agent's own notes.
+    /// Keeps the agent's own notes.
     Memory,
 }
 
-/// A tool. One instance serves all agents at once, so it holds nothing that belongs to a call.
+/// A tool. One instance serves all agents concurrently, so it must not store anything that belongs to a call.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// Returns the canonical name.
     fn name(&self) -> &str;
 
-    /// Says what it does, for the model.
+    /// Returns the description for the model.
     fn description(&self) -> &str;
 
-    /// Returns its place in the catalogue.
+    /// Returns the category in the catalogue.
     fn category(&self) -> Category;
 
-    /// Returns what the caller's role has to grant.
+    /// Returns the permission that the caller's role must grant.
     fn permission(&self) -> Permission;
 
-    /// Returns the JSON Schema of its arguments, an object.
+    /// Returns the JSON Schema of the arguments, which must describe an object.
     fn schema(&self) -> &Value;
 
-    /// Names the arguments that are paths in the worktree; the executor rewrites them relative to its root.
+    /// Returns the names of arguments that are paths in the worktree; the executor rewrites them
+    /// relative to its root.
     fn path_fields(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Rewrites the path arguments to what will be opened, and refuses those that lie outside.
+    /// Rewrites path arguments to the paths that will be opened, and refuses those outside the worktree.
     ///
     /// # Errors
-    /// `Denied` for a path outside the worktree or of git's own, `Retry` for what is no path.
+    /// `Denied` for a path that is outside the worktree or belongs to git, `Retry` for an invalid path.
     fn normalize(&self, arguments: &mut Value, worktree: &Path) -> Result<(), ToolError> {
         for field in self.path_fields() {
             if let Some(value) = arguments.get_mut(*field)
@@ -68,29 +69,30 @@ pub trait Tool: Send + Sync {
         Ok(())
     }
 
-    /// Checks what the schema cannot say.
+    /// Checks requirements that the schema cannot express.
     ///
     /// # Errors
-    /// A text that goes behind `Invalid parameters`: which field, what was expected, what came.
+    /// Returns a text, to be prefixed with `Invalid parameters`: the field, the expected
+    /// value and the given one.
     fn validate(&self, _arguments: &Value) -> Result<(), String> {
         Ok(())
     }
 
-    /// Says what a call would touch, for the policy; by default the path arguments that are given.
+    /// Returns what a call would affect, for the policy; by default the path arguments that are present.
     fn targets(&self, arguments: &Value) -> Vec<Target> {
         let given = self.path_fields().iter().filter_map(|field| arguments.get(*field).and_then(Value::as_str));
         given.map(|path| Target::Path(path.to_owned())).collect()
     }
 
-    /// Explains the tool with its parameters, for people.
+    /// Returns a description of the tool and its parameters for users.
     fn help(&self) -> String {
         let parameters = serde_json::to_string_pretty(self.schema()).unwrap_or_default();
         format!("{}: {}\n\nParameters:\n{parameters}\n", self.name(), self.description())
     }
 
-    /// Runs one call. The arguments have been validated and their paths rewritten.
+    /// Runs one call. The arguments have been validated, and their paths rewritten.
     ///
     /// # Errors
-    /// The class of [`ToolError`] that says what can be done about it.
+    /// Returns the [`ToolError`] whose class matches the possible reaction.
     async fn execute(&self, context: &ToolContext, arguments: Value) -> Result<Answer, ToolError>;
 }

@@ -1,4 +1,4 @@
-//! A server for tests: it answers connections with given bytes, in given pieces, and keeps what it was asked.
+//! A server for tests: it answers connections with given bytes, in given pieces, and records the requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,14 +8,14 @@ use orchestrate_core::conversation::Origin;
 use orchestrate_core::{Message, ModelRequest, TaskId};
 use serde_json::Value;
 
-/// One answer: raw bytes in pieces, after which the connection closes unless it `stalls`.
+/// One answer: raw bytes in pieces. The connection is closed after them, unless the answer `stalls`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) stalls: bool,
 }
 
-/// What a client sent: the request line, its headers in lower case, and its body.
+/// A recorded request: the request line, the headers with their names in lower case, and the body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) line: String,
@@ -23,7 +23,7 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// Serves on the loopback until it is dropped; the last answer is repeated.
+/// A server on the loopback interface, which runs until the test process ends. Its last answer is repeated.
 pub(crate) struct TestServer {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -45,7 +45,7 @@ impl TestServer {
                 kept.lock().unwrap().push(question);
                 let answer = answers.get(at).or(answers.last()).unwrap();
                 for piece in &answer.pieces {
-                    // The client may have seen enough and gone.
+                    // The client may have closed the connection early.
                     if stream.write_all(piece).and_then(|()| stream.flush()).is_err() {
                         break;
                     }
@@ -64,14 +64,14 @@ impl TestServer {
 }
 
 impl Answer {
-    /// A response that ends with its connection.
+    /// Creates a response that ends with its connection.
     pub(crate) fn new(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Self {
         let mut bytes = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n").into_bytes();
         bytes.extend_from_slice(body.as_ref());
         Self { pieces: vec![bytes], stalls: false }
     }
 
-    /// A successful stream of events.
+    /// Creates a successful stream of events.
     pub(crate) fn events(body: impl AsRef<[u8]>) -> Self {
         Self::new(200, "content-type: text/event-stream\r\n", body)
     }
@@ -109,7 +109,7 @@ fn read_request(stream: &mut TcpStream) -> Option<Asked> {
     Some(Asked { line, headers, body: serde_json::from_slice(&body).unwrap_or(Value::Null) })
 }
 
-/// A small request.
+/// Returns a small request.
 pub(crate) fn request(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),

@@ -1,7 +1,7 @@
-//! One attempt at one request over HTTP, bounded in time and in size.
+//! Makes one attempt at a request over HTTP, limited in time and size.
 //!
-//! No redirects are followed: a key must not travel to where somebody else points. Dropping the future closes
-//! the connection, which is how a request is cancelled.
+//! Redirects are not followed: a server must not be able to send the key elsewhere. Dropping the
+//! future closes the connection and so cancels the request.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -22,19 +22,19 @@ use crate::wire::fault::{Allowance, Fault, Headers, Refusal, RefusalKind, refuse
 use crate::wire::sse::SseDecoder;
 use crate::wire::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, OnDelta, Protocol, Reader, chat, messages};
 
-/// The largest body of an error that is read.
+/// Maximum size of an error's body in bytes; the rest is not read.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// How much of a stream without events is kept, to show what it is instead.
+/// Number of bytes of a stream to keep, to show the beginning of one that contains no events.
 const BEGINNING_BYTES: usize = 256;
 
-/// How long each part of a request may take.
+/// The timeouts of the parts of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeouts {
-    /// Until the response begins: a local model reads a long prompt in silence.
+    /// Until the response begins; a local model sends nothing while it processes a long prompt.
     pub(crate) headers: Duration,
     /// Between two pieces of a stream.
     pub(crate) idle: Duration,
-    /// For the whole reply, so that a byte now and then is no way to hold an agent for ever.
+    /// For the whole reply, so that a server that keeps sending single bytes cannot block an agent for ever.
     pub(crate) total: Duration,
     /// For a list of models.
     pub(crate) list: Duration,
@@ -51,19 +51,20 @@ impl Default for Timeouts {
     }
 }
 
-/// A model behind an endpoint, asked once for each request.
+/// A model of an endpoint, which makes no retries.
 #[derive(Debug)]
 pub(crate) struct Remote {
     pub(crate) http: Client,
     pub(crate) endpoint: Endpoint,
     /// `provider/model`, for messages.
     pub(crate) name: String,
-    /// The model as the endpoint calls it.
+    /// The endpoint's own name for the model.
     pub(crate) model: String,
     pub(crate) timeouts: Timeouts,
-    /// Applied to what the server sends before it is read, since a fault shows its beginning only.
+    /// Applied to the server's answer before it is parsed: a fault shows only a beginning, which
+    /// may cut a secret in two.
     pub(crate) redactor: Redactor,
-    /// Whether the server has said that it wants the other name for the limit of a reply.
+    /// Whether the server has asked for the other name of the parameter for the maximum reply size.
     pub(crate) other_max_tokens_key: Arc<AtomicBool>,
 }
 
@@ -76,7 +77,8 @@ impl Model for Remote {
     ) -> Result<ModelReply, ModelError> {
         let knew = self.other_max_tokens_key.load(Ordering::Relaxed);
         let mut result = self.attempt(request, on_delta).await;
-        // Also if another agent has been told the same meanwhile: this request was sent before.
+        // `knew` was read before the attempt: if another agent has learnt it meanwhile, this
+        // request is repeated too.
         if let Err(Fault::Refused(refusal)) = &result
             && !knew
             && self.wants_other_max_tokens_key(refusal)
@@ -89,7 +91,7 @@ impl Model for Remote {
 }
 
 impl Remote {
-    /// Asks the endpoint which models it has; never retried.
+    /// Requests the list of the endpoint's models, without retries.
     pub(crate) async fn list(&self, limit: usize) -> Result<Value, ModelError> {
         let timeout = self.timeouts.list;
         let answer = tokio::time::timeout(timeout, self.fetch_list(limit)).await;
@@ -190,7 +192,7 @@ impl Remote {
         reader.finish(request)
     }
 
-    /// Reads a reply of a server that does not stream, or an error that it sends as a success.
+    /// Reads the reply of a server that does not stream, or an error that it sent with a status of success.
     async fn whole(
         &self,
         mut response: Response,
@@ -250,7 +252,8 @@ impl Remote {
         refused(status, &headers, &String::from_utf8_lossy(&self.redacted(body)))
     }
 
-    /// Keeps secrets out of bytes that are no text as a whole, too: only their text can be shown.
+    /// Redacts bytes. Those that are not UTF-8 are converted lossily if they contain a secret,
+    /// since they are shown as text.
     fn redacted(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.redactor.text(&String::from_utf8_lossy(&bytes)) {
             Cow::Owned(redacted) => redacted.into_bytes(),
@@ -281,7 +284,8 @@ impl Remote {
         }
     }
 
-    /// Reports whether a server names the other name for the limit of a reply in a refusal.
+    /// Reports whether a refusal mentions `max_completion_tokens`, so that the other name of the
+    /// parameter should be tried.
     fn wants_other_max_tokens_key(&self, refusal: &Refusal) -> bool {
         self.endpoint.protocol == Protocol::ChatCompletions
             && matches!(refusal.status, 400 | 422)
@@ -311,7 +315,7 @@ impl Remote {
         Ok(headers)
     }
 
-    /// Says of a fault where it happened and what to do next.
+    /// Converts a fault to an error with the model, the endpoint and what to do next.
     fn error(&self, fault: Fault) -> ModelError {
         let (model, endpoint) = (self.name.clone(), self.endpoint.base_url.clone());
         match fault {
@@ -376,7 +380,7 @@ fn unsent(error: &reqwest::Error) -> Fault {
     if error.is_connect() { Fault::Unreachable(causes(error)) } else { Fault::Truncated(causes(error)) }
 }
 
-/// Returns the innermost cause, which alone says what happened ("connection refused").
+/// Returns the innermost cause, the only one that is specific ("connection refused").
 fn causes(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {

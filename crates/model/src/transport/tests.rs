@@ -42,7 +42,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// Asks once, without retrying.
+/// Sends one request, without retries.
 fn ask_at(url: &str, name: &str, timeouts: Timeouts) -> Result<ModelReply, ModelError> {
     let mut remote = Models::new(environment(url), None).remote(&ModelName::parse(name).unwrap()).unwrap();
     remote.timeouts = timeouts;
@@ -105,7 +105,8 @@ fn a_model_that_was_cut_off_is_asked_again() {
         Delta::Reasoning(_) => {}
     }));
     assert_eq!(reply.unwrap().stop, StopReason::ToolCalls);
-    // A text as short may still become a key: it is told at its end, and that of a void attempt not at all.
+    // So short a text may be the beginning of the key: it is held back until the end, and dropped
+    // with a failed attempt.
     assert_eq!(told, ["retry 1 true", "call f", "retry 2 false", "call f", "Hé漢🦀"]);
     assert_eq!(server.asked().len(), 3);
 }
@@ -159,7 +160,7 @@ fn a_query_of_the_base_comes_after_the_path() {
         let url = format!("{}{base}", server.url);
         let set: Environment = [(variable.to_owned(), url.clone())].into_iter().collect();
         for (environment, typed) in [(set, None), (Environment::default(), Some(url))] {
-            // What is typed is taken as it is, so only a variable gets Gemini's own path.
+            // A typed URL is used as it is; Gemini's own path is appended only to a variable's.
             let path = if typed.is_some() { path.replace("/v1beta/openai", "") } else { path.to_owned() };
             let remote = Models::new(environment, typed).remote(&ModelName::parse(name).unwrap()).unwrap();
             block_on(remote.complete(&request(name), &mut |_| {})).unwrap();
@@ -168,7 +169,8 @@ fn a_query_of_the_base_comes_after_the_path() {
     }
 }
 
-/// A server that is none of the protocol says the key anywhere in its answer, in any form, in front of what is cut.
+/// A server that does not speak the protocol may echo the key anywhere in its answer and in any
+/// form, also where the answer is cut.
 #[test]
 fn no_answer_shows_the_key_however_it_is_written() {
     let key = "sk-0123456789abcdefghijklmnopqrstuvwxyz";
@@ -179,7 +181,8 @@ fn no_answer_shows_the_key_however_it_is_written() {
     let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let forms = [key, swapped.as_str(), base64, hex.as_str(), percent.as_str()];
     for form in forms {
-        // The first forty characters are shown of what is no reply, so the key would be cut in two.
+        // Only the first 60 characters of a foreign reply are shown, so after 40 others the key
+        // would be cut in two.
         let bodies = [form.to_owned(), format!("{}{form}", "x".repeat(40)), format!("<html>{form}</html>")];
         for (body, kind) in
             bodies.iter().flat_map(|body| ["text/plain", "application/json", form].map(|kind| (body, kind)))

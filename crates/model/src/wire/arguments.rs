@@ -1,17 +1,18 @@
-//! Reads the arguments of a call out of what a model wrote.
+//! Parses the arguments of a call from what a model wrote.
 //!
-//! Only an object without repeated keys counts: of two values for one key, nobody can say which the model
-//! meant, and two readers might choose differently.
+//! Only an object without repeated keys is accepted: it is unknown which of two values for one key
+//! the model meant, and two parsers might choose differently.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// So much is kept of arguments that are no object: enough for the model to see what it wrote.
+/// Maximum number of bytes to keep of invalid arguments: enough for the model to see what it wrote.
 const MAX_INVALID_BYTES: usize = 2 << 10;
 
-/// Reads arguments; of what is no object the beginning of the text is kept that the model wrote.
+/// Parses arguments to an object. Returns an empty object for an empty text, and the beginning of
+/// the text itself, as a string, if it is invalid.
 pub(crate) fn arguments_of(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(Map::new());
@@ -35,7 +36,8 @@ fn beginning_of(text: &str) -> String {
     format!("{}… [{} more bytes left out]", text.get(..end).unwrap_or_default(), text.len() - end)
 }
 
-/// Returns the arguments as an object for sending back: providers refuse a conversation with anything else.
+/// Returns the arguments as an object for the conversation; providers reject anything else. Invalid
+/// arguments are wrapped.
 pub(crate) fn as_object(arguments: &Value) -> Value {
     match arguments {
         Value::Object(_) => arguments.clone(),
@@ -53,7 +55,7 @@ fn strict(text: &str) -> Option<Value> {
     Some(value)
 }
 
-/// Builds a [`Value`] and fails on a repeated key.
+/// Deserializes a [`Value`], but fails on a repeated key.
 struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {

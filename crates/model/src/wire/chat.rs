@@ -1,8 +1,8 @@
-//! OpenAI's Chat Completions as its many servers really speak it.
+//! OpenAI's Chat Completions, as its many servers really implement it.
 //!
-//! A reply is whole once `[DONE]` has come; a `finish_reason` alone is no end, since a connection may break
-//! right after it. Sources: OpenAI's OpenAPI document 2.3.0, and observed deviations of Ollama, vLLM,
-//! llama.cpp, LiteLLM, OpenRouter and mock servers.
+//! A reply is complete once `[DONE]` has arrived. A `finish_reason` alone is not the end: the
+//! connection may break right after it. Sources: OpenAI's OpenAPI document 2.3.0, and observed
+//! deviations of Ollama, vLLM, llama.cpp, LiteLLM, OpenRouter and mock servers.
 
 use orchestrate_core::conversation::{RawBlocks, ToolResult};
 use orchestrate_core::{CallId, Message, ModelReply, ModelRequest, StopReason, ToolCall, Usage};
@@ -15,19 +15,20 @@ use super::sse::Event;
 use crate::model::Delta;
 use crate::tokens::usage_or_estimate;
 
-/// How often a call's arguments are looked at for being complete; see [`PartialCall::is_complete`].
+/// Maximum number of checks for complete arguments of a call; see [`PartialCall::is_complete`].
 const MAX_COMPLETENESS_CHECKS: u32 = 64;
 
-/// How servers say that a reply was cut off at its largest size (OpenAI, Mistral, Gemini).
+/// The finish reasons of a reply that was cut off at its maximum size (OpenAI, Mistral, Gemini).
 const CUT: &[&str] = &["length", "model_length", "max_tokens"];
-/// How servers say that they withheld a reply, or the rest of it (OpenAI, Zhipu, Gemini).
+/// The finish reasons of a reply that was withheld, completely or in part (OpenAI, Zhipu, Gemini).
 const WITHHELD: &[&str] =
     &["content_filter", "refusal", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii"];
-/// How servers say that the reply broke off on their side, so that asking again helps (OpenRouter, DeepSeek, Zhipu,
-/// vLLM).
+/// The finish reasons of a reply that failed on the server's side, so that a retry may help
+/// (OpenRouter, DeepSeek, Zhipu, vLLM).
 const BROKEN_OFF: &[&str] = &["error", "insufficient_system_resource", "network_error", "abort"];
 
-/// Returns the body of a request; `max_tokens_key` is how the server calls the limit of the reply.
+/// Returns the body of a request; `max_tokens_key` is the server's name of the parameter for
+/// the maximum reply size.
 pub(crate) fn body(request: &ModelRequest, model: &str, max_tokens_key: &str) -> Value {
     let mut body = json!({
         "model": model,
@@ -62,7 +63,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     while let Some(entry) = entries.next() {
         match entry {
             Message::User { text } => {
-                // Templates of local models want roles to alternate.
+                // The chat templates of local models require alternating roles.
                 let mut text = text.clone();
                 while let Some(Message::User { text: more }) = entries.peek() {
                     text.push_str("\n\n");
@@ -98,7 +99,8 @@ fn call(call: &ToolCall) -> Value {
     }})
 }
 
-/// The protocol has no mark for a failed call, so the text says it.
+/// Returns the message for a tool result. The protocol cannot mark a failed call, so its text
+/// begins with `Error`.
 fn result(result: &ToolResult) -> Value {
     let content = if result.is_error && !result.text.starts_with("Error") {
         format!("Error: {}", result.text)
@@ -116,7 +118,7 @@ pub(crate) struct ChatReader {
     finish_reason: Option<String>,
     refused: bool,
     usage: Option<Value>,
-    /// OpenRouter's signed reasoning, which must come back as it was.
+    /// OpenRouter's signed reasoning, which must be sent back unchanged.
     reasoning_details: Vec<Value>,
     meter: ContentMeter,
     ended: bool,
@@ -129,9 +131,9 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
-    /// Arguments that came as an object instead of text.
+    /// Arguments that arrived as an object instead of a JSON text.
     object: Option<Value>,
-    /// Keys that only the provider understands (Gemini's thought signatures), for replay.
+    /// Keys that only the provider understands (Gemini's thought signatures), to be sent back.
     extra: Map<String, Value>,
     checks: u32,
 }
@@ -265,7 +267,7 @@ impl ChatReader {
         Ok(())
     }
 
-    /// Finds the call that a fragment continues, or begins one; nothing once there are too many.
+    /// Returns the index of the call that a fragment continues or begins; `None` if there are too many calls.
     fn place(&mut self, piece: &Fragment<'_>) -> Option<usize> {
         let known = match (piece.index, piece.id) {
             (Some(index), "") => self.calls.iter().rposition(|call| call.index == Some(index)),
@@ -324,9 +326,10 @@ struct Fragment<'a> {
 }
 
 impl PartialCall {
-    /// Reports whether a fragment that would continue this call begins another: it is named, it brings
-    /// arguments, and the arguments here are complete. Servers that give every call the same index, or none,
-    /// and no ids leave no other sign; others repeat the name on every fragment, so the name alone is none.
+    /// Reports whether a fragment that would continue this call begins another one: it has a name
+    /// and arguments, and the arguments of this call are complete. If a server gives every call the
+    /// same index, or none, and no ids, there is no other sign. The name alone is not enough, since
+    /// other servers repeat it on every fragment.
     fn is_followed_by(&mut self, piece: &Fragment<'_>) -> bool {
         let brings = match piece.arguments {
             Some(Value::String(text)) => !text.trim().is_empty(),
@@ -336,7 +339,8 @@ impl PartialCall {
         !piece.name.is_empty() && brings && self.is_complete()
     }
 
-    /// Bounded, since each check reads all arguments and a hostile stream could ask for one per byte.
+    /// Reports whether the arguments are complete JSON. The number of checks is bounded: each reads
+    /// all arguments, and a hostile stream could cause one per byte.
     fn is_complete(&mut self) -> bool {
         if self.object.is_some() {
             return true;
@@ -348,7 +352,8 @@ impl PartialCall {
         serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
     }
 
-    /// A call that was cut before its arguments began must not look like one without arguments.
+    /// Returns the whole call. A call that was cut off before its arguments began must not look
+    /// like one without arguments.
     fn finish(self, id: String, cut: bool) -> ToolCall {
         let arguments = match self.object {
             Some(object @ Value::Object(_)) => object,
@@ -360,7 +365,7 @@ impl PartialCall {
     }
 }
 
-/// Keeps the message for replay where it holds more than we understand.
+/// Returns the message to send back unchanged, if it contains keys that only the provider understands.
 fn raw(
     request: &ModelRequest,
     text: &str,
@@ -383,9 +388,10 @@ fn raw(
     Some(RawBlocks { model: request.model.clone(), blocks: vec![message] })
 }
 
-/// Several servers say `stop` beside calls (vLLM, Ollama, at times OpenAI), and others words of their own (aimock
-/// sends Gemini's `FUNCTION_CALL`, which Google's own list lacks), so complete calls decide whatever the word is; but
-/// never of a reply that was withheld or cut off.
+/// Returns why a reply stopped. Several servers send `stop` together with calls (vLLM, Ollama, at
+/// times OpenAI), and others send words of their own (aimock sends Gemini's `FUNCTION_CALL`, which
+/// Google's own list lacks). So the presence of calls decides, whatever the word is, unless the
+/// reply was withheld or cut off.
 fn stop_reason(reason: Option<&str>, refused: bool, has_calls: bool) -> StopReason {
     match reason {
         _ if refused => StopReason::Refusal,

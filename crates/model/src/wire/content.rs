@@ -1,4 +1,4 @@
-//! What both protocols do with the content of a reply: its limits, its values, its names and ids.
+//! What both protocols have in common: the limits, values, names and ids of a reply.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,22 @@ use serde_json::Value;
 use super::fault::Fault;
 use crate::model::Delta;
 
-/// The largest single event: a whole reply of the largest models fits several times.
+/// Maximum size of an event, several times a whole reply of the largest models.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 << 20;
-/// The largest stream: 128k tokens in chunks of one token, each with some hundred bytes of framing, fit.
+/// Maximum size of a stream: enough for 128k tokens in chunks of one token, each with several
+/// hundred bytes of framing.
 pub(crate) const MAX_STREAM_BYTES: usize = 256 << 20;
-/// The largest content of one reply, text, reasoning and arguments together.
+/// Maximum size of the content of one reply: text, reasoning and arguments together.
 pub(super) const MAX_CONTENT_BYTES: usize = 16 << 20;
-/// The most calls, or blocks, of one reply; further ones are ignored, as if the model had stopped there.
+/// Maximum number of calls, or blocks, of one reply; further ones are ignored, as if the
+/// model had stopped there.
 pub(super) const MAX_CALLS: usize = 128;
-/// The longest id of a call: longer than any that providers make. Another gets one of ours.
+/// Maximum length of a call's id, longer than those of any provider. A longer id is replaced with one of ours.
 pub(super) const MAX_ID_CHARS: usize = 256;
-/// The longest name of a tool that providers accept in a conversation.
+/// Maximum length of a tool's name that providers accept in a conversation.
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
-/// Reports deltas; the boxed face of the caller's closure.
+/// The caller's callback for deltas.
 pub(crate) type OnDelta<'a> = &'a mut (dyn for<'d> FnMut(Delta<'d>) + Send);
 
 /// Counts the content of a reply against its limit.
@@ -37,7 +39,7 @@ impl ContentMeter {
     }
 }
 
-/// Returns every value of an event; servers that forget the blank line put several into one.
+/// Parses all values of an event. Servers that omit the blank line between events send several in one.
 pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
     if let Ok(value) = serde_json::from_str(data) {
         return Ok(vec![value]);
@@ -45,7 +47,7 @@ pub(super) fn values_of(data: &str) -> Result<Vec<Value>, Fault> {
     data.lines().map(|line| serde_json::from_str(line).map_err(|error| Fault::garbage(line, &error))).collect()
 }
 
-/// Makes the ids of a reply's calls present and different, since results are matched by them.
+/// Makes the ids of a reply's calls present and unique, since results are matched by id.
 pub(super) fn settle_ids(ids: &mut [String], turn: u32) {
     let mut seen = HashSet::new();
     for (at, id) in ids.iter_mut().enumerate() {
@@ -59,12 +61,12 @@ pub(super) fn settle_ids(ids: &mut [String], turn: u32) {
     }
 }
 
-/// Cuts a name to what providers accept when it comes back to them.
+/// Cuts a name to the length that providers accept when it is sent back.
 pub(super) fn cut_name(name: &str) -> String {
     name.chars().take(MAX_NAME_CHARS).collect()
 }
 
-/// Makes a name or an id acceptable to every provider (`[a-zA-Z0-9_-]+`).
+/// Converts a name or an id to a form that every provider accepts (`[a-zA-Z0-9_-]+`).
 pub(super) fn plain(text: &str, limit: usize) -> String {
     if text.is_empty() {
         return "unnamed".to_owned();

@@ -1,45 +1,45 @@
-//! What can go wrong with one attempt, before anybody knows at which endpoint.
+//! The failures of one attempt, still without the endpoint that they occurred at.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-/// The longest text of a provider that a message repeats.
+/// Maximum number of characters of a provider's message to show.
 const MAX_MESSAGE_CHARS: usize = 500;
-/// The longest beginning of a reply that is shown: enough to recognise what answered.
+/// Maximum number of characters to show of an invalid reply: enough to recognise the kind of server.
 const MAX_BEGINNING_CHARS: usize = 60;
 
-/// Why an attempt gave no reply.
+/// Why an attempt yielded no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No connection came about.
+    /// No connection could be established.
     Unreachable(String),
     /// The stream ended too early.
     Truncated(String),
-    /// A part of the reply is not what the protocol says.
+    /// A part of the reply violates the protocol.
     Malformed(String),
-    /// What answers does not speak the protocol at all.
+    /// The server does not speak the protocol at all.
     Foreign(String),
-    /// A limit of ours was reached.
+    /// The answer exceeds one of our limits, in bytes.
     TooLarge { what: &'static str, limit: usize },
-    /// The provider said no, by status or within the stream.
+    /// The provider refused, by the status or within the stream.
     Refused(Refusal),
 }
 
-/// What a provider said instead of a reply.
+/// A provider's refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The HTTP status, or what the error's type stands for, or 0.
+    /// The HTTP status, or the one that the error's type stands for; 0 if there is neither.
     pub(crate) status: u16,
-    /// What kind of refusal it is.
+    /// The kind of refusal.
     pub(crate) kind: RefusalKind,
-    /// The provider's words.
+    /// The provider's message, on one line and shortened.
     pub(crate) message: String,
-    /// How long to wait, if it said so.
+    /// The wait that the provider asks for.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// The kinds of refusal that callers treat differently.
+/// The kinds of refusal, by the possible reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalKind {
     Later,
@@ -51,19 +51,19 @@ pub(crate) enum RefusalKind {
 }
 
 impl Fault {
-    /// Names JSON that could not be read.
+    /// Creates the fault for invalid JSON.
     pub(crate) fn garbage(text: &str, error: &serde_json::Error) -> Self {
         Self::Malformed(format!("{:?} is not JSON: {error}", beginning(text)))
     }
 
-    /// Names a reply that is none, by its kind of content and its beginning.
+    /// Creates the fault for an answer that is not of the protocol, with its content type and its beginning.
     pub(crate) fn foreign(kind: Option<&str>, body: &[u8]) -> Self {
         let kind = kind.unwrap_or("no content type");
         let text = String::from_utf8_lossy(body);
         Self::Foreign(format!("{:?} ({}) is not a reply of this protocol", beginning(&text), beginning(kind)))
     }
 
-    /// Reads an `error` value that came within a stream or a successful response.
+    /// Creates the fault for an `error` value within a stream or a successful response.
     pub(crate) fn within_stream(error: &Value) -> Self {
         let status = match code_of(error).as_str() {
             "overloaded_error" => 529,
@@ -86,7 +86,7 @@ fn beginning(text: &str) -> String {
     text.chars().take(MAX_BEGINNING_CHARS).collect()
 }
 
-/// The headers of a response that bear on retrying.
+/// The headers of a response that are relevant for retries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub(crate) retry_after_ms: Option<String>,
@@ -95,14 +95,14 @@ pub(crate) struct Headers {
     pub(crate) allowances: Vec<Allowance>,
 }
 
-/// What is left of one of a provider's rates, and when it is whole again.
+/// The remainder of one of a provider's rate limits, and the time of its reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) remaining: Option<String>,
     pub(crate) reset: String,
 }
 
-/// Reads the response to a request that was not answered with success.
+/// Creates the fault for an unsuccessful response.
 pub(crate) fn refused(status: u16, headers: &Headers, body: &str) -> Fault {
     let parsed: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
     // Google wraps its error objects in a list.
@@ -142,7 +142,7 @@ fn kind_of(status: u16, headers: &Headers, error: &Value, message: &str) -> Refu
     }
 }
 
-/// Knows the sentence by which servers without codes say that a request is too long.
+/// Reports whether a message says that the request is too long, for servers that send no code for that.
 fn is_about_context(status: u16, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     matches!(status, 0 | 400 | 413 | 422 | 500)
@@ -170,7 +170,7 @@ fn message_of(error: &Value) -> String {
     if text.is_empty() { "no reason given".to_owned() } else { text }
 }
 
-/// Returns what the provider calls the error, most telling first; numbers as text.
+/// Returns the provider's codes for the error, the most specific first; numbers are converted to text.
 fn codes_of(error: &Value) -> Vec<String> {
     [error.get("code"), error.get("type"), error.get("status"), error.pointer("/details/error_code")]
         .into_iter()
@@ -185,7 +185,8 @@ fn code_of(error: &Value) -> String {
 }
 
 impl Headers {
-    /// Returns the delay that the headers ask for: milliseconds, seconds, or an HTTP date as seen from `now`.
+    /// Returns the wait that the headers ask for, in milliseconds, in seconds, or as an HTTP
+    /// date relative to `now`.
     pub(crate) fn delay(&self, now: SystemTime) -> Option<Duration> {
         let milliseconds = self.retry_after_ms.as_deref().and_then(|text| seconds(text, 1000.0));
         let text = self.retry_after.as_deref().map(str::trim);
@@ -195,19 +196,22 @@ impl Headers {
         })
     }
 
-    /// Returns the time until every rate that is used up is whole again. Rates of which something is left are reported
-    /// along with the others, and are not what the request ran into.
+    /// Returns the time until all exhausted rate limits are reset, including those reported without
+    /// a remainder. Providers report all their limits; those of which something is left are not the
+    /// cause of the refusal.
     fn reset(&self, now: SystemTime) -> Option<Duration> {
         let used_up = |allowance: &&Allowance| allowance.remaining.as_deref().is_none_or(|left| left.trim() == "0");
         self.allowances.iter().filter(used_up).filter_map(|allowance| until_reset(&allowance.reset, now)).max()
     }
 }
 
-/// The smallest numbers that are a time since 1970 in seconds and in milliseconds, and not a delay: the year 2001.
+/// The smallest numbers that are taken as a time since 1970, in seconds and in milliseconds,
+/// instead of a delay: the year 2001.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
-/// Reads a reset: a duration as Go writes it (OpenAI, Groq), a time since 1970 (OpenRouter), or plain seconds.
+/// Parses the time of a reset: a duration in Go's format (OpenAI, Groq), a time since 1970
+/// (OpenRouter), or seconds.
 fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let Ok(number) = text.parse::<f64>() else { return go_duration(text) };
@@ -220,8 +224,8 @@ fn until_reset(text: &str, now: SystemTime) -> Option<Duration> {
     Some(time.saturating_sub(since_1970))
 }
 
-/// Reads `1h2m3.5s`, `12ms` and the like (Go, `time.ParseDuration`). Not by humantime, which panics at some texts that
-/// are too large: a header is whatever the other side sends.
+/// Parses `1h2m3.5s`, `12ms` and the like (Go's `time.ParseDuration`). The humantime crate is not
+/// used because it panics on some numbers that are too large, and a header can contain anything.
 fn go_duration(mut text: &str) -> Option<Duration> {
     let mut sum = Duration::ZERO;
     while !text.is_empty() {
@@ -249,7 +253,7 @@ fn seconds(text: &str, unit: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number / unit).ok()
 }
 
-/// Finds Google's `RetryInfo` (`"retryDelay": "34s"`) in an error's details.
+/// Returns the wait in Google's `RetryInfo` (`"retryDelay": "34s"`), one of an error's details.
 fn delay_in(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let text = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;

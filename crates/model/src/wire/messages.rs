@@ -1,7 +1,7 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages protocol.
 //!
-//! A reply is whole once `message_stop` has come. Its blocks are kept as they are and go back in their order,
-//! since signed thinking must not change. Source: the types of `@anthropic-ai/sdk` 1.11.
+//! A reply is complete once `message_stop` has arrived. Its blocks are kept unchanged and sent back in
+//! their order, since signed thinking must not change. Source: the types of `@anthropic-ai/sdk` 1.11.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,15 @@ use crate::tokens::usage_or_estimate;
 
 /// The version of the protocol, sent as `anthropic-version`.
 pub(crate) const VERSION: &str = "2023-06-01";
-/// How the protocol says that a reply was cut off at its largest size.
+/// The stop reasons of a reply that was cut off at its maximum size.
 const CUT: &[&str] = &["max_tokens", "model_context_window_exceeded"];
-/// Stands for a text that is empty, which the protocol refuses.
+/// Replaces an empty text, which the protocol rejects.
 const NOTHING: &str = "(nothing)";
 
 /// Returns the body of a request.
 ///
-/// Two cache marks: after what never changes, and at the end of the conversation, which only grows.
+/// It has two cache marks: after the parts that never change, and at the end of the
+/// conversation, which only grows.
 pub(crate) fn body(request: &ModelRequest, model: &str) -> Value {
     let mut body = Map::new();
     let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
@@ -59,7 +60,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
             }
             Message::Tool { results } => ("user", results.iter().map(result).collect()),
         };
-        // Results and the text after them must be one message.
+        // Tool results and the text after them must be in one message.
         match turns.last_mut() {
             Some((last, content)) if *last == role => content.extend(blocks),
             _ => turns.push((role, blocks)),
@@ -118,11 +119,11 @@ pub(crate) struct MessagesReader {
 /// A block that is still arriving.
 #[derive(Debug)]
 struct Block {
-    /// The block as it came; the texts of its deltas are joined in at the end.
+    /// The block as it started; the texts of its deltas are joined in at the end.
     value: Map<String, Value>,
-    /// What the deltas add to a key's text.
+    /// The texts that deltas append to each key.
     added: BTreeMap<&'static str, String>,
-    /// The text of a call's `input`.
+    /// The JSON text of a call's `input`.
     input: String,
     stopped: bool,
 }
@@ -133,7 +134,7 @@ impl MessagesReader {
     }
 
     pub(crate) fn event(&mut self, event: &Event, on_delta: OnDelta<'_>) -> Result<(), Fault> {
-        // Some gateways add the other protocol's end.
+        // Some gateways add the end marker of the other protocol.
         if event.data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -283,7 +284,7 @@ impl Block {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    /// Puts what the deltas brought into the block.
+    /// Joins the texts of the deltas into the block.
     fn join(&mut self) {
         for (key, added) in std::mem::take(&mut self.added) {
             let whole = self.text(key) + &added;
@@ -291,7 +292,8 @@ impl Block {
         }
     }
 
-    /// A call that was cut before its input began must not look like one without arguments.
+    /// Returns the call, and its block to send back. A call that was cut off before its input began
+    /// must not look like one without arguments.
     fn into_call(mut self, id: String, cut: bool) -> (ToolCall, Value) {
         let begun = !self.input.trim().is_empty();
         let given = self.value.get("input").filter(|input| input.as_object().is_some_and(|map| !map.is_empty()));
@@ -307,7 +309,8 @@ impl Block {
         (call, Value::Object(self.value))
     }
 
-    /// Empty texts are left out: the protocol sends them, and refuses them when they come back.
+    /// Appends a text block to `text`, and returns the block to send back; `None` for an empty
+    /// text, which the protocol sends but rejects when it is sent back.
     fn into_value(self, text: &mut String) -> Option<Value> {
         if self.value.get("type").and_then(Value::as_str) == Some("text") {
             let own = self.text("text");
@@ -331,7 +334,8 @@ fn stop_reason(reason: Option<&str>, has_calls: bool) -> StopReason {
     }
 }
 
-/// `input_tokens` leaves out what was cached; the prompt is all three.
+/// Returns the usage. The protocol's `input_tokens` excludes cached tokens, so the prompt is the
+/// sum of all three counts.
 fn usage(usage: &Map<String, Value>) -> Usage {
     let number = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
     let cached = number("cache_read_input_tokens");

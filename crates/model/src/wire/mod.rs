@@ -1,9 +1,10 @@
-//! What goes over the wire: two protocols, each a pure pair of request body and stream reader.
+//! The wire format: two protocols, each with a function for request bodies and a reader of streams, both pure.
 //!
-//! Hand-written on purpose. genai 0.7 was to do this; read and tried, its stream readers drop calls without an
-//! `index`, join calls that share one, lose Anthropic events when a chunk ends inside CRLF, and buffer an
-//! event without bound in quadratic time, before any hook of theirs can see it. Everything here is free of
-//! IO: bytes in, replies out. A reader that has not seen its protocol's end gives no reply.
+//! This is hand-written on purpose. genai 0.7 was planned for it, and was read and tried: its
+//! stream readers drop calls without an `index`, join calls that share one, lose Anthropic events
+//! when a chunk ends inside CRLF, and buffer an event without bound in quadratic time, before any
+//! of its hooks can see it. Nothing here does IO: bytes in, replies out. A reader that has not seen
+//! the end of its protocol's stream returns no reply.
 
 mod arguments;
 pub(crate) mod chat;

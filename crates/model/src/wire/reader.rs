@@ -1,4 +1,4 @@
-//! The two protocols behind one face.
+//! The two protocols behind one interface.
 
 use orchestrate_core::{ModelReply, ModelRequest};
 use serde_json::Value;
@@ -9,16 +9,16 @@ use super::fault::Fault;
 use super::messages::MessagesReader;
 use super::sse::Event;
 
-/// A protocol that we speak.
+/// A supported protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// OpenAI's Chat Completions, and everybody's who is compatible with it.
+    /// OpenAI's Chat Completions, also spoken by all compatible servers.
     ChatCompletions,
     /// Anthropic's Messages.
     Messages,
 }
 
-/// What reads one reply.
+/// The reader of one reply.
 #[derive(Debug)]
 pub(crate) enum Reader {
     Chat(ChatReader),
@@ -26,7 +26,7 @@ pub(crate) enum Reader {
 }
 
 impl Protocol {
-    /// Makes the reader of one reply.
+    /// Creates the reader for one reply.
     pub(crate) fn reader(self) -> Reader {
         match self {
             Self::ChatCompletions => Reader::Chat(ChatReader::default()),
@@ -44,7 +44,7 @@ impl Reader {
         }
     }
 
-    /// Reads a whole reply that did not come as a stream.
+    /// Reads a whole reply that was not sent as a stream.
     pub(crate) fn whole(&mut self, body: &Value, on_delta: OnDelta<'_>) -> Result<(), Fault> {
         match self {
             Self::Chat(reader) => reader.whole(body, on_delta),
@@ -52,7 +52,7 @@ impl Reader {
         }
     }
 
-    /// Reports whether the protocol's end has been seen; what comes after it does not count.
+    /// Reports whether the end of the reply has been read; anything after it is ignored.
     pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Chat(reader) => reader.has_ended(),
@@ -60,7 +60,7 @@ impl Reader {
         }
     }
 
-    /// Returns the reply, if the stream came to its end.
+    /// Returns the reply, or fails if its end has not been read.
     pub(crate) fn finish(self, request: &ModelRequest) -> Result<ModelReply, Fault> {
         match self {
             Self::Chat(reader) => reader.finish(request),

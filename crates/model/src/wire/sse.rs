@@ -1,25 +1,27 @@
-//! Reads server-sent events out of bytes as they arrive, however they are cut.
+//! Decodes server-sent events from bytes as they arrive, in pieces cut anywhere.
 //!
-//! Follows the WHATWG rules for `text/event-stream` (all three line ends, comments, a byte order mark), and
-//! is lenient where servers are: the last event needs no blank line. Linear in the bytes and bounded.
+//! The decoder follows the WHATWG rules for `text/event-stream` (all three line ends, comments, a
+//! byte order mark), except that the last event needs no blank line, since some servers omit it.
+//! Its time is linear in the size of the input, and its memory is bounded.
 
-/// One event: its data, and its name if it has one.
+/// One event: its data, and its name (the `event` field) if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) name: Option<String>,
     pub(crate) data: String,
 }
 
-/// An event that is larger than the decoder accepts.
+/// The error for an event that exceeds the decoder's limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventTooLarge;
 
-/// What has been read of the event that is still arriving.
+/// An incremental decoder, with the part of the current event read so far.
 #[derive(Debug)]
 pub(crate) struct SseDecoder {
     limit: usize,
     line: Vec<u8>,
-    /// A carriage return has ended the line; a line feed that follows belongs to it.
+    /// Whether the last line ended with a carriage return; a line feed right after it belongs
+    /// to the same line end.
     after_return: bool,
     first_line: bool,
     event: Event,
@@ -27,7 +29,7 @@ pub(crate) struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Makes a decoder that refuses events of more than `limit` bytes.
+    /// Creates a decoder that refuses events of more than `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -39,7 +41,7 @@ impl SseDecoder {
         }
     }
 
-    /// Reads further bytes and appends the events that they complete.
+    /// Decodes more bytes and appends the events that they complete.
     pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), EventTooLarge> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return)
@@ -60,7 +62,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// Returns the event that the stream ended in the midst of, if it had data.
+    /// Ends the stream and returns the unfinished last event, if it has data.
     pub(crate) fn finish(mut self) -> Option<Event> {
         let mut events = Vec::new();
         self.end_line(&mut events);
@@ -95,7 +97,7 @@ impl SseDecoder {
                 self.event.data.push_str(value);
             }
             "event" => self.event.name = Some(value.to_owned()),
-            // `id`, `retry`, comments and what no one knows.
+            // `id`, `retry`, comments and unknown fields are ignored.
             _ => {}
         }
     }

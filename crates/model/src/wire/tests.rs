@@ -8,7 +8,7 @@ use super::sse::SseDecoder;
 use super::*;
 use crate::test_server::request;
 
-/// Reads a stream as the transport does; the cut is where the connection ends.
+/// Reads a stream as the transport does; the connection ends after the bytes.
 fn read(protocol: Protocol, bytes: &[u8]) -> Result<ModelReply, Fault> {
     let request = request(if protocol == Protocol::Messages { "anthropic/m" } else { "openai/m" });
     let mut reader = protocol.reader();
@@ -96,7 +96,7 @@ fn whole(index: Option<u64>, id: Option<&str>, name: &str, arguments: Value) -> 
     item
 }
 
-/// Each case is one way in which servers differ from OpenAI; all mean the same two calls.
+/// Each case is one way in which servers deviate from OpenAI; all represent the same two calls.
 #[test]
 fn chat_finds_two_calls_however_they_are_told() {
     let cases: Vec<(&str, Vec<Value>)> = vec![
@@ -232,8 +232,8 @@ fn chat_says_why_it_stopped() {
     assert_eq!(cut.stop, StopReason::MaxTokens);
 }
 
-/// Every reason of the protocol, and those of servers that speak it, beside a call: no call of a reply that was
-/// withheld counts as one that the model wants.
+/// Every stop reason of the protocol, and those of compatible servers, together with a call. In a
+/// withheld reply, the stop reason must not ask for the call to be run.
 #[test]
 fn chat_says_why_it_stopped_beside_a_call() {
     let one = || calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]));
@@ -353,7 +353,7 @@ fn chat_keeps_what_only_the_provider_understands() {
     assert_eq!(reply.raw, Some(RawBlocks { model: "openai/m".to_owned(), blocks: vec![message] }));
 }
 
-/// Signed thinking, text, and two calls whose pieces interleave.
+/// Returns a stream with signed thinking, text, and two calls whose pieces interleave.
 fn messages_stream() -> String {
     let events = [
         (
@@ -480,7 +480,7 @@ fn messages_marks_a_call_that_was_cut() {
     }
 }
 
-/// A stream without its end never runs a tool: wherever it is cut, there is no reply.
+/// A stream without its end never runs a tool: wherever it is cut, it yields no reply.
 #[test]
 fn a_stream_cut_at_any_byte_is_no_reply() {
     let chat_whole = chat_stream(&[
@@ -510,7 +510,7 @@ fn a_stream_cut_at_any_byte_is_no_reply() {
     }
 }
 
-/// A conversation with everything that a body must carry.
+/// Returns a conversation with everything that a body can contain.
 fn conversation(model: &str) -> ModelRequest {
     let raw = |model: &str, block: Value| Some(RawBlocks { model: model.to_owned(), blocks: vec![block] });
     let result = |id: &str, text: &str, is_error| ToolResult { call_id: id.into(), text: text.to_owned(), is_error };
